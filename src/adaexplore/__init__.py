@@ -1,0 +1,37 @@
+"""AdaExplore: turns a PyTorch module into a faster, verified kernel.
+
+Importing this package loads no torch; everything heavy happens in worker processes.
+"""
+
+from __future__ import annotations
+
+from adaexplore.candidate import Candidate
+from adaexplore.errors import (
+    AdaExploreError,
+    BadInputError,
+    BadProblemError,
+    InfrastructureError,
+)
+from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.proposal import Proposal
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdaExploreError",
+    "BadInputError",
+    "BadProblemError",
+    "Candidate",
+    "Cost",
+    "Evaluation",
+    "Failed",
+    "InfrastructureError",
+    "Node",
+    "Passed",
+    "Problem",
+    "Proposal",
+    "Timing",
+    "__version__",
+]

@@ -1,0 +1,39 @@
+"""A node: one step of a search, as recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import Evaluation
+from adaexplore.proposal import Proposal
+
+StepKind = Literal["large", "small"]
+
+ROOT_ID = 0
+"""The empty placeholder every tree starts from; the first step is node 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A step: its number, the node it grew from, and what came of it.
+
+    `started_at` is seconds since the epoch. `propose_s` is the wall time of the proposal in seconds;
+    the evaluation carries its own cost. `reused` is true where an identical candidate had been
+    evaluated before in this run and its evaluation was taken over instead of measured again.
+    """
+
+    id: int
+    parent_id: int
+    step_kind: StepKind
+    proposal: Proposal
+    evaluation: Evaluation
+    started_at: float = 0.0
+    propose_s: float = 0.0
+    reused: bool = False
+
+    @property
+    def candidate(self) -> Candidate:
+        """The candidate this step produced."""
+        return self.proposal.candidate

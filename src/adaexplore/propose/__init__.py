@@ -1,0 +1,1 @@
+"""Problem -> Candidate: proposers and the context they are given."""

@@ -1,0 +1,59 @@
+"""Every knob of a search, stated once, with the published Level 2 defaults."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from adaexplore.errors import BadInputError
+
+
+class Settings(BaseModel):
+    """Hyperparameters of a run; `--set key=value` changes one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    c: float = Field(0.3, ge=0, description="UCT exploration constant")
+    expand_ratio: float = Field(1.0, ge=0, description="weight of expanding against descending")
+    alpha: float = Field(0.0, ge=0, le=1, description="value of a subtree: 1 = max, 0 = mean")
+    p_large: float = Field(0.2, ge=0, le=1, description="chance of a large step below the root")
+    small_limit: int = Field(2, ge=0, description="small children of a node before it goes large")
+    pool_size: int = Field(5, ge=1, description="representative kernels shown to a large step")
+    extra_max: int = Field(0, ge=0, description="kernels of other components added to a small pool")
+    extra_p: float = Field(0.5, gt=0, lt=1, description="p of the truncated geometric for extras")
+    window: int = Field(5, ge=1, description="recent kernels shown to a small step")
+    reward: Literal["log", "published"] = Field(
+        "log", description="log-speedup without ceiling, or the paper's reward (clipped at 10x)"
+    )
+    timeout_s: float = Field(180.0, gt=0, description="wall-clock limit of one evaluation")
+    propose_timeout_s: float = Field(300.0, gt=0, description="wall-clock limit of one proposal")
+    memory_gb: float = Field(16.0, gt=0, description="memory limit of a candidate on the CPU")
+    confirm: bool = Field(True, description="re-measure the winner in a fresh process at the end")
+
+
+def parse_settings(pairs: Iterable[str], base: Settings | None = None) -> Settings:
+    """Settings from `key=value` texts on top of `base`.
+
+    Raises `BadInputError` for a text without `=`, an unknown key (naming the near ones), or a value
+    out of bounds.
+    """
+    values: dict[str, Any] = (base or Settings()).model_dump()
+    for pair in pairs:
+        key, sep, value = pair.partition("=")
+        key = key.strip()
+        if not sep:
+            raise BadInputError(f"--set {pair!r}: write it as key=value, for example --set c=0.5")
+        if key not in Settings.model_fields:
+            near = difflib.get_close_matches(key, Settings.model_fields, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(values)}"
+            raise BadInputError(f"--set {key}: no such setting; {hint}")
+        values[key] = value.strip()
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise BadInputError(f"--set {name}={first['input']}: {first['msg']}") from None
