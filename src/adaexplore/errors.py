@@ -10,7 +10,7 @@ class AdaExploreError(Exception):
 
 
 class BadInputError(AdaExploreError):
-    """The user's file, option or run directory cannot be used; says what, where and how to mend it."""
+    """The user's file, option or run directory cannot be used: what, where, how to mend it."""
 
 
 class BadProblemError(BadInputError):

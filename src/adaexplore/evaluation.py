@@ -19,6 +19,9 @@ FailureStatus = Literal[
 ]
 Status = Literal["passed"] | FailureStatus
 
+BASELINES = ("eager", "compile")
+"""What candidates are compared with: PyTorch as it is, and `torch.compile` with its defaults."""
+
 NOT_COMPILED: frozenset[str] = frozenset({"compile_error", "rejected", "infra_error"})
 """Statuses of a candidate that never ran."""
 
@@ -28,9 +31,10 @@ class Timing:
     """Measured times, all from one interleaved session.
 
     `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 % bootstrap
-    interval. `baselines_us` holds the medians of "eager" and "compile" in the requested precision
-    class. `speedup` is like for like: the better of the baselines over the candidate, paired round by
-    round, with its 95 % interval `speedup_ci`. `speedup_eager` is over eager alone, as papers quote.
+    interval. `baselines_us` holds the medians of "eager" and, where it compiles, "compile" in the
+    requested precision class. `speedup` is like for like: the better of the baselines over the
+    candidate, paired round by round, with its 95 % interval `speedup_ci`. `speedup_eager` is over
+    eager alone, as papers quote.
     """
 
     time_us: float
@@ -54,8 +58,8 @@ class Cost:
 class Passed:
     """A correct candidate.
 
-    `precision` is the strictest class it reaches; `error` is the largest ‖out − ref64‖ / ‖ref64‖ over
-    all verification inputs (for integer and boolean outputs, the share of unequal elements).
+    `precision` is the strictest class it reaches; `error` is the largest ‖out − ref64‖ / ‖ref64‖
+    over all verification inputs (for integer and boolean outputs, the share of unequal elements).
     """
 
     precision: Precision
@@ -99,7 +103,9 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
         "error": evaluation.error,
         "time_us": timing.time_us if timing else None,
         "time_ci_us": list(timing.time_ci_us) if timing else None,
-        "baselines_us": dict(timing.baselines_us) if timing else None,
+        "baselines_us": {name: timing.baselines_us.get(name) for name in BASELINES}
+        if timing
+        else None,
         "speedup": timing.speedup if timing else None,
         "speedup_ci": list(timing.speedup_ci) if timing else None,
         "speedup_eager": timing.speedup_eager if timing else None,
@@ -118,7 +124,7 @@ def from_json(data: Mapping[str, Any]) -> Evaluation:
     timing = Timing(
         time_us=data["time_us"],
         time_ci_us=_pair(data["time_ci_us"]),
-        baselines_us=dict(data["baselines_us"]),
+        baselines_us={k: v for k, v in data["baselines_us"].items() if v is not None},
         speedup=data["speedup"],
         speedup_ci=_pair(data["speedup_ci"]),
         speedup_eager=data["speedup_eager"],

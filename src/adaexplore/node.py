@@ -19,9 +19,9 @@ ROOT_ID = 0
 class Node:
     """A step: its number, the node it grew from, and what came of it.
 
-    `started_at` is seconds since the epoch. `propose_s` is the wall time of the proposal in seconds;
-    the evaluation carries its own cost. `reused` is true where an identical candidate had been
-    evaluated before in this run and its evaluation was taken over instead of measured again.
+    `started_at` is seconds since the epoch. `propose_s` is the wall time of the proposal in
+    seconds; the evaluation carries its own cost. `reused` is true where an identical candidate had
+    been evaluated before in this run and its evaluation was taken over instead of measured again.
     """
 
     id: int

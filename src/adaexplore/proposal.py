@@ -13,10 +13,10 @@ from adaexplore.candidate import Candidate
 class Proposal:
     """What a proposer answers for one step.
 
-    `origin` names the proposer ("compiler", later a model's name). `settings` is plain JSON that the
-    proposer needs to build on this candidate in a later small step. `note` is one line for a person:
-    what was done. `prompt` and `reply` are empty where no model was asked. `failure` is empty, or says
-    in one line why there is no usable candidate; the candidate's source may then be empty.
+    `origin` names the proposer ("compiler", later a model's name). `settings` is plain JSON that
+    the proposer needs to build on this candidate in a later small step. `note` is one line for a
+    person: what was done. `prompt` and `reply` are empty where no model was asked. `failure` is
+    empty, or says in one line why there is no usable candidate; the source may then be empty.
     """
 
     candidate: Candidate

@@ -16,9 +16,9 @@ class Context:
     """One step's question.
 
     A large step sees `pool`, the representative kernels to beat; a small step sees `window`, the
-    recent path, oldest first, whose last node is the one to change. `history` is every node recorded
-    so far (a proposer without a model avoids repeating itself by it). `seed` is this step's own
-    seed: the same context and seed give the same proposal.
+    recent path, oldest first, whose last node is the one to change. `history` is every node
+    recorded so far (a proposer without a model avoids repeating itself by it). `seed` is this
+    step's own seed: the same context and seed give the same proposal.
     """
 
     problem: Problem
