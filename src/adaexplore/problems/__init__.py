@@ -1,0 +1,1 @@
+"""Reads the user's reference file into a `Problem`; nothing here runs it."""

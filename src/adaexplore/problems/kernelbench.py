@@ -1,0 +1,126 @@
+"""KernelBench form: one Python file with `Model`, `get_inputs` and optionally `get_init_inputs`."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from adaexplore.errors import BadProblemError
+from adaexplore.problem import Language, Mode, Precision, Problem
+
+REQUIRED = {
+    "Model": "name the nn.Module to be made faster Model",
+    "get_inputs": "define get_inputs() to return the list of arguments of Model.forward",
+}
+"""What a file must define at its top level, and how to mend a file that does not."""
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    device: str,
+    language: Language,
+    precision: Precision = "fp32",
+    seed: int = 0,
+    mode: Mode = "as-built",
+) -> Problem:
+    """The problem in the file at `path`, named after its stem; the file is parsed, not run.
+
+    Raises `BadProblemError`, in one line with file, line and mend, for a file that cannot be read
+    as UTF-8 text, is empty, is not Python, or lacks `Model` or `get_inputs`.
+    """
+    file = Path(path)
+    source = _read(file)
+    names = dict(_top_level_names(_parse(source, file)))
+    if "*" not in names:  # a star import may bring in anything; running the file will tell
+        for required, mend in REQUIRED.items():
+            if required not in names:
+                raise BadProblemError(_missing(file, required, mend, names))
+    return Problem(
+        name=file.stem,
+        source=source,
+        language=language,
+        device=device,
+        precision=precision,
+        seed=seed,
+        mode=mode,
+    )
+
+
+def _read(file: Path) -> str:
+    try:
+        source = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise BadProblemError(
+            f"{file}: no such file; give the path of a Python file with Model and get_inputs"
+        ) from None
+    except IsADirectoryError:
+        raise BadProblemError(
+            f"{file}: is a directory; give one problem file, such as {file / 'problem.py'}"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadProblemError(
+            f"{file}, line {line}: not UTF-8 text (byte 0x{error.object[error.start]:02x}); "
+            "save the file as UTF-8"
+        ) from None
+    except OSError as error:
+        raise BadProblemError(f"{file}: cannot be read: {error.strerror}") from None
+    if not source.strip():
+        raise BadProblemError(f"{file}: is empty; it must define Model and get_inputs")
+    return source
+
+
+def _parse(source: str, file: Path) -> ast.Module:
+    """The syntax tree, after a full compilation: `return` at top level parses but cannot run."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "\d" in a docstring is not this package's business
+            tree = ast.parse(source)
+            compile(tree, str(file), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        place = f", line {error.lineno}, column {error.offset}" if error.lineno else ""
+        raise BadProblemError(f"{file}{place}: syntax error: {error.msg}; mend it") from None
+    except ValueError as error:  # a null byte, in Python 3.11
+        raise BadProblemError(f"{file}: is not Python source: {error}") from None
+    except (RecursionError, MemoryError):
+        raise BadProblemError(f"{file}: is nested too deeply for Python to parse") from None
+    return tree
+
+
+def _top_level_names(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """Names bound at module level with the statement that binds them, also under `if` and `try`."""
+    pending: list[ast.AST] = list(reversed(tree.body))
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                yield name, node
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                for alias in aliases:
+                    yield alias.asname or alias.name, node
+            case ast.Assign() | ast.AnnAssign(value=ast.expr()):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    for part in ast.walk(target):
+                        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                            yield part.id, node
+            case ast.If() | ast.Try() | ast.With() | ast.ExceptHandler():
+                pending.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _missing(file: Path, required: str, mend: str, names: dict[str, ast.stmt]) -> str:
+    """One line: what is missing, which names come near it, and what to do."""
+    kind = ast.ClassDef if required == "Model" else ast.FunctionDef
+    candidates = [name for name, node in names.items() if isinstance(node, kind)]
+    near = difflib.get_close_matches(required, candidates, n=3, cutoff=0.5)
+    if required == "Model":
+        near = near or candidates[:3]  # whatever the classes are called, one of them is the model
+    if near:
+        found = ", ".join(f"{name} at line {names[name].lineno}" for name in near)
+        return f"{file}: defines no {required}, but {found}; {mend}"
+    return f"{file}: defines no {required}; {mend}"

@@ -1,0 +1,354 @@
+import collections
+import dataclasses
+import inspect
+import textwrap
+
+import pytest
+import torch
+from torch import nn
+
+from adaexplore.errors import BadProblemError
+from adaexplore.sandbox.instance import (
+    InitArgs,
+    Inputs,
+    Instance,
+    check_outputs,
+    flatten_outputs,
+    map_tensors,
+    tensors_of,
+)
+
+LINEAR = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, n_in=3, n_out=2):
+        super().__init__()
+        self.linear = nn.Linear(n_in, n_out)
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.linear(x)
+
+def get_inputs():
+    return [torch.rand(4, 3)]
+"""
+
+MODEL = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        self.called_with = (args, kwargs)
+
+    def forward(self, *args, **kwargs):
+        return torch.ones(2)
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(source, class_name="Model", *, seed=0, mode="as-built", init=None, name=""):
+        return Instance.load(
+            textwrap.dedent(source),
+            class_name,
+            device="cpu",
+            seed=seed,
+            mode=mode,
+            folder=tmp_path,
+            init=init,
+            name=name,
+        )
+
+    return load
+
+
+def complaint(action) -> str:
+    with pytest.raises(BadProblemError) as caught:
+        action()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+class TestLoading:
+    def test_the_seed_fixes_weights_and_inputs(self, load):
+        first, same, other = load(LINEAR, seed=1), load(LINEAR, seed=1), load(LINEAR, seed=2)
+        assert torch.equal(first.model.linear.weight, same.model.linear.weight)
+        assert not torch.equal(first.model.linear.weight, other.model.linear.weight)
+        [a], [b], [c] = (i.inputs(s).args for i, s in ((first, 5), (other, 5), (first, 6)))
+        assert torch.equal(a, b)
+        assert not torch.equal(a, c)
+
+    def test_python_and_numpy_generators_are_seeded_too(self, load):
+        pytest.importorskip("numpy")
+        source = MODEL + (
+            "import random, numpy as np\n"
+            "def get_inputs():\n"
+            "    return [random.random(), float(np.random.rand())]\n"
+        )
+        instance = load(source)
+        assert instance.inputs(3) == instance.inputs(3)
+        assert instance.inputs(3) != instance.inputs(2**40)
+
+    def test_calling_gives_named_outputs_without_gradient(self, load):
+        instance = load(LINEAR)
+        inputs = instance.inputs(0)
+        [(path, output)] = instance(inputs)
+        assert path == "output"
+        assert not output.requires_grad
+        assert torch.equal(output, instance.model(*inputs.args))
+
+    @pytest.mark.parametrize(
+        ("mode", "training"), [("as-built", True), ("train", True), ("eval", False)]
+    )
+    def test_mode(self, load, mode, training):
+        model = load(LINEAR, mode=mode).model
+        assert model.training == model.dropout.training == training
+
+    def test_as_built_keeps_what_the_constructor_chose(self, load):
+        source = LINEAR.replace("nn.Dropout(0.5)", "nn.Dropout(0.5)\n        self.eval()")
+        assert not load(source).model.training
+        assert load(source, mode="train").model.training
+
+    def test_source_is_found_by_inspection(self, load):
+        model = load(LINEAR).model
+        assert "self.linear(x)" in inspect.getsource(type(model).forward)
+
+    def test_a_dataclass_may_be_defined_in_the_file(self, load):
+        source = "from __future__ import annotations\nimport dataclasses\n" + MODEL
+        source += "@dataclasses.dataclass\nclass Config:\n    width: int = 3\n"
+        assert load(source).module.Config().width == 3
+
+    def test_different_sources_of_one_name_do_not_meet(self, load):
+        first = load(LINEAR, name="same")
+        second = load(MODEL, name="same")
+        assert first.module is not second.module
+        assert "linear" in inspect.getsource(type(first.model))
+
+
+class TestInitArgs:
+    @pytest.mark.parametrize(
+        ("returned", "expected"),
+        [
+            (None, ((), {})),
+            ("[1, 'a']", ((1, "a"), {})),
+            ("(1, 2)", ((1, 2), {})),
+            ("{'width': 3}", ((), {"width": 3})),
+            ("[[1], {'width': 3}]", ((1,), {"width": 3})),
+            ("[[], {}]", ((), {})),
+            ("[[1, 2], [3, 4]]", (([1, 2], [3, 4]), {})),
+        ],
+    )
+    def test_forms(self, load, returned, expected):
+        source = MODEL
+        if returned is not None:
+            source += f"\ndef get_init_inputs():\n    return {returned}\n"
+        assert load(source).model.called_with == expected
+
+    def test_a_candidate_is_built_as_it_is_told(self, load):
+        source = LINEAR.replace("class Model", "class ModelNew")
+        instance = load(source, "ModelNew", init=InitArgs([], {"n_in": 7, "n_out": 5}))
+        assert instance.model.linear.weight.shape == (5, 7)
+
+
+class TestInputs:
+    @pytest.mark.parametrize(
+        ("returned", "args", "kwargs"),
+        [
+            ("[1, 2.5, True, None, 'same']", [1, 2.5, True, None, "same"], {}),
+            ("(1, [2, (3,)])", [1, [2, (3,)]], {}),
+            ("{'causal': True}", [], {"causal": True}),
+        ],
+    )
+    def test_forms(self, load, returned, args, kwargs):
+        instance = load(MODEL + f"\ndef get_inputs():\n    return {returned}\n")
+        assert instance.inputs(0) == Inputs(args, kwargs)
+
+    def test_a_lone_tensor_is_one_argument(self, load):
+        instance = load(MODEL + "\ndef get_inputs():\n    return torch.arange(3)\n")
+        [tensor] = instance.inputs(0).args
+        assert tensor.tolist() == [0, 1, 2]
+
+    def test_keyword_inputs_reach_forward(self, load):
+        instance = load(
+            """
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x, scale):
+                    return x * scale
+            def get_inputs():
+                return {"scale": 3, "x": torch.ones(2)}
+            """
+        )
+        assert instance(instance.inputs(0))[0][1].tolist() == [3, 3]
+
+    def test_inputs_lie_on_the_device_and_need_no_gradient(self, load, tmp_path):
+        source = """
+            import torch
+            class Model(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.weight = torch.nn.Parameter(torch.ones(2, device="cpu"))
+                    self.scale = torch.ones(2)
+            def get_inputs():
+                return [{"x": [torch.ones(2, device="cpu", requires_grad=True)]}, torch.ones(2)]
+        """
+        instance = Instance.load(
+            textwrap.dedent(source),
+            "Model",
+            device="meta",
+            seed=0,
+            mode="as-built",
+            folder=tmp_path,
+        )
+        tensors = tensors_of(instance.inputs(0))
+        assert [tensor.device.type for tensor in tensors] == ["meta", "meta"]
+        assert not any(tensor.requires_grad for tensor in tensors)
+        assert instance.model.weight.device.type == "meta"
+        assert instance.model.scale.device.type == "meta"
+
+
+Point = collections.namedtuple("Point", ["x", "y"])
+
+
+@dataclasses.dataclass
+class Result:
+    logits: torch.Tensor
+    loss: torch.Tensor | None = None
+
+
+class TestTensorsInside:
+    def test_map_reaches_every_container_and_keeps_it(self):
+        one = torch.ones(1)
+        inputs = Inputs([[one, (one, 5)], Point(one, "s"), Result(one)], {"k": {"deep": one}})
+        doubled = map_tensors(lambda tensor: tensor * 2, inputs)
+        assert [tensor.item() for tensor in tensors_of(doubled)] == [2.0] * 5
+        assert doubled.args[0][1][1] == 5
+        assert isinstance(doubled.args[1], Point)
+        assert isinstance(doubled.args[2], Result)
+        assert [tensor.item() for tensor in tensors_of(inputs)] == [1.0] * 5
+
+    @pytest.mark.parametrize(
+        ("make", "paths"),
+        [
+            (lambda t: t, ["output"]),
+            (lambda t: [t, t], ["output[0]", "output[1]"]),
+            (lambda t: (t, None), ["output[0]"]),
+            (lambda t: {"loss": t, "aux": [t]}, ['output["loss"]', 'output["aux"][0]']),
+            (lambda t: Point(t, (t,)), ["output.x", "output.y[0]"]),
+            (lambda t: Result(t, t), ["output.logits", "output.loss"]),
+            (lambda t: torch.topk(t, 1), ["output[0]", "output[1]"]),
+        ],
+    )
+    def test_flatten_names_every_place(self, make, paths):
+        flat = flatten_outputs(make(torch.ones(2)))
+        assert [path for path, _ in flat] == paths
+        assert all(isinstance(tensor, torch.Tensor) for _, tensor in flat)
+
+    @pytest.mark.parametrize(
+        ("value", "path"), [(None, "output is None"), ([torch.ones(1), 3.0], r"output\[1\]")]
+    )
+    def test_flatten_refuses_what_is_no_tensor(self, value, path):
+        with pytest.raises(TypeError, match=path):
+            flatten_outputs(value)
+
+
+class TestComplaints:
+    def test_importing_names_the_line(self, load):
+        text = complaint(lambda: load("import torch\n1 / 0\n", name="mine"))
+        assert text == "mine, line 2: the file raised ZeroDivisionError: division by zero"
+
+    def test_missing_library(self, load):
+        text = complaint(lambda: load("import no_such_library_anywhere"))
+        assert "no_such_library_anywhere" in text
+        assert "install it" in text
+
+    def test_a_file_that_exits(self, load):
+        assert "SystemExit" in complaint(lambda: load("raise SystemExit(3)"))
+
+    def test_constructor_raising(self, load):
+        source = MODEL.replace("super().__init__()", "raise ValueError('no\\nmore')")
+        assert complaint(lambda: load(source)) == (
+            "Model, line 7: Model(...) raised ValueError: no"
+        )
+
+    def test_constructor_arguments_that_do_not_fit(self, load):
+        source = LINEAR + "\ndef get_init_inputs():\n    return [1, 2, 3]\n"
+        assert "positional argument" in complaint(lambda: load(source))
+
+    def test_model_that_is_no_module(self, load):
+        assert "nn.Module" in complaint(lambda: load("def Model(): return 3"))
+
+    def test_get_init_inputs_that_is_no_list(self, load):
+        text = complaint(lambda: load(MODEL + "\ndef get_init_inputs():\n    return 3\n"))
+        assert "get_init_inputs(): returned a value of type int" in text
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ("return None", "get_inputs(): returned None; return a list or a dict"),
+            ("return [][1]", "line 14: get_inputs() raised IndexError"),
+            (
+                "return torch.ones(3) @ torch.ones(2)",
+                "line 14: get_inputs() raised Runtime",
+            ),
+        ],
+    )
+    def test_get_inputs(self, load, body, expected):
+        instance = load(MODEL + f"\ndef get_inputs():\n    {body}\n")
+        assert expected in complaint(lambda: instance.inputs(0))
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ("raise KeyError('k')", "line 11: forward() raised KeyError: 'k'"),
+            ("return None", "forward(): output is None; return tensors"),
+            ("return torch.ones(1), 'text'", "output[1] is a value of type str"),
+        ],
+    )
+    def test_forward(self, load, body, expected):
+        instance = load(MODEL.replace("return torch.ones(2)", body))
+        assert expected in complaint(lambda: instance(Inputs()))
+
+    @pytest.mark.parametrize("stage", ["constructor", "inputs"])
+    def test_too_large_for_the_cpu_says_the_sizes(self, load, stage):
+        huge = "torch.empty(2**50, dtype=torch.uint8)"
+        source = MODEL + f"\ndef get_inputs():\n    return [{huge}]\n"
+        if stage == "constructor":
+            source = source.replace("self.called_with =", f"self.huge = {huge}\n        self.x =")
+        text = complaint(lambda: load(source).inputs(0))
+        assert "too large for cpu" in text
+        assert "1048576.0 GiB" in text
+        assert "in all" in text
+
+    def test_a_candidate_raises_its_own_exceptions(self, load):
+        with pytest.raises(ZeroDivisionError):
+            load("1 / 0", "ModelNew")
+        with pytest.raises(AttributeError, match="ModelNew"):
+            load(MODEL, "ModelNew")
+        with pytest.raises(SyntaxError):
+            load("class ModelNew(", "ModelNew")
+
+    @pytest.mark.parametrize(
+        ("outputs", "expected"),
+        [
+            ([], "returns no tensor"),
+            ([("output", torch.ones(0, 3))], r"output is empty \(shape \(0, 3\)\)"),
+            (
+                [("output[0]", torch.ones(2)), ("output[1]", torch.tensor([1, float("nan")]))],
+                r"output\[1\] is NaN in 1 of 2 elements \(50.0%\)",
+            ),
+        ],
+    )
+    def test_outputs_that_cannot_be_verified_against(self, outputs, expected):
+        with pytest.raises(BadProblemError, match=expected):
+            check_outputs("mine", outputs)
+
+    @pytest.mark.parametrize(
+        "dtype", [torch.float16, torch.bool, torch.int64, torch.complex64, torch.float8_e4m3fn]
+    )
+    def test_outputs_of_any_type_can_be_checked(self, dtype):
+        check_outputs("mine", [("output", nn.Parameter(torch.ones(3)).detach().to(dtype))])
