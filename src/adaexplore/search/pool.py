@@ -1,0 +1,59 @@
+"""What a step is shown: representative kernels for a large one, the recent path for a small one."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+from adaexplore.search.tree import Tree
+from adaexplore.settings import Settings
+
+
+def large_pool(tree: Tree, node_id: int, settings: Settings, rng: random.Random) -> list[int]:
+    """Ids of the kernels shown to a large step from `node_id`; at most `settings.pool_size`.
+
+    For every large step on the path from the root to `node_id` (included) the best correct kernel
+    of its small-step component, topmost first. If there are more than `pool_size`, a uniform sample
+    of them in the same order. If there are fewer, up to `extra_max` best kernels of other
+    components follow: how many is drawn from a truncated geometric distribution, which ones by
+    softmax of their speedups without replacement.
+    """
+    on_path = tree.components_on_path(node_id)
+    pool = [tree.best_kernels[head] for head in on_path if head in tree.best_kernels]
+    if len(pool) > settings.pool_size:
+        chosen = set(rng.sample(pool, settings.pool_size))
+        return [kernel for kernel in pool if kernel in chosen]
+    extra_max = min(settings.extra_max, settings.pool_size - len(pool))
+    count = truncated_geometric(settings.extra_p, extra_max, rng)
+    if count == 0:
+        return pool
+    others = [kernel for head, kernel in tree.best_kernels.items() if head not in on_path]
+    for _ in range(min(count, len(others))):
+        index = softmax_choice([tree[kernel].rank[2] for kernel in others], rng)
+        pool.append(others.pop(index))
+    return pool
+
+
+def small_window(tree: Tree, node_id: int, settings: Settings) -> list[int]:
+    """Ids a small step from `node_id` is shown, oldest first, `node_id` last.
+
+    The path from the nearest large step to `node_id`, its last `settings.window` kernels; siblings
+    are left out. `node_id` is not the root.
+    """
+    path = tree.path(node_id)
+    start = path.index(tree[node_id].component)
+    return path[start:][-settings.window :]
+
+
+def truncated_geometric(p: float, limit: int, rng: random.Random) -> int:
+    """A count from 0 to `limit`, drawn with `P(k)` proportional to `(1 - p)^k`."""
+    [count] = rng.choices(range(limit + 1), weights=[(1 - p) ** k for k in range(limit + 1)])
+    return count
+
+
+def softmax_choice(scores: Sequence[float], rng: random.Random) -> int:
+    """An index, drawn with a probability proportional to `exp(score)`."""
+    top = max(scores)  # subtracted so that exp stays finite
+    [index] = rng.choices(range(len(scores)), weights=[math.exp(s - top) for s in scores])
+    return index

@@ -1,0 +1,62 @@
+"""Reward of an evaluation: how good a candidate is, as one number the tree can average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from adaexplore.evaluation import NOT_COMPILED, Evaluation, Failed
+
+RewardFunction = Callable[[Evaluation], float]
+
+NOT_COMPILED_REWARD = 0.0
+WRONG_REWARD = 0.05
+SLOWEST_REWARD = 0.4
+"""What a correct candidate tends to as its speedup tends to 0."""
+TENFOLD_REWARD = 1.6
+"""What a correct candidate at a speedup of 10 earns."""
+
+_CLIP_LOW, _CLIP_HIGH = 0.1, 10.0
+
+
+def published(evaluation: Evaluation) -> float:
+    """The paper's reward (arXiv 2604.16625): linear in the speedup over eager, clipped.
+
+    0 if it does not compile, 0.05 if it compiles and is wrong, else
+    `0.4 + 1.2 * (clip(s, 0.1, 10) - 0.1) / 9.9` for the speedup `s` over eager.
+    """
+    if isinstance(evaluation, Failed):
+        return _failed(evaluation)
+    clipped = min(max(evaluation.timing.speedup_eager, _CLIP_LOW), _CLIP_HIGH)
+    share = (clipped - _CLIP_LOW) / (_CLIP_HIGH - _CLIP_LOW)
+    return SLOWEST_REWARD + (TENFOLD_REWARD - SLOWEST_REWARD) * share
+
+
+def log_speedup(evaluation: Evaluation) -> float:
+    """The default reward: logarithmic in the like-for-like speedup `s`, without a ceiling.
+
+    0 if it does not compile, 0.05 if it compiles and is wrong, else `0.4 + k * (1 + f(s))` with
+    `f(s) = ln s` from 1x up, `f(s) = s - 1` below, and `k = 1.2 / (1 + ln 10)`.
+
+    Why: every doubling is worth the same (k ln 2 = 0.25), so the difference between 1.0x and 1.2x,
+    where most real results lie, is not drowned by a rare 10x, and 20x still beats 10x. Below 1x a
+    logarithm falls without end, so the tangent at 1x takes over: value and slope stay continuous,
+    and a correct candidate, however slow, stays above a wrong one. `k` and the floor are chosen so
+    that both ends meet the published reward: 0.4 for the slowest, 1.6 at 10x.
+    """
+    if isinstance(evaluation, Failed):
+        return _failed(evaluation)
+    speedup = evaluation.timing.speedup
+    scale = (TENFOLD_REWARD - SLOWEST_REWARD) / (1 + math.log(10))
+    gain = math.log(speedup) if speedup >= 1 else speedup - 1
+    return SLOWEST_REWARD + scale * (1 + gain)
+
+
+def reward_function(name: Literal["log", "published"]) -> RewardFunction:
+    """The reward that `Settings.reward` names."""
+    return {"log": log_speedup, "published": published}[name]
+
+
+def _failed(evaluation: Failed) -> float:
+    return NOT_COMPILED_REWARD if evaluation.status in NOT_COMPILED else WRONG_REWARD
