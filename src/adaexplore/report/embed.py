@@ -1,0 +1,184 @@
+"""The data that the page's script reads: one JSON object with every step and every text once.
+
+Candidates of one search share most of their lines, and prompts quote candidates, so texts are kept as
+numbers into one table of distinct lines. That keeps a report of thousands of steps to a few megabytes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from adaexplore.evaluation import Passed, rank
+from adaexplore.node import Node
+from adaexplore.report import text
+from adaexplore.report.highlight import highlight, plain
+from adaexplore.report.summary import Row, Summary
+
+HIGHLIGHT_BUDGET = 4_000_000
+"""Characters of source that get colours, best candidates first (about 2 s per million)."""
+
+
+class _Texts:
+    """Distinct lines and the documents made of them."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.runs: list[str] = []
+        self.documents: list[list[int]] = []
+        self._line_ids: dict[tuple[str, str], int] = {}
+        self._document_ids: dict[str, int] = {}
+
+    def add(self, content: str, lines_of: Callable[[str], list[tuple[str, str]]] = plain) -> int:
+        """The document's number; -1 for an empty text. The first `lines_of` for a text holds."""
+        if not content:
+            return -1
+        if content not in self._document_ids:
+            self._document_ids[content] = len(self.documents)
+            self.documents.append(_spans([self._line(*line) for line in lines_of(content)]))
+        return self._document_ids[content]
+
+    def _line(self, line: str, runs: str) -> int:
+        number = self._line_ids.setdefault((line, runs), len(self.lines))
+        if number == len(self.lines):
+            self.lines.append(line)
+            self.runs.append(runs)
+        return number
+
+
+def page_json(summary: Summary) -> str:
+    """The page's data as JSON that may stand inside a script element whatever the sources contain."""
+    texts = _Texts()
+    _add_sources(texts, summary.rows)
+    steps = [_step(row, texts) for row in summary.rows]
+    data = {
+        "reference": texts.add(_normal(summary.problem.source), highlight),
+        "steps": steps,
+        "lines": texts.lines,
+        "runs": texts.runs,
+        "documents": texts.documents,
+    }
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _add_sources(texts: _Texts, rows: Sequence[Row]) -> None:
+    """Every candidate's source, coloured while the budget lasts."""
+    left = HIGHLIGHT_BUDGET
+    for row in sorted(rows, key=lambda row: rank(row.node.evaluation), reverse=True):
+        source = _normal(row.node.candidate.source)
+        left -= len(source)
+        texts.add(source, highlight if left >= 0 else plain)
+
+
+def _step(row: Row, texts: _Texts) -> dict[str, Any]:
+    node = row.node
+    evaluation = node.evaluation
+    return {
+        "id": node.id,
+        "parent": row.parent.id if row.parent else 0,
+        "depth": row.depth,
+        "kind": node.step_kind,
+        "origin": node.proposal.origin,
+        "family": row.family,
+        "note": text.one_line(node.proposal.note),
+        "status": evaluation.status,
+        "reason": text.one_line(row.reason),
+        "best": row.best,
+        "path": row.on_best_path,
+        "improved": row.improved,
+        "reused": node.reused,
+        **_measurement(evaluation if isinstance(evaluation, Passed) else None),
+        "error": _number(evaluation.error),
+        "evaluation": _evaluation_facts(row),
+        "settings": text.facts(node.proposal.settings),
+        "source": texts.add(_normal(node.candidate.source)),
+        "diff": _diff(row.parent, node),
+        "prompt": texts.add(_normal(node.proposal.prompt)),
+        "reply": texts.add(_normal(node.proposal.reply)),
+        "detail": texts.add(_normal(evaluation.detail)),
+    }
+
+
+def _measurement(passed: Passed | None) -> dict[str, Any]:
+    """Numbers to sort and draw by, and the same as a person reads them."""
+    if passed is None:
+        return {"time": None, "speedup": None, "eager": None, "interval": None, "precision": None}
+    timing = passed.timing
+    return {
+        "time": [_number(timing.time_us), text.duration_us(timing.time_us)],
+        "speedup": [_number(timing.speedup), text.speedup(timing.speedup)],
+        "eager": [_number(timing.speedup_eager), text.speedup(timing.speedup_eager)],
+        "interval": [*map(_number, timing.speedup_ci), text.interval(timing.speedup_ci)],
+        "precision": passed.precision,
+    }
+
+
+def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
+    """The evaluation as (name, value) lines."""
+    node = row.node
+    evaluation = node.evaluation
+    facts = [("Status", evaluation.status)]
+    if row.passed:
+        timing = row.passed.timing
+        low, high = timing.time_ci_us
+        facts += [
+            (
+                "Like-for-like speedup",
+                f"{text.speedup(timing.speedup)} (95 % {text.interval(timing.speedup_ci)})",
+            ),
+            ("Speedup over eager", text.speedup(timing.speedup_eager)),
+            (
+                "Time",
+                f"{text.duration_us(timing.time_us)} "
+                f"(95 % {text.duration_us(low)} – {text.duration_us(high)})",
+            ),
+            *(
+                (text.baseline_name(name), text.duration_us(time))
+                for name, time in timing.baselines_us.items()
+            ),
+            ("Timed rounds", str(timing.samples)),
+            ("Precision class", row.passed.precision),
+        ]
+    if evaluation.error is not None:
+        facts.append(("Relative error against float64", text.relative_error(evaluation.error)))
+    if node.reused:
+        facts.append(("Taken over", "an identical candidate had been evaluated before"))
+    facts += [
+        ("Proposing", text.duration_s(node.propose_s)),
+        ("Evaluating", text.duration_s(evaluation.cost.wall_s)),
+        ("Device held", text.duration_s(evaluation.cost.device_s)),
+    ]
+    return facts
+
+
+def _diff(parent: Node | None, node: Node) -> list[list[int]] | None:
+    """Changed line ranges [from, to) of the parent and of the node; None where nothing compares."""
+    if parent is None or not parent.candidate.source or not node.candidate.source:
+        return None
+    before = _normal(parent.candidate.source).split("\n")
+    after = _normal(node.candidate.source).split("\n")
+    opcodes = difflib.SequenceMatcher(None, before, after).get_opcodes()
+    return [[i1, i2, j1, j2] for tag, i1, i2, j1, j2 in opcodes if tag != "equal"]
+
+
+def _spans(numbers: Sequence[int]) -> list[int]:
+    """Line numbers as flat pairs of first and count: 4 5 6 2 becomes 4 3 2 1."""
+    spans: list[int] = []
+    for number in numbers:
+        if spans and number == spans[-2] + spans[-1]:
+            spans[-1] += 1
+        else:
+            spans += [number, 1]
+    return spans
+
+
+def _normal(content: str) -> str:
+    return content.replace("\r\n", "\n")
+
+
+def _number(value: float | None) -> float | None:
+    """A number that JSON knows; infinities and NaN have none."""
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,129 @@
+"""The one claim a run makes, and how far it may be trusted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from adaexplore.evaluation import Evaluation, Failed, Passed
+from adaexplore.node import Node
+from adaexplore.report import text
+
+Verdict = Literal["faster", "no_gain", "not_confirmed", "no_correct", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What may be said of the whole run.
+
+    `verdict` is "faster" only where the claimed interval lies above 1. `sentence` says it in one line,
+    `caveat` what to keep in mind, empty where there is nothing. `node_id` and `origin` name the
+    candidate spoken of. `claimed` is the measurement the verdict rests on: the confirmation where
+    there is one, else the search's own; None where nothing may be claimed.
+    """
+
+    verdict: Verdict
+    sentence: str
+    caveat: str = ""
+    node_id: int | None = None
+    origin: str = ""
+    claimed: Passed | None = None
+    confirmed: bool = False
+
+
+def make_headline(
+    nodes: Sequence[Node], best: Node | None, confirmation: tuple[int, Evaluation] | None
+) -> Headline:
+    """The headline of a run whose best correct node is `best` (None where nothing is correct).
+
+    A confirmation that passed is what is claimed, even where the search measured more. One that
+    failed withdraws the claim on its node.
+    """
+    if not nodes:
+        return Headline("empty", "No step has been recorded yet.")
+    if best is None or not isinstance(best.evaluation, Passed):
+        return Headline("no_correct", f"No correct candidate in {_steps(nodes)}: {_counts(nodes)}.")
+    confirmed_node = _find(nodes, confirmation[0]) if confirmation else None
+    if confirmation is None or confirmed_node is None:
+        return _claim(best, best.evaluation, _unconfirmed(nodes), confirmed=False)
+    evaluation = confirmation[1]
+    if isinstance(evaluation, Passed):
+        caveat = _remeasured(confirmed_node, best)
+        return _claim(confirmed_node, evaluation, caveat, confirmed=True)
+    if confirmed_node.id == best.id:
+        return _withdrawn(best, best.evaluation, evaluation)
+    return _claim(best, best.evaluation, _unconfirmed(nodes), confirmed=False)
+
+
+def _claim(node: Node, passed: Passed, caveat: str, *, confirmed: bool) -> Headline:
+    timing = passed.timing
+    low, high = timing.speedup_ci
+    baseline = text.baseline_name(best_baseline(passed))
+    ratio = text.speedup(timing.speedup)
+    measured = f"95 % interval {text.interval(timing.speedup_ci)}, {passed.precision} class"
+    verdict: Verdict = "faster" if low > 1 else "no_gain"
+    if verdict == "faster":
+        sentence = f"{ratio} like-for-like speedup over {baseline} ({measured})."
+    elif high < 1:
+        sentence = (
+            f"Nothing faster than the baseline: the best correct candidate runs at {ratio} "
+            f"the speed of {baseline} ({measured})."
+        )
+    else:
+        sentence = (
+            f"Nothing clearly faster than the baseline: the best correct candidate measures {ratio} "
+            f"against {baseline}, and its interval includes 1 ({measured})."
+        )
+    return Headline(verdict, sentence, caveat, node.id, node.proposal.origin, passed, confirmed)
+
+
+def _withdrawn(node: Node, searched: Passed, failed: Failed) -> Headline:
+    sentence = (
+        f"No speedup is claimed: node {node.id} measured {text.speedup(searched.timing.speedup)} "
+        f"during the search, but its confirmation ended in {failed.status}: "
+        f"{text.one_line(failed.reason)}"
+    )
+    return Headline("not_confirmed", sentence, "", node.id, node.proposal.origin)
+
+
+def _unconfirmed(nodes: Sequence[Node]) -> str:
+    passed = sum(isinstance(node.evaluation, Passed) for node in nodes)
+    if passed == 1:
+        return "Measured once, during the search, and not confirmed in a fresh process."
+    return (
+        "Measured during the search and not confirmed in a fresh process: "
+        f"the best of {passed} measurements tends to flatter."
+    )
+
+
+def _remeasured(node: Node, best: Node) -> str:
+    if not isinstance(best.evaluation, Passed):
+        return ""
+    searched = text.speedup(best.evaluation.timing.speedup)
+    if node.id == best.id:
+        return f"Measured again in a fresh process; the search had measured {searched}."
+    return (
+        f"Measured again in a fresh process. Node {best.id} measured {searched} during the search, "
+        "but has not been confirmed."
+    )
+
+
+def best_baseline(passed: Passed) -> str:
+    """The key of the faster baseline, the one a like-for-like speedup is taken over."""
+    baselines = passed.timing.baselines_us
+    return min(baselines, key=lambda name: baselines[name], default="the baseline")
+
+
+def _find(nodes: Sequence[Node], node_id: int) -> Node | None:
+    return next((node for node in nodes if node.id == node_id), None)
+
+
+def _steps(nodes: Sequence[Node]) -> str:
+    return "1 step" if len(nodes) == 1 else f"{len(nodes)} steps"
+
+
+def _counts(nodes: Sequence[Node]) -> str:
+    counts = Counter(node.evaluation.status for node in nodes)
+    return ", ".join(f"{count} {status}" for status, count in counts.most_common())

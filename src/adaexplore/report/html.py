@@ -1,0 +1,97 @@
+"""The report as one HTML file that opens offline and asks nothing of any network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+import adaexplore
+from adaexplore.report import curve, text
+from adaexplore.report.embed import page_json
+from adaexplore.report.headline import best_baseline
+from adaexplore.report.summary import Summary
+
+TEMPLATES = files("adaexplore.report") / "templates"
+SCRIPTS = ("source.js", "detail.js", "tree.js", "table.js", "chart.js", "main.js")
+"""Inlined in this order as one module."""
+
+
+def render(summary: Summary) -> str:
+    """The whole page; write it as UTF-8.
+
+    Everything from a run is escaped, and the page's own policy runs no script but the inlined one,
+    known by its hash.
+    """
+    script = "\n".join(_asset(name) for name in SCRIPTS)
+    environment = Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html.j2").render(
+        summary=summary,
+        problem=summary.problem,
+        info=summary.info,
+        head=summary.headline,
+        gauge=_gauge(summary),
+        charts=[curve.make_chart(summary, size) for size in (curve.WIDE, curve.NARROW)],
+        chart_description=curve.describe(summary),
+        reference_facts=_reference_facts(summary),
+        best_baseline=best_baseline(summary.headline.claimed) if summary.headline.claimed else "",
+        created=_moment(summary.info.created_at),
+        version=adaexplore.__version__,
+        text=text,
+        style=_asset("report.css"),
+        script=script,
+        script_hash=_csp_hash(script),
+        data=page_json(summary),
+    )
+    return page.encode(errors="replace").decode()
+
+
+def _asset(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _csp_hash(script: str) -> str:
+    """The hash by which a Content Security Policy lets one inline script run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _gauge(summary: Summary) -> dict[str, float] | None:
+    """The claimed interval beside the baseline, as percentages of a bar's width."""
+    if summary.headline.claimed is None:
+        return None
+    timing = summary.headline.claimed.timing
+    low, high = timing.speedup_ci
+    end = max(high, 1.0) * 1.12
+    return {
+        "baseline": 100 / end,
+        "value": 100 * timing.speedup / end,
+        "low": 100 * low / end,
+        "high": 100 * high / end,
+    }
+
+
+def _reference_facts(summary: Summary) -> list[tuple[str, str]]:
+    """What is known of the reference, in words where the key is a known one."""
+    reference: dict[str, Any] = dict(summary.info.reference)
+    errors: dict[str, float] = reference.pop("errors", {})
+    baselines: dict[str, float] = reference.pop("baselines_us", {})
+    reference.pop("labels", None)
+    return [
+        *((text.baseline_name(name), text.duration_us(time)) for name, time in baselines.items()),
+        *((f"PyTorch's own error, {name}", text.relative_error(e)) for name, e in errors.items()),
+        *text.facts(reference),
+    ]
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC" if seconds else ""

@@ -1,0 +1,235 @@
+"""What a run says, computed once; renderers only draw it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adaexplore.evaluation import Evaluation, Passed, Status, rank
+from adaexplore.node import ROOT_ID, Node
+from adaexplore.problem import Problem
+from adaexplore.report.headline import Headline, make_headline
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """How a run was made, beside its problem and nodes.
+
+    `created_at` is seconds since the epoch. `reproduce` is the command line that makes the run again.
+    `reference` holds facts about the reference: `errors` maps a precision class to the relative error
+    against float64 of PyTorch's own run in that class, `baselines_us` a baseline to its time in
+    microseconds, `labels` lists warnings such as "hardly depends on its input"; other keys are shown
+    as they are. `confirmation` is the winner's id with the evaluation of its re-measurement in a
+    fresh process, or None where there was none.
+    """
+
+    name: str
+    directory: str
+    seed: int
+    proposer: str
+    planned_steps: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    reproduce: str = ""
+    created_at: float = 0.0
+    reference: Mapping[str, Any] = field(default_factory=dict)
+    confirmation: tuple[int, Evaluation] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One step and its place in the tree.
+
+    `depth` counts edges from the root, so a first step has depth 1. `parent` is None for a child of
+    the root. `family` is the proposer's own name for the kind of rewrite, empty where it gives none.
+    `improved` is true where the step set a new best; `on_best_path` marks the best and its ancestors.
+    """
+
+    node: Node
+    parent: Node | None
+    depth: int
+    family: str
+    improved: bool
+    best: bool
+    on_best_path: bool
+
+    @property
+    def passed(self) -> Passed | None:
+        """The evaluation if the candidate is correct, else None."""
+        return self.node.evaluation if isinstance(self.node.evaluation, Passed) else None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no result, as the evaluator said it; empty for a correct candidate."""
+        return "" if isinstance(self.node.evaluation, Passed) else self.node.evaluation.reason
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """The best after step `step`; both values are None until a candidate is correct."""
+
+    step: int
+    best_id: int | None
+    best_speedup: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Steps of one origin and family: how many, how many correct, the best like-for-like speedup."""
+
+    origin: str
+    family: str
+    steps: int
+    passed: int
+    best_id: int | None
+    best_speedup: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Seconds over all steps; an evaluation that was taken over counts once.
+
+    Proposals and evaluations may overlap, so these are sums of work, not elapsed time. `device_s` is
+    the time the device was held exclusively.
+    """
+
+    propose_s: float
+    evaluate_s: float
+    device_s: float
+
+    @property
+    def wall_s(self) -> float:
+        """Proposing and evaluating together."""
+        return self.propose_s + self.evaluate_s
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything a renderer needs; rows are ordered by step."""
+
+    problem: Problem
+    info: RunInfo
+    headline: Headline
+    rows: tuple[Row, ...]
+    curve: tuple[CurvePoint, ...]
+    status_counts: Mapping[Status, int]
+    groups: tuple[Group, ...]
+    totals: Totals
+
+    @property
+    def best(self) -> Row | None:
+        """The best correct candidate of the search, None where nothing is correct."""
+        return next((row for row in self.rows if row.best), None)
+
+
+def summarize(problem: Problem, nodes: Sequence[Node], info: RunInfo) -> Summary:
+    """The summary of a run; `nodes` may come in any order and be empty."""
+    ordered = sorted(nodes, key=lambda node: node.id)
+    by_id = {node.id: node for node in ordered}
+    curve = _curve(ordered)
+    best = by_id[curve[-1].best_id] if curve and curve[-1].best_id is not None else None
+    return Summary(
+        problem=problem,
+        info=info,
+        headline=make_headline(ordered, best, info.confirmation),
+        rows=_rows(ordered, by_id, curve, best),
+        curve=curve,
+        status_counts=dict(Counter(node.evaluation.status for node in ordered).most_common()),
+        groups=_groups(ordered),
+        totals=_totals(ordered),
+    )
+
+
+def _curve(nodes: Sequence[Node]) -> tuple[CurvePoint, ...]:
+    points: list[CurvePoint] = []
+    best: Node | None = None
+    for node in nodes:
+        best = _better(best, node)
+        passed = best.evaluation if best else None
+        points.append(
+            CurvePoint(
+                step=node.id,
+                best_id=best.id if best else None,
+                best_speedup=passed.timing.speedup if isinstance(passed, Passed) else None,
+            )
+        )
+    return tuple(points)
+
+
+def _better(best: Node | None, node: Node) -> Node | None:
+    """The better correct one of two; the earlier wins a tie, and None stands for nothing correct."""
+    if not isinstance(node.evaluation, Passed):
+        return best
+    if best is None or rank(node.evaluation) > rank(best.evaluation):
+        return node
+    return best
+
+
+def _rows(
+    nodes: Sequence[Node],
+    by_id: Mapping[int, Node],
+    curve: Sequence[CurvePoint],
+    best: Node | None,
+) -> tuple[Row, ...]:
+    depths: dict[int, int] = {ROOT_ID: 0}
+    best_path = _path(best, by_id)
+    rows: list[Row] = []
+    for node, point in zip(nodes, curve, strict=True):
+        depths[node.id] = depths.get(node.parent_id, 0) + 1
+        rows.append(
+            Row(
+                node=node,
+                parent=by_id.get(node.parent_id),
+                depth=depths[node.id],
+                family=_family(node),
+                improved=point.best_id == node.id,
+                best=best is not None and node.id == best.id,
+                on_best_path=node.id in best_path,
+            )
+        )
+    return tuple(rows)
+
+
+def _path(node: Node | None, by_id: Mapping[int, Node]) -> set[int]:
+    """Ids from `node` up to the root's child."""
+    path: set[int] = set()
+    while node is not None and node.id not in path:
+        path.add(node.id)
+        node = by_id.get(node.parent_id)
+    return path
+
+
+def _family(node: Node) -> str:
+    family = node.proposal.settings.get("family", "")
+    return family if isinstance(family, str) else ""
+
+
+def _groups(nodes: Sequence[Node]) -> tuple[Group, ...]:
+    members: dict[tuple[str, str], list[Node]] = {}
+    for node in nodes:
+        members.setdefault((node.proposal.origin, _family(node)), []).append(node)
+    groups: list[Group] = []
+    for (origin, family), group in members.items():
+        last = _curve(group)[-1]
+        groups.append(
+            Group(
+                origin=origin,
+                family=family,
+                steps=len(group),
+                passed=sum(isinstance(node.evaluation, Passed) for node in group),
+                best_id=last.best_id,
+                best_speedup=last.best_speedup,
+            )
+        )
+    return tuple(sorted(groups, key=lambda group: -(group.best_speedup or 0.0)))
+
+
+def _totals(nodes: Sequence[Node]) -> Totals:
+    costs = [node.evaluation.cost for node in nodes if not node.reused]
+    return Totals(
+        propose_s=sum(node.propose_s for node in nodes),
+        evaluate_s=sum(cost.wall_s for cost in costs),
+        device_s=sum(cost.device_s for cost in costs),
+    )

@@ -1,0 +1,129 @@
+// The chosen candidate: what it is, how it did, and its texts behind tabs.
+
+const detailPanel = document.getElementById("detail");
+let openTab = "Source";
+
+function chip(text, kind = "") {
+  return make("span", { class: `chip ${kind}` }, text);
+}
+
+function factList(facts) {
+  const list = make("dl", { class: "facts" });
+  for (const [name, value] of facts) list.append(make("dt", {}, name), make("dd", {}, value));
+  return list;
+}
+
+function notice(text) {
+  return make("p", { class: "notice" }, text);
+}
+
+function diffPanel(step) {
+  const parent = byId.get(step.parent);
+  if (!parent) return notice("Grown from the empty root: there is no parent to compare with.");
+  if (!step.diff) return notice("There is no source on both sides to compare.");
+  if (!step.diff.length) return notice(`The same source as node ${parent.id}.`);
+  return diffView(parent.source, step.source, step.diff);
+}
+
+function evaluationPanel(step) {
+  const panel = make("div", { class: "panel-body" });
+  if (step.reason) panel.append(make("p", { class: "reason" }, step.reason));
+  panel.append(factList(step.evaluation));
+  if (step.detail >= 0) panel.append(documentView(step.detail, "Detail of the evaluation", true));
+  return panel;
+}
+
+/** The tabs of a step, each with a function that builds its content when it is opened. */
+function tabsOf(step) {
+  const tabs = [
+    ["Source", () => step.source >= 0
+      ? documentView(step.source, "Source")
+      : notice("This step produced no source.")],
+    ["Diff", () => diffPanel(step)],
+    ["Evaluation", () => evaluationPanel(step)],
+  ];
+  if (step.prompt >= 0) tabs.push(["Prompt", () => documentView(step.prompt, "Prompt", true)]);
+  if (step.reply >= 0) tabs.push(["Reply", () => documentView(step.reply, "Reply", true)]);
+  if (step.settings.length)
+    tabs.push(["Settings", () => make("div", { class: "panel-body" }, factList(step.settings))]);
+  return tabs;
+}
+
+function showTab(tabs, name) {
+  const [chosen, build] = tabs.find(([label]) => label === name) ?? tabs[0];
+  for (const button of detailPanel.querySelectorAll("[role=tab]")) {
+    const active = button.textContent === chosen;
+    button.setAttribute("aria-selected", active);
+    button.tabIndex = active ? 0 : -1;
+  }
+  const panel = detailPanel.querySelector("[role=tabpanel]");
+  panel.setAttribute("aria-label", chosen);
+  panel.replaceChildren(build());
+}
+
+function tabBar(tabs) {
+  const bar = make("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
+  for (const [name] of tabs) {
+    const button = make("button", { type: "button", role: "tab" }, name);
+    button.addEventListener("click", () => showTab(tabs, (openTab = name)));
+    bar.append(button);
+  }
+  bar.addEventListener("keydown", (event) => {
+    const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!move) return;
+    const buttons = [...bar.children];
+    const next = buttons.indexOf(document.activeElement) + move;
+    buttons[(next + buttons.length) % buttons.length].click();
+    buttons[(next + buttons.length) % buttons.length].focus();
+    event.preventDefault();
+  });
+  return bar;
+}
+
+function detailHead(step) {
+  const origin = step.parent
+    ? make("a", { href: `#node-${step.parent}` }, `node ${step.parent}`)
+    : "the root";
+  const head = make(
+    "header",
+    {},
+    make("h3", {}, `Node ${step.id}`, step.best ? make("span", { class: "star" }, " ★ best") : null),
+    make("p", { class: "from" }, `${step.kind} step from `, origin),
+    make(
+      "p",
+      { class: "chips" },
+      chip(step.origin, "origin"),
+      step.family ? chip(step.family) : null,
+      chip(step.status, step.speedup ? "good" : "bad"),
+      step.precision ? chip(step.precision, "precision") : null,
+      step.reused ? chip("evaluation taken over") : null,
+    ),
+  );
+  if (step.speedup)
+    head.append(
+      make(
+        "p",
+        { class: "measure" },
+        make("b", {}, step.speedup[1]),
+        make("span", {}, `95 % ${step.interval[2]}`),
+        make("span", {}, step.time[1]),
+        make("span", {}, `${step.eager[1]} over eager`),
+      ),
+    );
+  else if (step.reason) head.append(make("p", { class: "reason" }, step.reason));
+  if (step.note) head.append(make("p", { class: "note" }, step.note));
+  return head;
+}
+
+function showDetail(step) {
+  const tabs = tabsOf(step);
+  const bar = make("div", { class: "tab-row" }, tabBar(tabs));
+  if (step.source >= 0) {
+    const button = make("button", { type: "button", class: "quiet" }, "Copy source");
+    button.addEventListener("click", () => copy(button, documentText(step.source)));
+    bar.append(button);
+  }
+  const panel = make("div", { role: "tabpanel", class: "panel" });
+  detailPanel.replaceChildren(detailHead(step), bar, panel);
+  showTab(tabs, openTab);
+}

@@ -1,0 +1,145 @@
+// The tree as an outline with one interval per row, all on one logarithmic scale.
+
+const treeBox = document.getElementById("tree");
+const treeRows = new Map();
+const collapsed = new Set();
+const children = new Map();
+
+/** Steps in outline order: every step is followed by what grew from it. */
+function outline() {
+  for (const step of steps) {
+    if (!children.has(step.parent)) children.set(step.parent, []);
+    children.get(step.parent).push(step);
+  }
+  const order = [];
+  const waiting = [...(children.get(0) ?? [])].reverse();
+  while (waiting.length) {
+    const step = waiting.pop();
+    order.push(step);
+    waiting.push(...[...(children.get(step.id) ?? [])].reverse());
+  }
+  return order;
+}
+
+/** Share of the width at which a speedup stands; the range covers every interval and the baseline. */
+function logScale() {
+  const bounds = steps.flatMap((step) => (step.interval ? step.interval.slice(0, 2) : []));
+  const low = Math.log(Math.max(0.05, bounds.reduce((a, b) => Math.min(a, b), 0.95)));
+  const high = Math.log(bounds.reduce((a, b) => Math.max(a, b), 1.05));
+  return (speedup) =>
+    `${100 * Math.min(1, Math.max(0, (Math.log(speedup) - low) / (high - low)))}%`;
+}
+
+function track(step, at) {
+  const bar = make("span", { class: "track", "aria-hidden": "true" });
+  const baseline = make("i", { class: "one" });
+  baseline.style.left = at(1);
+  bar.append(baseline);
+  if (!step.speedup) return bar;
+  const whisker = make("i", { class: "whisker" });
+  whisker.style.left = at(step.interval[0]);
+  whisker.style.right = `calc(100% - ${at(step.interval[1])})`;
+  const dot = make("i", { class: "dot" });
+  dot.style.left = at(step.speedup[0]);
+  bar.append(whisker, dot);
+  return bar;
+}
+
+function treeRow(step, indent, at) {
+  const parent = children.has(step.id);
+  const row = make(
+    "div",
+    {
+      role: "treeitem",
+      class: ["node", step.kind, step.speedup ? "passed" : "failed", step.best ? "best" : "",
+        step.path ? "path" : ""].join(" "),
+      "data-id": step.id,
+      "aria-level": step.depth,
+      "aria-selected": "false",
+      "aria-expanded": parent ? "true" : null,
+      tabindex: "-1",
+    },
+    make("span", { class: "guides" }),
+    make("span", { class: "twisty", "aria-hidden": "true" }),
+    make("span", { class: "shape", "aria-hidden": "true" }, step.speedup ? "" : "×"),
+    make("span", { class: "id" }, String(step.id)),
+    make("span", { class: "origin-text" }, step.origin),
+    make("span", { class: "label" }, step.note || step.reason || step.kind),
+    make("span", { class: "value" }, step.speedup ? step.speedup[1] : step.status.replaceAll("_", " ")),
+    track(step, at),
+  );
+  row.firstChild.style.width = `${(step.depth - 1) * indent}px`;
+  if (indent >= 6) row.firstChild.style.setProperty("--indent", `${indent}px`);
+  return row;
+}
+
+function drawTree(select) {
+  const deepest = steps.reduce((depth, step) => Math.max(depth, step.depth), 1);
+  const indent = Math.min(16, 160 / deepest);
+  const at = logScale();
+  for (const step of outline()) treeRows.set(step.id, treeRow(step, indent, at));
+  treeBox.append(...treeRows.values());
+  treeBox.addEventListener("click", (event) => {
+    const row = event.target.closest(".node");
+    if (!row) return;
+    const id = Number(row.dataset.id);
+    if (event.target.classList.contains("twisty")) toggle(id);
+    else select(id, { reveal: "panel" });
+  });
+  treeBox.addEventListener("keydown", (event) => treeKey(event, select));
+}
+
+function toggle(id, close = !collapsed.has(id)) {
+  if (!children.has(id)) return;
+  if (close) collapsed.add(id);
+  else collapsed.delete(id);
+  treeRows.get(id).setAttribute("aria-expanded", !close);
+  const hidden = new Set();
+  for (const [rowId, row] of treeRows) {
+    const parent = byId.get(rowId).parent;
+    row.hidden = collapsed.has(parent) || hidden.has(parent);
+    if (row.hidden) hidden.add(rowId);
+  }
+}
+
+function treeKey(event, select) {
+  const row = event.target.closest(".node");
+  if (!row) return;
+  const id = Number(row.dataset.id);
+  const visible = [...treeRows.values()].filter((other) => !other.hidden);
+  const at = visible.indexOf(row);
+  const open = children.has(id) && !collapsed.has(id);
+  const moves = {
+    ArrowDown: () => visible[at + 1],
+    ArrowUp: () => visible[at - 1],
+    Home: () => visible[0],
+    End: () => visible.at(-1),
+    ArrowRight: () => (collapsed.has(id) ? toggle(id, false) : open && visible[at + 1]),
+    ArrowLeft: () => (open ? toggle(id, true) : treeRows.get(byId.get(id).parent)),
+    Enter: () => select(id, { reveal: "panel" }),
+    " ": () => select(id),
+  };
+  if (!(event.key in moves)) return;
+  event.preventDefault();
+  const target = moves[event.key]();
+  if (!target) return;
+  target.focus();
+  select(Number(target.dataset.id), { tree: false });
+}
+
+function markInTree(step, reveal) {
+  for (const row of treeBox.querySelectorAll("[aria-selected=true]")) {
+    row.setAttribute("aria-selected", "false");
+    row.tabIndex = -1;
+  }
+  for (let parent = byId.get(step.parent); parent; parent = byId.get(parent.parent))
+    if (collapsed.has(parent.id)) toggle(parent.id, false);
+  const row = treeRows.get(step.id);
+  row.setAttribute("aria-selected", "true");
+  row.tabIndex = 0;
+  if (reveal) {
+    const top = row.offsetTop - treeBox.offsetTop;
+    if (top < treeBox.scrollTop || top + row.offsetHeight > treeBox.scrollTop + treeBox.clientHeight)
+      treeBox.scrollTop = top - treeBox.clientHeight / 2;
+  }
+}

@@ -1,0 +1,125 @@
+"""The summary as Rich renderables."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from adaexplore.evaluation import Passed
+from adaexplore.report import text
+from adaexplore.report.headline import Headline
+from adaexplore.report.summary import Row, Summary
+
+VERDICT_STYLES = {
+    "faster": "bold green",
+    "no_gain": "bold yellow",
+    "not_confirmed": "bold red",
+    "no_correct": "bold red",
+    "empty": "bold",
+}
+COLUMNS = (
+    ("id", "right"),
+    ("parent", "right"),
+    ("step", "left"),
+    ("origin", "left"),
+    ("status", "left"),
+    ("time", "right"),
+    ("speedup", "right"),
+    ("95 %", "right"),
+    ("eager", "right"),
+)
+ORIGIN_LIMIT = 10
+"""Characters of an origin in the table."""
+
+
+def headline(summary: Summary) -> RenderableType:
+    """The claim in one line, then its measurement, its caveat and what the run cost."""
+    head = summary.headline
+    lines: list[RenderableType] = [
+        Text(text.one_line(head.sentence), style=VERDICT_STYLES[head.verdict])
+    ]
+    if head.claimed is not None:
+        lines.append(_measurement(head, head.claimed))
+    if head.caveat:
+        lines.append(Text(head.caveat, style="dim"))
+    lines.append(_totals(summary))
+    return Group(*lines)
+
+
+def tree_table(summary: Summary) -> RenderableType:
+    """Two lines per step: its numbers, and its note or reason cut to the width of the terminal.
+
+    The numbers fit 80 columns. The best step carries a star.
+    """
+    header = tuple(Text(name, style="bold") for name, _ in COLUMNS)
+    table = [header, *(_cells(row) for row in summary.rows)]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*table, strict=True)]
+    lines = [_line(header, widths)]
+    for row, cells in zip(summary.rows, table[1:], strict=True):
+        line = _line(cells, widths)
+        if row.best:
+            line.stylize("bold green")
+        lines.append(line)
+        note = text.one_line(row.reason or row.node.proposal.note)
+        if note:
+            indented = " " * (widths[0] + 1) + note
+            lines.append(Text(indented, style="dim", no_wrap=True, overflow="ellipsis"))
+    return Group(*lines)
+
+
+def _line(cells: tuple[Text, ...], widths: list[int]) -> Text:
+    """The cells side by side, each padded to its column."""
+    padded = [cell.copy() for cell in cells]
+    for cell, width, (_, align) in zip(padded, widths, COLUMNS, strict=True):
+        missing = width - cell.cell_len
+        if align == "right":
+            cell.pad_left(missing)
+        else:
+            cell.pad_right(missing)
+    line = Text(" ", no_wrap=True, overflow="ellipsis").join(padded)
+    line.rstrip()
+    return line
+
+
+def _cells(row: Row) -> tuple[Text, ...]:
+    node = row.node
+    timing = row.passed.timing if row.passed else None
+    return (
+        Text(f"★{node.id}" if row.best else str(node.id)),
+        Text(str(node.parent_id)),
+        Text(node.step_kind),
+        Text(text.one_line(node.proposal.origin, ORIGIN_LIMIT)),
+        Text(node.evaluation.status, style="" if timing else "red"),
+        Text(text.duration_us(timing.time_us) if timing else ""),
+        Text(text.speedup(timing.speedup) if timing else ""),
+        Text(text.interval(timing.speedup_ci) if timing else ""),
+        Text(text.speedup(timing.speedup_eager) if timing else ""),
+    )
+
+
+def _measurement(head: Headline, claimed: Passed) -> Text:
+    timing = claimed.timing
+    baselines = ", ".join(
+        f"{text.baseline_name(name)} {text.duration_us(time)}"
+        for name, time in timing.baselines_us.items()
+    )
+    return Text(
+        f"node {head.node_id} ({text.one_line(head.origin)}), "
+        f"{'confirmed' if head.confirmed else 'not confirmed'}: "
+        f"{text.duration_us(timing.time_us)} against {baselines}; "
+        f"{text.speedup(timing.speedup_eager)} over eager; "
+        f"{claimed.precision}, error {text.relative_error(claimed.error)}"
+    )
+
+
+def _totals(summary: Summary) -> Text:
+    totals = summary.totals
+    counts = ", ".join(f"{count} {status}" for status, count in summary.status_counts.items())
+    steps = f"{len(summary.rows)} of {summary.info.planned_steps} steps"
+    return Text(
+        f"{steps}{f' ({counts})' if counts else ''}; "
+        f"proposing {text.duration_s(totals.propose_s)}, "
+        f"evaluating {text.duration_s(totals.evaluate_s)}, "
+        f"device held {text.duration_s(totals.device_s)}",
+        style="dim",
+    )
