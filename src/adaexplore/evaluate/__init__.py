@@ -1,0 +1,1 @@
+"""Candidate -> Evaluation: compile, verify against float64, measure against the baselines."""

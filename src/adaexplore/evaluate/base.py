@@ -1,0 +1,31 @@
+"""What a search needs of an evaluator."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import Evaluation
+
+
+class Evaluator(Protocol):
+    """Judges candidates of one problem.
+
+    A failing candidate is an `Evaluation`; `InfrastructureError` means that the machinery is gone.
+    """
+
+    def prepare(self) -> dict[str, Any]:
+        """Runs the reference and its baselines once; returns facts about it as plain data.
+
+        Raises `BadProblemError` for a reference that cannot be verified against. Must be called
+        before `evaluate`; a second call returns the same facts at no cost.
+        """
+        ...
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """The verdict on a candidate, in a fresh process."""
+        ...
+
+    def close(self) -> None:
+        """Ends the processes behind it."""
+        ...

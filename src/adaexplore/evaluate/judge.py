@@ -1,0 +1,54 @@
+"""The trusted process of a run: holds the reference and sends candidates to their own processes."""
+
+from __future__ import annotations
+
+import gc
+import traceback
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from adaexplore.candidate import Candidate
+from adaexplore.errors import BadProblemError
+from adaexplore.evaluate.reference import Reference
+from adaexplore.evaluate.verdict import Bench
+from adaexplore.evaluation import to_json
+from adaexplore.problem import Problem
+from adaexplore.sandbox.channel import Channel
+from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.process import ForkServer
+
+
+def main(channel: Channel, control: Channel | None) -> None:
+    """Worker entry: one "prepare", then any number of "evaluate" requests."""
+    assert control is not None
+    folder = Path.cwd()
+    server = ForkServer(control, folder)
+    bench: Bench | None = None
+    while True:
+        request = channel.receive()
+        try:
+            if request["op"] == "prepare":
+                problem = Problem.from_json(request["problem"])
+                with device_lock(problem.device, exclusive=False):
+                    reference = Reference(problem, folder)
+                bench = Bench(reference, server, request["memory_bytes"])
+                reply: dict[str, Any] = {"facts": reference.facts()}
+                _release_memory()
+            else:
+                assert bench is not None
+                candidate = Candidate(request["source"], request["language"])
+                evaluation = bench.evaluate(candidate, request["timeout_s"])
+                reply = {"evaluation": to_json(evaluation)}
+        except BadProblemError as error:
+            reply = {"bad_problem": str(error)}
+        except Exception as error:  # noqa: BLE001 - reported as infrastructure trouble
+            reply = {"broken": f"{type(error).__name__}: {error}", "log": traceback.format_exc()}
+        channel.send(reply)
+
+
+def _release_memory() -> None:
+    """Gives what preparing took back to the device, so that candidates have room."""
+    gc.collect()
+    torch.cuda.empty_cache()  # does nothing where CUDA was not used

@@ -1,0 +1,91 @@
+"""The evaluator on this machine: a judge process behind the `Evaluator` Protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adaexplore.candidate import Candidate
+from adaexplore.errors import BadProblemError, InfrastructureError
+from adaexplore.evaluation import Evaluation, Failed, from_json
+from adaexplore.problem import Problem
+from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
+
+JUDGE = "adaexplore.evaluate.judge:main"
+_PREPARE_S = 1800.0
+_GRACE_S = 60.0  # for the judge to notice a candidate's time limit and clean up
+
+
+class LocalEvaluator:
+    """Judges in processes of this machine; see `base.Evaluator`.
+
+    `timeout_s` bounds one candidate's wall time, `memory_bytes` its private memory on the CPU. A
+    judge that is lost (a driver fault, the out-of-memory killer) is replaced once per candidate.
+    """
+
+    def __init__(
+        self, server: ForkServer, problem: Problem, *, timeout_s: float, memory_bytes: int
+    ) -> None:
+        self._server = server
+        self._problem = problem
+        self._timeout_s = timeout_s
+        self._memory_bytes = memory_bytes
+        self._judge: Worker | None = None
+        self._facts: dict[str, Any] = {}
+
+    def prepare(self) -> dict[str, Any]:
+        """See `base.Evaluator.prepare`."""
+        if self._judge is None:
+            judge = self._server.spawn(JUDGE, name="judge", may_spawn=True)
+            request = {
+                "op": "prepare",
+                "problem": self._problem.to_json(),
+                "memory_bytes": self._memory_bytes,
+            }
+            try:
+                reply = self._ask(judge, request, _PREPARE_S)
+            except (BadProblemError, InfrastructureError):
+                judge.kill()
+                raise
+            self._judge, self._facts = judge, reply["facts"]
+        return self._facts
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """See `base.Evaluator.evaluate`."""
+        request = {
+            "op": "evaluate",
+            "source": candidate.source,
+            "language": candidate.language,
+            "timeout_s": self._timeout_s,
+        }
+        for last_try in (False, True):
+            self.prepare()
+            assert self._judge is not None
+            try:
+                reply = self._ask(self._judge, request, self._timeout_s + _GRACE_S)
+            except InfrastructureError as error:
+                self.close()
+                if last_try:
+                    return Failed("infra_error", str(error))
+            else:
+                return from_json(reply["evaluation"])
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """See `base.Evaluator.close`."""
+        if self._judge is not None:
+            self._judge.kill()
+            self._judge = None
+
+    def _ask(self, judge: Worker, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        try:
+            reply = judge.call(request, timeout_s)
+        except TimeoutError as error:
+            raise InfrastructureError(f"the judge did not answer in {timeout_s:g} s") from error
+        except WorkerDiedError as error:
+            lines = error.log.strip().splitlines()
+            raise InfrastructureError(f"the judge is gone: {error}; {lines[-1:]}") from error
+        if "bad_problem" in reply:
+            raise BadProblemError(reply["bad_problem"])
+        if "broken" in reply:
+            raise InfrastructureError(reply["broken"])
+        return reply

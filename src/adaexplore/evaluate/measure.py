@@ -1,0 +1,97 @@
+"""Interleaved measurement: candidate and baselines in turn, round by round."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from adaexplore.evaluate.statistics import bootstrap_median
+from adaexplore.evaluation import Timing
+
+CANDIDATE = "candidate"
+
+TimeBlock = Callable[[int], list[float]]
+"""Times that many calls and returns microseconds each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to measure.
+
+    A block of one party takes about `block_us`. Rounds go on until the interval of the speedup is
+    narrower than `resolution` (relative, half width) or `budget_s` seconds are spent, within
+    `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower than the best
+    baseline gets `min_rounds` only.
+    """
+
+    block_us: float = 20_000.0
+    min_rounds: int = 7
+    max_rounds: int = 40
+    budget_s: float = 4.0
+    resolution: float = 0.005
+    hopeless: float = 3.0
+
+
+def measure(parties: Mapping[str, TimeBlock], effort: Effort | None = None) -> Timing:
+    """Times all parties in interleaved rounds, in an order shuffled anew for each round.
+
+    `parties` holds "candidate" and the baselines. Drift of the machine hits all parties of a round
+    alike, so the speedup is the median of the rounds' own ratios, and its interval is bootstrapped
+    over rounds.
+    """
+    effort = effort or Effort()
+    rng = random.Random(0)
+    pilot = {name: median(block(3)) for name, block in parties.items()}
+    counts = {name: _count(effort, time_us) for name, time_us in pilot.items()}
+    best_pilot = min(t for name, t in pilot.items() if name != CANDIDATE)
+    hopeless = pilot[CANDIDATE] > effort.hopeless * best_pilot
+    rounds: list[dict[str, float]] = []
+    samples = 0
+    started = time.monotonic()
+    while len(rounds) < (effort.min_rounds if hopeless else effort.max_rounds):
+        order = list(parties)
+        rng.shuffle(order)
+        rounds.append({name: median(parties[name](counts[name])) for name in order})
+        samples += counts[CANDIDATE]
+        if len(rounds) < effort.min_rounds:
+            continue
+        if time.monotonic() - started > effort.budget_s or _narrow(rounds, effort.resolution):
+            break
+    return summarize(rounds, samples)
+
+
+def summarize(rounds: list[dict[str, float]], samples: int) -> Timing:
+    """The timing that rounds of medians (microseconds by party) amount to."""
+    medians = {name: median(r[name] for r in rounds) for name in rounds[0]}
+    ratios = _ratios(rounds, _best_baseline(rounds))
+    return Timing(
+        time_us=medians.pop(CANDIDATE),
+        time_ci_us=bootstrap_median([r[CANDIDATE] for r in rounds]),
+        baselines_us=medians,
+        speedup=median(ratios),
+        speedup_ci=bootstrap_median(ratios),
+        speedup_eager=median(_ratios(rounds, "eager")),
+        samples=samples,
+    )
+
+
+def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
+    return [r[baseline] / r[CANDIDATE] for r in rounds]
+
+
+def _narrow(rounds: list[dict[str, float]], resolution: float) -> bool:
+    ratios = _ratios(rounds, _best_baseline(rounds))
+    low, high = bootstrap_median(ratios)
+    return (high - low) / 2 <= resolution * median(ratios)
+
+
+def _best_baseline(rounds: list[dict[str, float]]) -> str:
+    names = [name for name in rounds[0] if name != CANDIDATE]
+    return min(names, key=lambda name: median(r[name] for r in rounds))
+
+
+def _count(effort: Effort, time_us: float) -> int:
+    return int(min(max(effort.block_us / max(time_us, 1.0), 1), 100))

@@ -1,0 +1,65 @@
+"""Precision classes: how a reference runs in each, and how wrong a candidate of it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from adaexplore.problem import PRECISIONS, Precision
+
+NORM_FACTOR: dict[Precision, float] = {"fp32": 4.0, "tf32": 2.0, "half": 2.0}
+"""A candidate may be this many times as wrong as PyTorch's own run in the class."""
+
+ELEMENT_FACTOR = 4.0
+"""The worst element may exceed the reference's worst by this much more: extremes vary more."""
+
+FLOOR = 2e-6
+"""Relative error that is always allowed in fp32: some 16 roundings (2^-23 each).
+
+Where PyTorch happens to be exact (a maximum, a copy, one product), an honest kernel that rounds
+differently would otherwise be refused. Single-pass TF32 is two orders of magnitude above it.
+"""
+
+_HALF_FLOOR = 2e-3  # the same in bfloat16-sized steps, for modules that are half throughout
+
+
+def floor_of(dtype: torch.dtype) -> float:
+    """The relative error that is always allowed in an output of this dtype."""
+    return FLOOR if torch.finfo(dtype).eps <= torch.finfo(torch.float32).eps else _HALF_FLOOR
+
+
+def up_to(precision: Precision) -> tuple[Precision, ...]:
+    """The classes up to `precision`, strictest first."""
+    return PRECISIONS[: PRECISIONS.index(precision) + 1]
+
+
+def set_flags(precision: Precision) -> None:
+    """Lets PyTorch's own kernels use TF32 unless the class is fp32."""
+    torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
+    torch.backends.cudnn.allow_tf32 = precision != "fp32"
+
+
+@contextmanager
+def baseline_scope(precision: Precision, device: str, *, autocast: bool) -> Iterator[None]:
+    """PyTorch as its users run it in this class: flags, and bfloat16 autocast for `half`.
+
+    `autocast` is off for modules whose own dtype is half already.
+    """
+    matmul = torch.get_float32_matmul_precision()
+    cudnn = torch.backends.cudnn.allow_tf32
+    set_flags(precision)
+    try:
+        with (
+            torch.no_grad(),
+            torch.autocast(
+                device.partition(":")[0],
+                dtype=torch.bfloat16,
+                enabled=autocast and precision == "half",
+            ),
+        ):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(matmul)
+        torch.backends.cudnn.allow_tf32 = cudnn

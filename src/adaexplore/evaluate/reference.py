@@ -1,0 +1,291 @@
+"""The judge's side of a problem: inputs, float64 truth, bounds, and the two baselines."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from adaexplore.errors import BadProblemError
+from adaexplore.evaluate.clock import Clock, clock_for
+from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation
+from adaexplore.evaluate.inputs import InputSet, input_sets
+from adaexplore.evaluate.precision import baseline_scope, up_to
+from adaexplore.evaluate.tensors import SharedTensor, fingerprint, share
+from adaexplore.problem import Precision, Problem
+from adaexplore.sandbox.instance import (
+    Inputs,
+    Instance,
+    NamedTensor,
+    check_outputs,
+    flatten_outputs,
+    map_tensors,
+    tensors_of,
+)
+
+_MIN_SETS = 2
+_MEMORY_SHARE = 0.4  # of the GPU, for inputs and truths; the rest is for running
+_RANDOM = 1e-2  # two runs of one reference that differ more than this draw random numbers
+_ILL_CONDITIONED = 0.05  # strict eager this far from float64: no basis for a verdict
+
+
+@dataclass(frozen=True)
+class CheckedSet:
+    """An input set in shared memory and the truth for it."""
+
+    name: str
+    own: bool
+    inputs: Inputs
+    shared: list[SharedTensor]
+    marks: list[int]
+    truths: list[Truth]
+
+    def intact(self) -> bool:
+        """Whether the inputs still hold what they held."""
+        return [fingerprint(s.tensor) for s in self.shared] == self.marks
+
+    def restore(self, original: Inputs) -> None:
+        """Puts the original values back."""
+        for s, tensor in zip(self.shared, tensors_of(original), strict=True):
+            s.tensor.copy_(tensor)
+
+
+class Reference:
+    """A problem's reference on its device, run once in every precision class and in float64.
+
+    Raises `BadProblemError`, in one line, for a reference that cannot be run or verified against.
+    """
+
+    def __init__(self, problem: Problem, folder: Path) -> None:
+        self.problem = problem
+        self.instance = Instance.load(
+            problem.source,
+            "Model",
+            device=problem.device,
+            seed=problem.seed,
+            mode=problem.mode,
+            folder=folder,
+            name=f"{problem.name}.py",
+        )
+        self.clock: Clock = clock_for(problem.device)
+        self.notes: list[str] = []
+        self.native_half = _is_half(self.instance, self.instance.inputs(problem.seed))
+        self.precision: Precision = "half" if self.native_half else problem.precision
+        self.outputs = self._first_run()
+        self.sets = self._checked_sets()
+        self.parameters = {n: share(t) for n, t in self.instance.model.state_dict().items()}
+        self.compiled = self._compile()
+
+    def facts(self) -> dict[str, Any]:
+        """What a report should know about the reference, as plain data."""
+        errors: dict[str, float] = {}
+        for checked in self.sets:
+            for truth in checked.truths:
+                for precision, bound in truth.bounds.items():
+                    errors[precision] = max(errors.get(precision, 0.0), bound.norm)
+        return {
+            "precision": self.precision,
+            "bounds": errors,
+            "input_sets": [s.name for s in self.sets],
+            "parameters": sum(p.numel() for p in self.instance.model.parameters()),
+            "outputs": [
+                {"path": path, "shape": list(t.shape), "dtype": str(t.dtype).partition(".")[2]}
+                for path, t in self.outputs
+            ],
+            "compiles": self.compiled is not None,
+            "notes": self.notes,
+        }
+
+    def baseline_block(self, name: str) -> Callable[[int], list[float]]:
+        """Times calls of "eager" or "compile" in the requested class, rotating the own inputs."""
+        model = self.instance.model if name == "eager" else self.compiled
+        assert model is not None
+        arguments = [s.inputs for s in self.sets if s.own]
+
+        def call(i: int) -> object:
+            inputs = arguments[i % len(arguments)]
+            return model(*inputs.args, **inputs.kwargs)
+
+        def block(count: int) -> list[float]:
+            with self._scope(self.precision):
+                return self.clock.block(call, count)
+
+        return block
+
+    def _scope(self, precision: Precision) -> Any:
+        return baseline_scope(precision, self.problem.device, autocast=not self.native_half)
+
+    def _run(self, precision: Precision, inputs: Inputs) -> list[NamedTensor]:
+        torch.manual_seed(self.problem.seed)
+        with self._scope(precision):
+            return self.instance(inputs)
+
+    def _first_run(self) -> list[NamedTensor]:
+        """The outputs on the first own inputs, after checking that they can be verified."""
+        name = f"{self.problem.name}.py"
+        inputs = self.instance.inputs(self.problem.seed)
+        before = [fingerprint(t) for t in tensors_of(inputs)]
+        outputs = self._run("fp32", inputs)
+        check_outputs(name, outputs)
+        if [fingerprint(t) for t in tensors_of(inputs)] != before:
+            raise BadProblemError(
+                f"{name}: forward() changes its inputs in place; work on a clone inside forward()"
+            )
+        torch.manual_seed(self.problem.seed + 1)
+        with self._scope("fp32"):
+            again = self.instance(inputs)
+        for (path, first), (_, second) in zip(outputs, again, strict=True):
+            difference = deviation(second, _exact(first))
+            if difference.norm > _RANDOM:
+                raise BadProblemError(
+                    f"{name}: {path} differs between two runs on the same inputs (dropout in "
+                    "training mode, or random numbers in forward()); try --mode eval"
+                )
+        return outputs
+
+    def _checked_sets(self) -> list[CheckedSet]:
+        double = _in_double(self.instance.model)
+        checked: list[CheckedSet] = []
+        for candidate in input_sets(self.instance, self.problem.seed):
+            if len(checked) >= _MIN_SETS and _memory_used(self.problem.device) > _MEMORY_SHARE:
+                self.notes.append(f"memory: verified on {len(checked)} input sets only")
+                break
+            try:
+                truths = self._truths(candidate, double)
+            except BadProblemError:
+                if candidate.own:
+                    raise
+                continue  # outside what the reference can take
+            if truths is None:
+                continue
+            tensors: list[SharedTensor] = []
+
+            def to_shared(t: torch.Tensor, into: list[SharedTensor] = tensors) -> torch.Tensor:
+                into.append(share(t))
+                return into[-1].tensor
+
+            inputs = map_tensors(to_shared, candidate.inputs)
+            marks = [fingerprint(s.tensor) for s in tensors]
+            checked.append(
+                CheckedSet(candidate.name, candidate.own, inputs, tensors, marks, truths)
+            )
+        if not any(s.own for s in checked):
+            raise BadProblemError(
+                f"{self.problem.name}.py: the reference in fp32 is too far from its own float64 "
+                "run on its own inputs, so nothing can be verified against it"
+            )
+        return checked
+
+    def _truths(self, given: InputSet, double: nn.Module | None) -> list[Truth] | None:
+        """Truth and bounds for one input set; None where it gives no basis for a verdict."""
+        strict = self._run("fp32", given.inputs)
+        values = self._float64(double, given.inputs)
+        if values is None:
+            note = "no float64 run of the reference: verified against its strict fp32 run"
+            if note not in self.notes:
+                self.notes.append(note)
+            values = [_exact(t) for _, t in strict]
+        runs: list[dict[Precision, Deviation]] = [{} for _ in strict]
+        for precision in self._classes():
+            outputs = strict if precision == "fp32" else self._run(precision, given.inputs)
+            for i, (_, out) in enumerate(outputs):
+                runs[i][precision] = deviation(out, values[i])
+        truths = []
+        for (path, out), value, by_class in zip(strict, values, runs, strict=True):
+            first = next(iter(by_class.values()))
+            if out.dtype.is_floating_point and not first.norm <= _ILL_CONDITIONED:
+                return None
+            truths.append(Truth(path, value, bounds_from(by_class, out.dtype, _peak(value))))
+        return truths
+
+    def _classes(self) -> tuple[Precision, ...]:
+        if self.native_half:
+            return ("half",)
+        # TF32 exists on NVIDIA tensor cores only; on the CPU it would be strict fp32 again.
+        every = up_to(self.precision)
+        return tuple(p for p in every if p != "tf32" or self.problem.device != "cpu")
+
+    def _float64(self, double: nn.Module | None, inputs: Inputs) -> list[torch.Tensor] | None:
+        if double is None:
+            return None
+
+        def widen(t: torch.Tensor) -> torch.Tensor:
+            return t.double() if t.is_floating_point() else t
+
+        wide = map_tensors(widen, inputs)
+        torch.manual_seed(self.problem.seed)
+        torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
+        try:
+            with torch.no_grad():
+                outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
+        except torch.OutOfMemoryError as error:
+            raise BadProblemError(
+                f"{self.problem.name}.py: its float64 run does not fit on {self.problem.device}; "
+                "reduce the sizes in the file"
+            ) from error
+        except (RuntimeError, NotImplementedError, TypeError):
+            return None  # an operation without float64, or a cast to float32 inside
+        finally:
+            torch.set_default_dtype(torch.float32)
+        return [_exact(t) for _, t in outputs]
+
+    def _compile(self) -> nn.Module | None:
+        """The reference under `torch.compile`, checked on the first inputs; None if it fails."""
+        compiled = torch.compile(self.instance.model)
+        first = self.sets[0]
+        try:
+            with self._scope(self.precision):
+                outputs = flatten_outputs(compiled(*first.inputs.args, **first.inputs.kwargs))
+        except RuntimeError as error:  # every Dynamo and Inductor failure is one
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            self.notes.append(f"torch.compile fails on the reference: {reason}")
+            return None
+        for (_, out), truth in zip(outputs, first.truths, strict=True):
+            if truth.classify(deviation(out, truth.value)) is None:
+                self.notes.append("torch.compile gives a wrong result: it is no baseline here")
+                return None
+        return compiled  # type: ignore[return-value]
+
+
+def _exact(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor.clone()
+
+
+def _peak(value: torch.Tensor) -> float:
+    if not value.is_floating_point():
+        return 1.0
+    finite = value[value.isfinite()]
+    if finite.numel() == 0:
+        return 1.0
+    rms = float(finite.norm()) / finite.numel() ** 0.5
+    return float(finite.abs().max()) / rms if rms > 0 else 1.0
+
+
+def _is_half(instance: Instance, inputs: Inputs) -> bool:
+    """Whether the reference's own floating-point dtype is fp16 or bf16."""
+    floats = [
+        t.dtype
+        for t in (*instance.model.parameters(), *tensors_of(inputs))
+        if t.is_floating_point()
+    ]
+    return any(torch.finfo(dtype).bits <= 16 for dtype in floats)
+
+
+def _in_double(model: nn.Module) -> nn.Module | None:
+    try:
+        return copy.deepcopy(model).double()
+    except (RuntimeError, TypeError):  # modules that hold what cannot be copied
+        return None
+
+
+def _memory_used(device: str) -> float:
+    """The share of a GPU's memory in use; 0 on the CPU, where the operating system pages."""
+    if device == "cpu":
+        return 0.0
+    free, total = torch.cuda.mem_get_info(device)
+    return 1.0 - free / total

@@ -1,0 +1,32 @@
+"""What the fork server does once so that no worker has to."""
+
+from __future__ import annotations
+
+from torch._inductor.async_compile import AsyncCompile
+
+PRELOAD = (
+    "torch",
+    "triton",
+    "torch._dynamo",
+    "torch._inductor.compile_fx",
+    "torch.export",
+    "adaexplore.evaluate.judge",
+    "adaexplore.evaluate.worker",
+)
+"""Modules that every worker finds imported."""
+
+PRELOAD_CPP = (*PRELOAD, f"{__name__}:warm_cpp_compiler")
+"""The same where candidates are C++."""
+
+_TRIVIAL = """
+#include <torch/csrc/inductor/cpp_prefix.h>
+extern "C" void kernel(float* out) { at::vec::Vectorized<float>(1.0f).store(out, 1); }
+"""
+
+
+def warm_cpp_compiler() -> None:
+    """Has Inductor's C++ loader probe the instruction sets and precompile its header.
+
+    Both take several seconds and are remembered by the process, hence by its forks.
+    """
+    AsyncCompile().cpp_pybinding(["float*"], _TRIVIAL)

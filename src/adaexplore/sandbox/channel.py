@@ -1,0 +1,114 @@
+"""Messages between processes: length-prefixed JSON over a socket, with file descriptors beside it.
+
+JSON and not pickle, because one end may be untrusted: reading a message can run no code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from typing import Any
+
+_HEADER = struct.Struct("!QI")
+_MAX_FDS = 250  # the kernel's limit for one SCM_RIGHTS message is 253
+MAX_MESSAGE_BYTES = 256 << 20
+
+
+class ChannelClosedError(Exception):
+    """The other end is gone, or what it sent is not a message."""
+
+
+class Channel:
+    """One end of a two-way connection. Not thread-safe: one request at a time."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+
+    @staticmethod
+    def pair() -> tuple[Channel, Channel]:
+        """Two connected ends."""
+        left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        return Channel(left), Channel(right)
+
+    def fileno(self) -> int:
+        """The descriptor, for `selectors` and for handing over."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Closes this end; the other end sees `ChannelClosedError`."""
+        self._socket.close()
+
+    def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
+        """Sends one message and duplicates of `fds`; raises `ChannelClosedError`."""
+        body = json.dumps(message).encode()
+        if len(fds) > _MAX_FDS:
+            raise ValueError(f"{len(fds)} file descriptors in one message; the limit is {_MAX_FDS}")
+        try:
+            self._socket.settimeout(None)
+            socket.send_fds(self._socket, [_HEADER.pack(len(body), len(fds))], list(fds))
+            self._socket.sendall(body)
+        except OSError as error:
+            raise ChannelClosedError(str(error)) from error
+
+    def receive(self, timeout_s: float | None = None) -> dict[str, Any]:
+        """The next message; raises `TimeoutError` or `ChannelClosedError`."""
+        message, fds = self.receive_with_fds(timeout_s)
+        for fd in fds:
+            os.close(fd)
+        return message
+
+    def receive_with_fds(self, timeout_s: float | None = None) -> tuple[dict[str, Any], list[int]]:
+        """The next message and the descriptors that came with it, which the caller then owns."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            header, fds = self._header(deadline)
+            size, count = _HEADER.unpack(header)
+            if size > MAX_MESSAGE_BYTES or count != len(fds):
+                raise ChannelClosedError("malformed message")
+            message = json.loads(self._exactly(size, deadline))
+        except TimeoutError:
+            raise
+        except (OSError, ValueError) as error:
+            raise ChannelClosedError(str(error)) from error
+        if not isinstance(message, dict):
+            raise ChannelClosedError("malformed message")
+        return message, fds
+
+    def _header(self, deadline: float | None) -> tuple[bytes, list[int]]:
+        self._arm(deadline)
+        data, fds, _, _ = socket.recv_fds(self._socket, _HEADER.size, _MAX_FDS)
+        if not data:
+            raise ChannelClosedError("the other end closed the channel")
+        return data + self._exactly(_HEADER.size - len(data), deadline), fds
+
+    def _exactly(self, size: int, deadline: float | None) -> bytes:
+        chunks = bytearray()
+        while len(chunks) < size:
+            self._arm(deadline)
+            chunk = self._socket.recv(min(size - len(chunks), 1 << 20))
+            if not chunk:
+                raise ChannelClosedError("the other end closed the channel")
+            chunks += chunk
+        return bytes(chunks)
+
+    def _arm(self, deadline: float | None) -> None:
+        if deadline is None:
+            self._socket.settimeout(None)
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+    @staticmethod
+    def from_fd(fd: int) -> Channel:
+        """Takes over an inherited descriptor."""
+        return Channel(socket.socket(fileno=fd))
+
+    def detach(self) -> int:
+        """Gives the descriptor away; this end is not used afterwards."""
+        return self._socket.detach()

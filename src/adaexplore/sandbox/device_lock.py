@@ -1,0 +1,35 @@
+"""One lock per device, between all processes of this machine.
+
+Timings taken while another process uses the same device can be wrong by a factor of two. Whoever
+uses the device holds the lock shared; whoever times holds it exclusively.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all must meet at one file
+
+
+@contextmanager
+def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
+    """Holds the lock of `device` ("cpu", "cuda:0"); waits for it as long as it takes."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "") if device.startswith("cuda") else ""
+    fd = _open(_FOLDER / re.sub(r"\W+", "-", f"adaexplore-{visible}-{device}.lock"))
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _open(path: Path) -> int:
+    try:  # another user's file in a sticky folder can be opened, but not with O_CREAT
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)

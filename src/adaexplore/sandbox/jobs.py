@@ -1,0 +1,41 @@
+"""One-shot jobs: a function from JSON to JSON, run in a worker of its own."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from adaexplore.sandbox.channel import Channel
+from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.process import ForkServer
+
+
+def run_job(
+    server: ForkServer,
+    entry: str,
+    request: Mapping[str, Any],
+    timeout_s: float,
+    *,
+    limits: Limits | None = None,
+) -> dict[str, Any]:
+    """Runs `entry` ("module:function", JSON in and out) in a fresh worker and returns its result.
+
+    Raises `TimeoutError` when it takes longer than `timeout_s` and `WorkerDiedError` when it
+    crashes; an exception inside the job counts as a crash, its traceback being in the error's log.
+    """
+    worker = server.spawn(f"{__name__}:serve", name="job", limits=limits)
+    try:
+        return worker.call({"entry": entry, "request": dict(request)}, timeout_s)
+    finally:
+        worker.kill()
+        shutil.rmtree(worker.folder, ignore_errors=True)
+
+
+def serve(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
+    """Worker entry: receives one job, runs it, answers."""
+    message = channel.receive()
+    module, _, function = message["entry"].partition(":")
+    result = getattr(importlib.import_module(module), function)(message["request"])
+    channel.send(result)

@@ -1,0 +1,87 @@
+"""What a worker may use and see."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+_PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "CC",
+    "CXX",
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "GOMP_CPU_AFFINITY",
+    "MKL_NUM_THREADS",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "TRITON_PTXAS_PATH",
+    "TRITON_LIBCUDA_PATH",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Resource limits of one worker; None means unlimited.
+
+    `memory_bytes` bounds private writable memory (RLIMIT_DATA); it is left off on CUDA, whose
+    driver maps far more than it uses. `file_bytes` bounds every file written, standard output
+    included.
+    """
+
+    memory_bytes: int | None = None
+    file_bytes: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the fork server."""
+        return asdict(self)
+
+    def apply(self) -> None:
+        """Puts the limits on this process and everything it starts."""
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if self.memory_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (self.memory_bytes, self.memory_bytes))
+        if self.file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes, self.file_bytes))
+            # A write past the limit then fails with EFBIG instead of killing the process.
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def clean_environment(folder: str) -> dict[str, str]:
+    """The environment of a worker: what compilers and drivers need, no keys, caches in `folder`."""
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return kept | {
+        "HOME": folder,
+        "TMPDIR": folder,
+        "XDG_CACHE_HOME": f"{folder}/cache",
+        "TRITON_CACHE_DIR": f"{folder}/triton",
+        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+        "TORCH_EXTENSIONS_DIR": f"{folder}/extensions",
+        "CUDA_CACHE_PATH": f"{folder}/cuda",
+        # Inductor's compile threads would be started before the fork and be missing after it.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def die_with_parent() -> None:
+    """Has the kernel kill this process when its parent ends, however it ends."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() == 1:
+        os._exit(1)

@@ -1,0 +1,201 @@
+"""The callers' side of the fork server: start it, spawn workers, talk to them, end them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from adaexplore.errors import InfrastructureError
+from adaexplore.sandbox.channel import Channel, ChannelClosedError
+from adaexplore.sandbox.limits import Limits, clean_environment
+
+_START_S = 300.0  # importing torch from a cold disk can take minutes
+_LOG_TAIL_BYTES = 16_384
+
+
+class WorkerDiedError(Exception):
+    """A worker ended in the middle of a request.
+
+    `status` is its exit code, or the negative number of the signal that killed it, or None where it
+    could not be reaped. `log` is the end of what it printed.
+    """
+
+    def __init__(self, status: int | None, log: str) -> None:
+        self.status = status
+        self.log = log
+        super().__init__(describe_exit(status))
+
+
+def describe_exit(status: int | None) -> str:
+    """How a process ended, in words."""
+    if status is None:
+        return "it could not be ended"
+    if status >= 0:
+        return f"it exited with code {status}"
+    try:
+        return f"it was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"it was killed by signal {-status}"
+
+
+class Worker:
+    """A running worker process and the channel to it."""
+
+    def __init__(self, server: ForkServer, pid: int, channel: Channel, folder: Path) -> None:
+        self._server = server
+        self._channel = channel
+        self.pid = pid
+        self.folder = folder
+        self._ended = False
+        self._status: int | None = None
+
+    def call(
+        self, message: Mapping[str, Any], timeout_s: float | None, fds: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        """Sends a request and waits for its reply.
+
+        Raises `TimeoutError` (the worker is then killed) or `WorkerDiedError`.
+        """
+        try:
+            self._channel.send(dict(message), fds)
+            return self._channel.receive(timeout_s)
+        except TimeoutError:
+            self.kill()
+            raise
+        except ChannelClosedError:
+            status = self.kill()
+            raise WorkerDiedError(status, self.log_tail()) from None
+
+    def kill(self) -> int | None:
+        """Kills the worker's process group; returns how it ended (see `WorkerDiedError`)."""
+        if self._ended:
+            return self._status
+        _wait_briefly_for_exit(self.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._channel.close()
+        self._status = self._server.reap(self.pid)
+        self._ended = True
+        return self._status
+
+    def log_tail(self) -> str:
+        """The end of what the worker printed."""
+        with contextlib.suppress(OSError), (self.folder / "log.txt").open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
+            return log.read().decode(errors="replace")
+        return ""
+
+
+def _wait_briefly_for_exit(pid: int) -> None:
+    """Lets a process that is already dying show its own exit status rather than our SIGKILL."""
+    for _ in range(20):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return
+        if state in "ZX":
+            return
+        time.sleep(0.001)
+
+
+class ForkServer:
+    """A handle on the fork server; `start` one, or receive one inside a trusted worker."""
+
+    def __init__(self, control: Channel, root: Path) -> None:
+        self._control = control
+        self.root = root
+        self._count = 0
+
+    @staticmethod
+    def start(preload: Sequence[str] = ()) -> ForkServer:
+        """Starts the server process and has it import `preload` ("module", or "module:function" to
+        call the function too); what is not installed is passed over.
+
+        Raises `InfrastructureError` if it does not come up.
+        """
+        root = Path(tempfile.mkdtemp(prefix="adaexplore-"))
+        ours, theirs = Channel.pair()
+        log = root / "server.log"
+        environment = clean_environment(str(root))
+        package_root = str(Path(__file__).parents[2])
+        environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [package_root, environment.get("PYTHONPATH")])
+        )
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", f"{__package__}.server"),
+                    *(str(theirs.fileno()), str(root), *preload),
+                ],
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        theirs.close()
+        try:
+            ours.receive(_START_S)
+        except (ChannelClosedError, TimeoutError) as error:
+            process.kill()
+            tail = log.read_text(errors="replace").strip().splitlines()
+            raise InfrastructureError(
+                f"the worker server did not start: {tail[-1] if tail else error}"
+            ) from error
+        return ForkServer(ours, root)
+
+    def spawn(
+        self,
+        entry: str,
+        *,
+        name: str,
+        limits: Limits | None = None,
+        environment: Mapping[str, str] | None = None,
+        may_spawn: bool = False,
+    ) -> Worker:
+        """Forks a worker that runs `entry` ("module:function") as `function(channel, control)`.
+
+        The worker has its own process group and its own folder `name-<n>` under the server's root.
+        With `may_spawn` it also gets a control channel, from which `ForkServer(control, folder)`
+        makes a handle of its own.
+        """
+        self._count += 1
+        folder = self.root / f"{name}-{self._count}"
+        folder.mkdir(mode=0o700)
+        ours, theirs = Channel.pair()
+        request = {
+            "op": "spawn",
+            "entry": entry,
+            "folder": str(folder),
+            "environment": dict(environment or {}),
+            "limits": (limits or Limits()).to_json(),
+            "may_spawn": may_spawn,
+        }
+        reply = self._request(request, [theirs.fileno()])
+        theirs.close()
+        return Worker(self, reply["pid"], ours, folder)
+
+    def reap(self, pid: int) -> int | None:
+        """Collects an ended worker: exit code, negative signal number, or None if it hangs on."""
+        status: int | None = self._request({"op": "reap", "pid": pid})["status"]
+        return status
+
+    def close(self) -> None:
+        """Ends the server, its workers and its folder."""
+        self._control.close()
+
+    def _request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
+        try:
+            self._control.send(request, fds)
+            return self._control.receive(_START_S)
+        except (ChannelClosedError, TimeoutError) as error:
+            raise InfrastructureError(f"the worker server is gone ({error})") from error
