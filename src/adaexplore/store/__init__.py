@@ -1,0 +1,23 @@
+"""Runs on disk: every step recorded before the next begins.
+
+    with create_run(Path("runs/softmax"), RunRecord(...)) as run:
+        run.store.record(node)
+
+`open_run` continues one, `read_run` looks at one, also while it is being written.
+"""
+
+from __future__ import annotations
+
+from adaexplore.store.base import FORMAT_VERSION, Confirmation, RunRecord, Store
+from adaexplore.store.directory import RunDirectory, create_run, open_run, read_run
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Confirmation",
+    "RunDirectory",
+    "RunRecord",
+    "Store",
+    "create_run",
+    "open_run",
+    "read_run",
+]

@@ -1,0 +1,109 @@
+"""The contract of a store: what a run keeps, and what may be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from adaexplore import __version__
+from adaexplore.evaluation import Evaluation
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.settings import Settings
+
+FORMAT_VERSION = 1
+"""Rises with every change that an earlier release could not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a run was asked to do and where it ran; everything but its steps.
+
+    `seed` is the search's own (the problem has one for weights and inputs). `steps` is how many are
+    planned in total. `environment` is plain JSON: GPU, driver, torch, Triton, commit and so on.
+    `command` is the line that reproduces the run, `created_at` seconds since the epoch. `reference`
+    is plain JSON about the reference as measured, empty until it is known.
+    """
+
+    problem: Problem
+    settings: Settings
+    seed: int
+    proposer: str
+    steps: int
+    environment: Mapping[str, Any]
+    command: str
+    created_at: float
+    reference: Mapping[str, Any] = field(default_factory=dict)
+    package_version: str = __version__
+    format_version: int = FORMAT_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """An independent second evaluation of the winner, `at` seconds since the epoch."""
+
+    node_id: int
+    evaluation: Evaluation
+    at: float
+
+
+class Store(Protocol):
+    """One run, kept.
+
+    Nodes are numbered 1, 2, 3, ... in the order they are recorded and never change afterwards. A
+    candidate that several nodes share is kept once. Whatever goes in comes out equal.
+
+    Durability: when a method that writes returns, what it wrote survives a kill and a power cut.
+    Each such call is one transaction: after a kill at any moment the run holds all of it or none.
+
+    Concurrency: one process writes (the run directory's lock sees to it); any number may read at
+    the same time and see a run as it was after some completed call.
+
+    Errors: trouble with the storage (full, damaged, read only) raises `BadInputError` in one line,
+    and what was kept before stays intact and readable. A store opened for reading refuses to write
+    in the same way.
+    """
+
+    def run(self) -> RunRecord:
+        """The run's record."""
+        ...
+
+    def set_reference(self, facts: Mapping[str, Any]) -> None:
+        """Keeps what was measured about the reference, replacing what was kept before."""
+        ...
+
+    def set_steps(self, steps: int) -> None:
+        """Changes how many steps are planned in total."""
+        ...
+
+    def record(self, node: Node) -> None:
+        """Keeps a step.
+
+        Raises `ValueError`, and keeps nothing, if the node's id is not `node_count() + 1` or its
+        parent is neither the root nor recorded.
+        """
+        ...
+
+    def node_count(self) -> int:
+        """How many steps are recorded, which is also the id of the last."""
+        ...
+
+    def nodes(self) -> list[Node]:
+        """Every recorded step, in order."""
+        ...
+
+    def confirm(self, confirmation: Confirmation) -> None:
+        """Keeps a confirmation.
+
+        Raises `ValueError` if its node is not recorded.
+        """
+        ...
+
+    def confirmation(self) -> Confirmation | None:
+        """The confirmation kept last, None if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Releases the storage; the store is not used afterwards."""
+        ...

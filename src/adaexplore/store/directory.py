@@ -1,0 +1,131 @@
+"""The run directory: the store, the files beside it, and the lock that keeps it to one writer."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from adaexplore.errors import BadInputError
+from adaexplore.store.base import RunRecord, Store
+from adaexplore.store.sql import SqlStore
+from adaexplore.store.sqlite import sqlite_engine
+
+DATABASE_NAME = "run.db"
+LOCK_NAME = "run.lock"
+
+
+class RunDirectory:
+    """An open run; made by `create_run`, `open_run` or `read_run`, closed by `close` or `with`."""
+
+    def __init__(self, path: Path, store: Store, resources: ExitStack) -> None:
+        self.path = path
+        self.store = store
+        self._resources = resources
+
+    @property
+    def best_path(self) -> Path:
+        """Where the best candidate's source goes."""
+        return self.path / "best.py"
+
+    @property
+    def report_path(self) -> Path:
+        """Where the report goes."""
+        return self.path / "report.html"
+
+    def close(self) -> None:
+        """Closes the store and gives the lock back; closing twice is fine."""
+        self._resources.close()
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def create_run(path: Path, run: RunRecord) -> RunDirectory:
+    """Makes the directory and a new run in it, open for writing.
+
+    Raises `BadInputError` if `path` exists and is not an empty directory, or cannot be written.
+    """
+    with _os_trouble(f"cannot create the run directory {path}"):
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise BadInputError(
+                f"{path} exists and is not empty; name another directory with --run, "
+                "or continue a run that is there with: adaexplore resume"
+            )
+    with ExitStack() as resources:
+        _hold_lock(path, resources)
+        engine = sqlite_engine(path / DATABASE_NAME, "create")
+        resources.callback(engine.dispose)
+        store = SqlStore.create(engine, path, run)
+        return RunDirectory(path, store, resources.pop_all())
+
+
+def open_run(path: Path) -> RunDirectory:
+    """Opens a run for writing, exclusively.
+
+    Raises `BadInputError` if `path` is not a run, is in use by another process, was written by a
+    newer release, is damaged or cannot be written.
+    """
+    _require_run(path)
+    with ExitStack() as resources:
+        _hold_lock(path, resources)
+        engine = sqlite_engine(path / DATABASE_NAME, "write")
+        resources.callback(engine.dispose)
+        return RunDirectory(path, SqlStore.open(engine, path), resources.pop_all())
+
+
+def read_run(path: Path) -> RunDirectory:
+    """Opens a run for reading, also while another process writes it.
+
+    Raises `BadInputError` as `open_run` does, except that a run in use is no trouble.
+    """
+    _require_run(path)
+    with ExitStack() as resources:
+        engine = sqlite_engine(path / DATABASE_NAME, "read")
+        resources.callback(engine.dispose)
+        return RunDirectory(path, SqlStore.open(engine, path), resources.pop_all())
+
+
+def _require_run(path: Path) -> None:
+    if not path.is_dir():
+        what = "is a file" if path.exists() else "does not exist"
+        raise BadInputError(f"{path} is not a run directory: it {what}")
+    if not (path / DATABASE_NAME).is_file():
+        raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
+
+
+def _hold_lock(path: Path, resources: ExitStack) -> None:
+    # flock belongs to the open file, not to its content: the kernel gives it back when the process
+    # ends, however it ends. The descriptor is not inherited by programs that the process starts.
+    with _os_trouble(f"cannot open the run directory {path} for writing"):
+        descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        resources.callback(os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 20, 0).decode() or "unknown"
+            raise BadInputError(
+                f"run directory {path} is in use by another process (pid {holder})"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+
+
+@contextmanager
+def _os_trouble(doing: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadInputError(f"{doing}: {error.strerror}") from error

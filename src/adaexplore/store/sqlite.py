@@ -1,0 +1,93 @@
+"""How SQLite is opened for a run, and what its errors mean to a person."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+Mode = Literal["create", "write", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is wrong with the storage, how to mend it, and whether what was kept is still whole."""
+
+    problem: str
+    remedy: str
+    intact: bool = True
+
+
+_DAMAGED = Trouble(
+    "run.db is damaged",
+    "restore it from a copy, or salvage what is left with: sqlite3 run.db .recover",
+    intact=False,
+)
+_HELD = Trouble("another program holds run.db", "close that program")
+_TROUBLES = {
+    sqlite3.SQLITE_FULL: Trouble("disk full", "free some space"),
+    sqlite3.SQLITE_IOERR: Trouble("disk error", "check the disk and its quota"),
+    sqlite3.SQLITE_READONLY: Trouble("read only", "make the directory writable"),
+    sqlite3.SQLITE_CANTOPEN: Trouble("run.db cannot be opened", "check the permissions"),
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_BUSY: _HELD,
+    sqlite3.SQLITE_LOCKED: _HELD,
+}
+
+
+def sqlite_engine(path: Path, mode: Mode) -> Engine:
+    """An engine on the database file `path`; the file is created in mode "create" only.
+
+    Writing uses a write-ahead log, so that readers and the writer never wait for each other, and
+    syncs it at every commit, so that a commit survives a power cut. Nothing is opened yet.
+    """
+    engine = create_engine(
+        "sqlite://", creator=lambda: _connect(path, mode), poolclass=QueuePool, pool_size=1
+    )
+
+    # The driver is kept from opening transactions by itself: it would leave CREATE TABLE outside.
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN" if mode == "read" else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def explain(error: DBAPIError | json.JSONDecodeError) -> Trouble | None:
+    """The trouble behind an error; None if it is not the storage's but a mistake of the caller."""
+    if isinstance(error, json.JSONDecodeError):
+        return _DAMAGED  # what was written as JSON no longer is
+    if not isinstance(error.orig, sqlite3.Error):
+        return None
+    primary_code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the rest says where
+    return _TROUBLES.get(primary_code)
+
+
+def _connect(path: Path, mode: Mode) -> sqlite3.Connection:
+    query = {"create": "mode=rwc", "write": "mode=rw", "read": _read_query(path)}[mode]
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{query}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.execute("PRAGMA foreign_keys = ON")
+    if mode != "read":
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def _read_query(path: Path) -> str:
+    # Even a reader of a write-ahead log needs a small file beside it. On a read-only file system a
+    # run that was closed in order has no log left and may be read as it lies.
+    log = path.with_name(path.name + "-wal")
+    lies_still = not os.access(path.parent, os.W_OK) and not log.exists()
+    return "mode=ro&immutable=1" if lies_still else "mode=ro"

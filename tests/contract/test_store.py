@@ -1,0 +1,275 @@
+"""What `adaexplore.store.Store` promises, run on every implementation.
+
+A new implementation joins by adding its name to the `database` fixture and a class like
+`SqliteDatabase`.
+"""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adaexplore.candidate import Candidate
+from adaexplore.errors import BadInputError
+from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.node import ROOT_ID, Node
+from adaexplore.problem import Problem
+from adaexplore.proposal import Proposal
+from adaexplore.settings import Settings
+from adaexplore.store import FORMAT_VERSION, Confirmation, RunRecord, Store
+from adaexplore.store.sql import SqlStore
+from adaexplore.store.sqlite import sqlite_engine
+
+
+class Database(Protocol):
+    """Where one implementation keeps one run."""
+
+    def create(self, run: RunRecord) -> Store: ...
+
+    def open(self) -> Store: ...
+
+    def read(self) -> Store: ...
+
+
+class SqliteDatabase:
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def create(self, run: RunRecord) -> Store:
+        return SqlStore.create(sqlite_engine(self._place / "run.db", "create"), self._place, run)
+
+    def open(self) -> Store:
+        return SqlStore.open(sqlite_engine(self._place / "run.db", "write"), self._place)
+
+    def read(self) -> Store:
+        return SqlStore.open(sqlite_engine(self._place / "run.db", "read"), self._place)
+
+
+@pytest.fixture(params=[SqliteDatabase])
+def new_database(request, tmp_path_factory):
+    """Makes a place for one more run."""
+    return lambda: request.param(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def database(new_database) -> Database:
+    return new_database()
+
+
+RUN = RunRecord(
+    problem=Problem("softmax", "class Model:\n    ...\n", "triton", "cuda:1", "tf32", 3, "eval"),
+    settings=Settings(c=0.25, alpha=1.0, reward="published", confirm=False),
+    seed=7,
+    proposer="compiler",
+    steps=20,
+    environment={"gpu": "H200", "driver": None, "versions": {"torch": "2.13.0"}, "cores": 16},
+    command="adaexplore explore 'my softmax.py' --seed 7",
+    created_at=1_700_000_000.25,
+)
+TIMING = Timing(10.5, (10.0, 11.0), {"eager": 21.0, "compile": 15.75}, 1.5, (1.4, 1.6), 2.0, 100)
+PASSED = Passed("fp32", 2.5e-7, TIMING, Cost(3.5, 0.75), "all five seeds")
+
+
+def node(node_id: int, parent_id: int = ROOT_ID, evaluation: Evaluation = PASSED) -> Node:
+    candidate = Candidate(f"class ModelNew: number = {node_id}", "cpp")
+    return Node(node_id, parent_id, "large", Proposal(candidate, "compiler", "a note"), evaluation)
+
+
+def test_a_new_run_is_its_record_and_no_steps(database):
+    store = database.create(RUN)
+    assert store.run() == RUN
+    assert store.run().format_version == FORMAT_VERSION
+    assert store.node_count() == 0
+    assert store.nodes() == []
+    assert store.confirmation() is None
+
+
+def test_what_a_run_learns_about_itself_is_kept(database):
+    store = database.create(RUN)
+    store.set_reference({"eager_us": 12.5, "outputs": ["float32"]})
+    store.set_reference({"eager_us": 13.0})
+    store.set_steps(50)
+    store.close()
+    assert database.open().run() == replace(RUN, reference={"eager_us": 13.0}, steps=50)
+
+
+def test_steps_come_back_in_order_and_continue_after_reopening(database):
+    store = database.create(RUN)
+    steps = [node(1), node(2, 1), node(3, 1), node(4, 2)]
+    for step in steps[:3]:
+        store.record(step)
+    store.close()
+    store = database.open()
+    assert store.node_count() == 3
+    store.record(steps[3])
+    assert store.nodes() == steps
+
+
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        (node(2), "node 2 cannot be recorded: the next is 3"),
+        (node(4), "node 4 cannot be recorded: the next is 3"),
+        (node(0), "node 0 cannot be recorded: the next is 3"),
+        (node(3, parent_id=3), "node 3 names parent 3, which is not recorded"),
+        (node(3, parent_id=9), "node 3 names parent 9, which is not recorded"),
+        (node(3, parent_id=-1), "node 3 names parent -1, which is not recorded"),
+    ],
+)
+def test_a_step_out_of_order_is_refused_and_leaves_no_trace(database, refused, message):
+    store = database.create(RUN)
+    store.record(node(1))
+    store.record(node(2))
+    with pytest.raises(ValueError, match=message):
+        store.record(refused)
+    assert store.nodes() == [node(1), node(2)]
+    store.record(node(3, parent_id=2))
+    assert store.node_count() == 3
+
+
+def test_a_candidate_may_come_back_and_so_may_its_evaluation(database):
+    first = node(1)
+    again = replace(first, id=2, parent_id=1, step_kind="small", reused=True)
+    other_language = Candidate(first.candidate.source, "triton")
+    third = replace(first, id=3, proposal=replace(first.proposal, candidate=other_language))
+    store = database.create(RUN)
+    for step in (first, again, third):
+        store.record(step)
+    assert store.nodes() == [first, again, third]
+
+
+def test_numbers_that_are_not_finite_come_back(database):
+    store = database.create(RUN)
+    store.record(node(1, evaluation=Failed("wrong_output", "overflow", error=math.inf)))
+    store.record(node(2, evaluation=Failed("wrong_output", "not a number", error=math.nan)))
+    first, second = store.nodes()
+    assert first.evaluation.error == math.inf
+    assert second.evaluation.error is not None
+    assert math.isnan(second.evaluation.error)
+
+
+def test_the_last_confirmation_counts(database):
+    store = database.create(RUN)
+    store.record(node(1))
+    first = Confirmation(1, PASSED, 1_700_000_100.5)
+    store.confirm(first)
+    assert store.confirmation() == first
+    second = Confirmation(1, Failed("timeout", "took 180 s"), 1_700_000_200.5)
+    store.confirm(second)
+    store.close()
+    assert database.open().confirmation() == second
+
+
+def test_a_confirmation_of_nothing_is_refused(database):
+    store = database.create(RUN)
+    store.record(node(1))
+    for node_id in (ROOT_ID, 2):
+        with pytest.raises(ValueError, match=f"node {node_id} is confirmed but not recorded"):
+            store.confirm(Confirmation(node_id, PASSED, 0.0))
+    assert store.confirmation() is None
+
+
+def test_a_reader_sees_what_is_written_meanwhile(database):
+    writer = database.create(RUN)
+    reader = database.read()
+    assert reader.nodes() == []
+    writer.record(node(1))
+    assert reader.nodes() == [node(1)]
+    writer.set_steps(99)
+    assert reader.run().steps == 99
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.record(node(2)),
+        lambda store: store.set_steps(99),
+        lambda store: store.set_reference({"eager_us": 1.0}),
+        lambda store: store.confirm(Confirmation(1, PASSED, 0.0)),
+    ],
+    ids=["record", "set_steps", "set_reference", "confirm"],
+)
+def test_a_reader_does_not_write(database, write):
+    writer = database.create(RUN)
+    writer.record(node(1))
+    reader = database.read()
+    with pytest.raises(BadInputError, match="read only"):
+        write(reader)
+    assert writer.run() == RUN
+    assert writer.nodes() == [node(1)]
+    assert writer.confirmation() is None
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+numbers = st.floats(allow_nan=False)
+pairs = st.tuples(numbers, numbers)
+costs = st.builds(Cost, numbers, numbers)
+plain_json = st.dictionaries(
+    texts,
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | numbers | texts,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+        max_leaves=5,
+    ),
+    max_size=3,
+)
+baselines = st.dictionaries(st.sampled_from(["eager", "compile"]), numbers)
+timings = st.builds(Timing, numbers, pairs, baselines, numbers, pairs, numbers, st.integers())
+evaluations = st.builds(
+    Passed, st.sampled_from(["fp32", "tf32", "half"]), numbers, timings, costs, texts
+) | st.builds(
+    Failed,
+    st.sampled_from(["compile_error", "wrong_output", "infra_error"]),
+    texts,
+    texts,
+    st.none() | numbers,
+    costs,
+)
+proposals = st.builds(
+    Proposal,
+    st.builds(Candidate, texts, st.sampled_from(["triton", "cpp"])),
+    texts,
+    texts,
+    plain_json,
+    texts,
+    texts,
+    texts,
+)
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> list[Node]:
+    return [
+        Node(
+            node_id,
+            draw(st.integers(ROOT_ID, node_id - 1)),
+            draw(st.sampled_from(["large", "small"])),
+            draw(proposals),
+            draw(evaluations),
+            draw(numbers),
+            draw(numbers),
+            draw(st.booleans()),
+        )
+        for node_id in range(1, draw(st.integers(1, 4)) + 1)
+    ]
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(searches(), plain_json)
+def test_whatever_goes_in_comes_out_equal(new_database, steps: list[Node], facts):
+    database = new_database()
+    run = replace(RUN, environment=facts, reference=facts)
+    store = database.create(run)
+    for step in steps:
+        store.record(step)
+    store.close()
+    reader = database.read()
+    assert reader.nodes() == steps
+    assert reader.run() == run
+    reader.close()

@@ -1,0 +1,136 @@
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from stored_runs import sample_node, sample_run
+
+from adaexplore.errors import BadInputError
+from adaexplore.store import create_run, open_run, read_run
+
+WRITER = Path(__file__).with_name("endless_writer.py")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A closed run with three steps."""
+    path = tmp_path / "runs" / "one"
+    with create_run(path, sample_run()) as run:
+        for node_id in (1, 2, 3):
+            run.store.record(sample_node(node_id))
+    return path
+
+
+def start_writer(path: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_a_run_is_one_directory(path):
+    assert sorted(entry.name for entry in path.iterdir()) == ["run.db", "run.lock"]
+    with read_run(path) as run:
+        assert run.path == path
+        assert run.best_path == path / "best.py"
+        assert run.report_path == path / "report.html"
+        assert run.store.run() == sample_run()
+        assert run.store.nodes() == [sample_node(node_id) for node_id in (1, 2, 3)]
+
+
+def test_an_opened_run_continues(path):
+    with open_run(path) as run:
+        run.store.record(sample_node(4))
+    with open_run(path) as run:
+        assert run.store.node_count() == 4
+
+
+def test_closing_twice_is_fine(path):
+    run = open_run(path)
+    run.close()
+    run.close()
+    open_run(path).close()
+
+
+def test_an_empty_directory_may_become_a_run(tmp_path):
+    create_run(tmp_path, sample_run()).close()
+    read_run(tmp_path).close()
+
+
+def test_nothing_is_ever_created_over_something(path, tmp_path):
+    with pytest.raises(BadInputError, match=r"exists and is not empty.*--run.*adaexplore resume"):
+        create_run(path, sample_run())
+    assert read_run(path).store.node_count() == 3
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(BadInputError, match=r"cannot create the run directory .*file: File exists"):
+        create_run(file, sample_run())
+    with pytest.raises(BadInputError, match="Not a directory"):
+        create_run(file / "below", sample_run())
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("opening", [open_run, read_run])
+def test_what_is_not_a_run_is_left_as_it_is(opening, tmp_path):
+    with pytest.raises(BadInputError, match="is not a run directory: it does not exist"):
+        opening(tmp_path / "nowhere")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(BadInputError, match="is not a run directory: it is a file"):
+        opening(file)
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(BadInputError, match=r"is not a run directory: there is no run\.db in it"):
+        opening(other)
+    assert list(other.iterdir()) == []
+
+
+def test_two_writers_never_meet_and_readers_do_not_wait(path):
+    with start_writer(path) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        message = f"^run directory {path} is in use by another process \\(pid {writer.pid}\\)$"
+        with pytest.raises(BadInputError, match=message):
+            open_run(path)
+        with read_run(path) as run:
+            before = run.store.node_count()
+            told = int(writer.stdout.readline())
+            while told <= before:
+                told = int(writer.stdout.readline())
+            assert run.store.node_count() >= told
+            assert run.store.nodes()[:5] == [sample_node(node_id) for node_id in range(1, 6)]
+        writer.kill()
+    open_run(path).close()
+
+
+def test_the_lock_holds_within_one_process_too(path):
+    with open_run(path), pytest.raises(BadInputError, match=rf"in use .*\(pid {os.getpid()}\)"):
+        open_run(path)
+
+
+def test_a_failed_opening_gives_the_lock_back(path):
+    database = path / "run.db"
+    whole = database.read_bytes()
+    database.write_bytes(b"no database" * 1000)
+    with pytest.raises(BadInputError, match="damaged"):
+        open_run(path)
+    database.write_bytes(whole)
+    open_run(path).close()
+
+
+def test_kill_9_at_any_moment_loses_at_most_the_step_in_flight(path):
+    dice = random.Random(0)
+    for _ in range(6):
+        with start_writer(path) as writer:
+            assert writer.stdout is not None
+            told = [writer.stdout.readline() for _ in range(dice.randint(1, 40))]
+            time.sleep(dice.random() * 0.02)
+            writer.kill()
+            told += writer.stdout.readlines()
+        last_told = int(told[-1])
+        with read_run(path) as run:
+            nodes = run.store.nodes()
+        assert len(nodes) in (last_told, last_told + 1)
+        assert nodes == [sample_node(node_id) for node_id in range(1, len(nodes) + 1)]

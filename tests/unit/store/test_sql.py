@@ -1,0 +1,75 @@
+import sqlite3
+from pathlib import Path
+
+import pytest
+from stored_runs import sample_node, sample_run
+
+from adaexplore.errors import BadInputError
+from adaexplore.store import FORMAT_VERSION, Confirmation, create_run, open_run, read_run
+from adaexplore.store.sql import SqlStore
+from adaexplore.store.sqlite import sqlite_engine
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    create_run(tmp_path / "run", sample_run()).close()
+    return tmp_path / "run"
+
+
+def ask(path: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path / "run.db", isolation_level=None)
+    rows = connection.execute(sql).fetchall()
+    connection.close()
+    return rows
+
+
+def test_a_candidate_is_kept_once(path):
+    with open_run(path) as run:
+        for node_id in range(1, 21):  # five different candidates
+            run.store.record(sample_node(node_id))
+        nodes = run.store.nodes()
+    assert ask(path, "SELECT count(*) FROM candidates") == [(5,)]
+    assert ask(path, "SELECT count(*) FROM nodes") == [(20,)]
+    assert nodes[0].candidate is nodes[5].candidate
+    assert ask(path, "SELECT digest FROM candidates ORDER BY digest") == sorted(
+        (digest,) for digest in {node.candidate.digest for node in nodes}
+    )
+
+
+@pytest.mark.parametrize("opening", [open_run, read_run])
+def test_a_run_of_a_newer_release_names_both_formats(path, opening):
+    ask(path, "UPDATE run SET format_version = 9")
+    ask(path, "ALTER TABLE run DROP COLUMN settings")  # whatever else changed there
+    with pytest.raises(BadInputError) as refusal:
+        opening(path)
+    assert str(refusal.value) == (
+        f"{path} is in run format 9, this adaexplore reads up to {FORMAT_VERSION}; "
+        "upgrade it with: pip install --upgrade adaexplore"
+    )
+
+
+@pytest.mark.parametrize("opening", [open_run, read_run])
+def test_an_interrupted_creation_is_not_a_run(tmp_path, opening):
+    (tmp_path / "run.db").touch()
+    with pytest.raises(BadInputError, match="holds no run: its creation was interrupted"):
+        opening(tmp_path)
+
+
+def test_creation_is_all_or_nothing(tmp_path):
+    engine = sqlite_engine(tmp_path / "run.db", "create")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 4")
+    with pytest.raises(
+        BadInputError, match=r"cannot create the run in .*: disk full; free some sp"
+    ):
+        SqlStore.create(engine, tmp_path, sample_run())
+    engine.dispose()
+    assert ask(tmp_path, "SELECT count(*) FROM sqlite_master") == [(0,)]
+
+
+def test_every_confirmation_stays_in_the_database(path):
+    with open_run(path) as run:
+        run.store.record(sample_node(1))
+        for at in (1.0, 2.0):
+            run.store.confirm(Confirmation(1, sample_node(1).evaluation, at))
+    assert ask(path, "SELECT at FROM confirmations ORDER BY id") == [(1.0,), (2.0,)]
