@@ -1,4 +1,4 @@
-"""Reports on a run: a typed summary first, then renderers (`terminal`, `html`) that only draw it."""
+"""Reports on a run: a typed summary first; `terminal` and `html` only draw it."""
 
 from __future__ import annotations
 

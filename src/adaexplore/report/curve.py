@@ -19,6 +19,10 @@ FLOOR = 0.05
 TICK_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
+DENSE = 300
+"""Marks beyond which they overlap and are drawn fainter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """A chart's outer size and margins."""
@@ -80,6 +84,7 @@ class Chart:
     lineage: str
     marks: tuple[Mark, ...]
     radius: float
+    dense: bool
     confirmation: Mark | None = None
 
 
@@ -115,7 +120,8 @@ def make_chart(summary: Summary, size: Size) -> Chart:
         staircase=_staircase(summary.curve, scale),
         lineage=_lineage(summary.rows, marks),
         marks=marks,
-        radius=round(min(4.5, max(1.8, 900 / (scale.steps * 8) * size.width / 1120)), 1),
+        radius=round(min(4.2, max(2.4, 0.28 * (scale.x(2) - scale.x(1)))), 1),
+        dense=len(marks) > DENSE,
         confirmation=_confirmation(summary, scale),
     )
 
@@ -178,7 +184,7 @@ def _confirmation(summary: Summary, scale: _Scale) -> Mark | None:
         return None
     timing = head.claimed.timing
     low, high = timing.speedup_ci
-    x = min(scale.x(scale.steps) + 9, scale.size.width - 7)
+    x = scale.size.plot_right + 6
     return Mark(
         head.node_id, x, scale.y(timing.speedup), scale.y(low), scale.y(high), "confirmation"
     )
@@ -211,6 +217,6 @@ def describe(summary: Summary) -> str:
     if best is None or best.passed is None:
         return f"No correct candidate in {len(summary.rows)} steps."
     return (
-        f"Best like-for-like speedup over {len(summary.rows)} steps, on a logarithmic scale: it ends "
-        f"at {text.speedup(best.passed.timing.speedup)}, reached at step {best.node.id}."
+        f"Best like-for-like speedup over {len(summary.rows)} steps, on a logarithmic scale: "
+        f"it ends at {text.speedup(best.passed.timing.speedup)}, reached at step {best.node.id}."
     )

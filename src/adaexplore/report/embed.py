@@ -1,7 +1,8 @@
 """The data that the page's script reads: one JSON object with every step and every text once.
 
-Candidates of one search share most of their lines, and prompts quote candidates, so texts are kept as
-numbers into one table of distinct lines. That keeps a report of thousands of steps to a few megabytes.
+Candidates of one search share most of their lines, and prompts quote candidates, so texts are kept
+as numbers into one table of distinct lines. That keeps a report of thousands of steps to a few
+megabytes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class _Texts:
 
 
 def page_json(summary: Summary) -> str:
-    """The page's data as JSON that may stand inside a script element whatever the sources contain."""
+    """The page's data as JSON, safe inside a script element whatever the sources contain."""
     texts = _Texts()
     _add_sources(texts, summary.rows)
     steps = [_step(row, texts) for row in summary.rows]
@@ -91,7 +92,7 @@ def _step(row: Row, texts: _Texts) -> dict[str, Any]:
         "improved": row.improved,
         "reused": node.reused,
         **_measurement(evaluation if isinstance(evaluation, Passed) else None),
-        "error": _number(evaluation.error),
+        "error": [_number(evaluation.error), text.relative_error(evaluation.error)],
         "evaluation": _evaluation_facts(row),
         "settings": text.facts(node.proposal.settings),
         "source": texts.add(_normal(node.candidate.source)),
@@ -120,7 +121,7 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
     """The evaluation as (name, value) lines."""
     node = row.node
     evaluation = node.evaluation
-    facts = [("Status", evaluation.status)]
+    facts: list[tuple[str, str]] = [("Status", evaluation.status)]
     if row.passed:
         timing = row.passed.timing
         low, high = timing.time_ci_us

@@ -18,10 +18,10 @@ Verdict = Literal["faster", "no_gain", "not_confirmed", "no_correct", "empty"]
 class Headline:
     """What may be said of the whole run.
 
-    `verdict` is "faster" only where the claimed interval lies above 1. `sentence` says it in one line,
-    `caveat` what to keep in mind, empty where there is nothing. `node_id` and `origin` name the
-    candidate spoken of. `claimed` is the measurement the verdict rests on: the confirmation where
-    there is one, else the search's own; None where nothing may be claimed.
+    `verdict` is "faster" only where the claimed interval lies above 1. `sentence` says it in one
+    line, `caveat` what to keep in mind, empty where there is nothing. `node_id` and `origin` name
+    the candidate spoken of. `claimed` is the measurement the verdict rests on: the confirmation
+    where there is one, else the search's own; None where nothing may be claimed.
     """
 
     verdict: Verdict
@@ -73,8 +73,8 @@ def _claim(node: Node, passed: Passed, caveat: str, *, confirmed: bool) -> Headl
         )
     else:
         sentence = (
-            f"Nothing clearly faster than the baseline: the best correct candidate measures {ratio} "
-            f"against {baseline}, and its interval includes 1 ({measured})."
+            f"Nothing clearly faster than the baseline: the best correct candidate measures "
+            f"{ratio} against {baseline}, and its interval includes 1 ({measured})."
         )
     return Headline(verdict, sentence, caveat, node.id, node.proposal.origin, passed, confirmed)
 

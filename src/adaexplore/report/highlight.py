@@ -1,14 +1,14 @@
 """Syntax colours, compact enough to embed thousands of sources in one file.
 
 A line's colours are one string of runs, each a class letter and a length: `k3.1f6` colours three
-characters as a keyword, leaves one plain and colours six as a function's name. What follows the last
-run is plain. The page cuts the line's text by it, so that no markup is ever built from a source.
+characters as a keyword, leaves one plain and colours six as a function's name. What follows the
+last run is plain. The page cuts the line's text by it, so no markup is ever built from a source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from pygments.lexer import Lexer
 from pygments.lexers.c_cpp import CppLexer
@@ -67,13 +67,13 @@ def _tokens(lexer: Lexer, source: str) -> Iterator[tuple[str, str]]:
         yield _letter(token), value
 
 
-@lru_cache(maxsize=None)
+@cache
 def _letter(token: object) -> str:
     return next((letter for kind, letter in CLASSES if token in kind), PLAIN)
 
 
 def _embedded(tokens: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The same tokens, with every string literal that holds a kernel coloured in its own language."""
+    """The same tokens, with a kernel inside a string literal coloured in its own language."""
     literal: list[str] = []
     for letter, value in tokens:
         if letter == "s":

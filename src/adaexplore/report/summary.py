@@ -17,12 +17,12 @@ from adaexplore.report.headline import Headline, make_headline
 class RunInfo:
     """How a run was made, beside its problem and nodes.
 
-    `created_at` is seconds since the epoch. `reproduce` is the command line that makes the run again.
-    `reference` holds facts about the reference: `errors` maps a precision class to the relative error
-    against float64 of PyTorch's own run in that class, `baselines_us` a baseline to its time in
-    microseconds, `labels` lists warnings such as "hardly depends on its input"; other keys are shown
-    as they are. `confirmation` is the winner's id with the evaluation of its re-measurement in a
-    fresh process, or None where there was none.
+    `created_at` is seconds since the epoch. `reproduce` is the command line that makes the run
+    again. `reference` holds facts about the reference: `errors` maps a precision class to the
+    relative error against float64 of PyTorch's own run in that class, `baselines_us` a baseline to
+    its time in microseconds, `labels` lists warnings such as "hardly depends on its input"; other
+    keys are shown as they are. `confirmation` is the winner's id with the evaluation of its
+    re-measurement in a fresh process, or None where there was none.
     """
 
     name: str
@@ -43,8 +43,9 @@ class Row:
     """One step and its place in the tree.
 
     `depth` counts edges from the root, so a first step has depth 1. `parent` is None for a child of
-    the root. `family` is the proposer's own name for the kind of rewrite, empty where it gives none.
-    `improved` is true where the step set a new best; `on_best_path` marks the best and its ancestors.
+    the root. `family` is the proposer's own name for the kind of rewrite, read from its settings,
+    empty where it gives none. `improved` is true where the step set a new best; `on_best_path` marks
+    the best and its ancestors.
     """
 
     node: Node
@@ -77,7 +78,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Steps of one origin and family: how many, how many correct, the best like-for-like speedup."""
+    """Steps of one origin and family: how many, how many correct, and the best speedup."""
 
     origin: str
     family: str
@@ -91,8 +92,8 @@ class Group:
 class Totals:
     """Seconds over all steps; an evaluation that was taken over counts once.
 
-    Proposals and evaluations may overlap, so these are sums of work, not elapsed time. `device_s` is
-    the time the device was held exclusively.
+    Proposals and evaluations may overlap, so these are sums of work, not elapsed time. `device_s`
+    is the time the device was held exclusively.
     """
 
     propose_s: float
@@ -159,7 +160,7 @@ def _curve(nodes: Sequence[Node]) -> tuple[CurvePoint, ...]:
 
 
 def _better(best: Node | None, node: Node) -> Node | None:
-    """The better correct one of two; the earlier wins a tie, and None stands for nothing correct."""
+    """The better correct one of two; the earlier wins a tie, None stands for nothing correct."""
     if not isinstance(node.evaluation, Passed):
         return best
     if best is None or rank(node.evaluation) > rank(best.evaluation):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,14 +48,17 @@ def duration_s(time_s: float) -> str:
 
 
 def relative_error(error: float | None) -> str:
-    """A relative error such as `1.2e-07`; empty where there is none."""
+    """A relative error such as `1.2e-7`; empty where there is none."""
     if error is None:
         return ""
-    return "0" if error == 0 else f"{error:.1e}"
+    if error == 0 or not math.isfinite(error):
+        return f"{error:g}"
+    mantissa, exponent = f"{error:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def one_line(message: str, limit: int = 0) -> str:
-    """`message` without line breaks and control characters, cut to `limit` characters if positive."""
+    """`message` without line breaks and control characters, cut to `limit` if positive."""
     printable = "".join(char if char.isprintable() else " " for char in message)
     line = " ".join(printable.split())
     return f"{line[: limit - 1]}…" if 0 < limit < len(line) else line
@@ -75,8 +79,14 @@ def facts(mapping: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 def _plain(value: Any) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value)) or "none"
     return json.dumps(value, default=str, ensure_ascii=False)
 
 

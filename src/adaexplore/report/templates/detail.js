@@ -80,14 +80,26 @@ function tabBar(tabs) {
   return bar;
 }
 
+function copySourceButton(step) {
+  const button = make("button", { type: "button", class: "quiet" }, "Copy source");
+  button.addEventListener("click", () => copy(button, documentText(step.source)));
+  return button;
+}
+
 function detailHead(step) {
+  const copyButton = step.source >= 0 ? copySourceButton(step) : null;
   const origin = step.parent
     ? make("a", { href: `#node-${step.parent}` }, `node ${step.parent}`)
     : "the root";
   const head = make(
     "header",
     {},
-    make("h3", {}, `Node ${step.id}`, step.best ? make("span", { class: "star" }, " ★ best") : null),
+    make(
+      "div",
+      { class: "title-row" },
+      make("h3", {}, `Node ${step.id}`, step.best ? make("span", { class: "star" }, " ★ best") : ""),
+      copyButton,
+    ),
     make("p", { class: "from" }, `${step.kind} step from `, origin),
     make(
       "p",
@@ -117,13 +129,7 @@ function detailHead(step) {
 
 function showDetail(step) {
   const tabs = tabsOf(step);
-  const bar = make("div", { class: "tab-row" }, tabBar(tabs));
-  if (step.source >= 0) {
-    const button = make("button", { type: "button", class: "quiet" }, "Copy source");
-    button.addEventListener("click", () => copy(button, documentText(step.source)));
-    bar.append(button);
-  }
   const panel = make("div", { role: "tabpanel", class: "panel" });
-  detailPanel.replaceChildren(detailHead(step), bar, panel);
+  detailPanel.replaceChildren(detailHead(step), tabBar(tabs), panel);
   showTab(tabs, openTab);
 }

@@ -44,7 +44,7 @@ document.querySelector("details.reference").addEventListener("toggle", (event) =
   const box = document.getElementById("reference");
   if (event.target.open && !box.firstChild) box.append(documentView(data.reference, "Reference"));
 });
-const copyButton = document.getElementById("copy-command");
-copyButton?.addEventListener("click", () =>
-  copy(copyButton, document.getElementById("command").textContent),
+const copyCommand = document.getElementById("copy-command");
+copyCommand?.addEventListener("click", () =>
+  copy(copyCommand, document.getElementById("command").textContent),
 );

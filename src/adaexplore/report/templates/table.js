@@ -1,6 +1,6 @@
 // The table of candidates: sorted by a column, filtered by text and status, drawn in pages.
 
-const PAGE = 200;
+const PAGE = 50;
 const COLUMNS = [
   { name: "Node", of: (step) => step.id, show: (step) => (step.best ? `★ ${step.id}` : step.id), cls: "num id" },
   { name: "Parent", of: (step) => step.parent, show: (step) => step.parent || "root", cls: "num wide" },
@@ -12,7 +12,7 @@ const COLUMNS = [
   { name: "95 % interval", of: (step) => step.interval?.[0], show: (step) => step.interval?.[2], cls: "num interval", down: true },
   { name: "Over eager", of: (step) => step.eager?.[0], show: (step) => step.eager?.[1], cls: "num wide", down: true },
   { name: "Class", of: (step) => step.precision, cls: "wide" },
-  { name: "Error", of: (step) => step.error, show: (step) => step.error?.toExponential(1), cls: "num wide" },
+  { name: "Error", of: (step) => step.error[0], show: (step) => step.error[1], cls: "num wide" },
   { name: "Note", of: (step) => step.reason || step.note, cls: "note" },
 ];
 const table = document.getElementById("candidates");
@@ -45,7 +45,7 @@ function candidateRow(step) {
   const row = make("tr", { "data-id": step.id, class: step.speedup ? "passed" : "failed" });
   for (const { name, of, show = of, cls = "", chip: kind } of COLUMNS) {
     const value = show(step) ?? "";
-    const cell = make("td", { class: cls });
+    const cell = make("td", { class: cls, title: cls === "note" && value });
     if (name === "Node") cell.append(make("a", { href: `#node-${step.id}` }, String(value)));
     else if (kind) cell.append(chip(value, kind));
     else cell.append(String(value));

@@ -45,7 +45,7 @@ function track(step, at) {
   return bar;
 }
 
-function treeRow(step, indent, at) {
+function treeRow(step, at) {
   const parent = children.has(step.id);
   const row = make(
     "div",
@@ -68,16 +68,16 @@ function treeRow(step, indent, at) {
     make("span", { class: "value" }, step.speedup ? step.speedup[1] : step.status.replaceAll("_", " ")),
     track(step, at),
   );
-  row.firstChild.style.width = `${(step.depth - 1) * indent}px`;
-  if (indent >= 6) row.firstChild.style.setProperty("--indent", `${indent}px`);
+  row.style.setProperty("--above", step.depth - 1);
   return row;
 }
 
 function drawTree(select) {
   const deepest = steps.reduce((depth, step) => Math.max(depth, step.depth), 1);
-  const indent = Math.min(16, 160 / deepest);
+  treeBox.style.setProperty("--deepest", deepest);
+  treeBox.classList.toggle("deep", deepest > 24);
   const at = logScale();
-  for (const step of outline()) treeRows.set(step.id, treeRow(step, indent, at));
+  for (const step of outline()) treeRows.set(step.id, treeRow(step, at));
   treeBox.append(...treeRows.values());
   treeBox.addEventListener("click", (event) => {
     const row = event.target.closest(".node");
@@ -138,7 +138,7 @@ function markInTree(step, reveal) {
   row.setAttribute("aria-selected", "true");
   row.tabIndex = 0;
   if (reveal) {
-    const top = row.offsetTop - treeBox.offsetTop;
+    const top = row.offsetTop;
     if (top < treeBox.scrollTop || top + row.offsetHeight > treeBox.scrollTop + treeBox.clientHeight)
       treeBox.scrollTop = top - treeBox.clientHeight / 2;
   }
