@@ -33,6 +33,8 @@ def main(channel: Channel, control: Channel | None) -> None:
                 problem = Problem.from_json(request["problem"])
                 with device_lock(problem.device, exclusive=False):
                     reference = Reference(problem, folder)
+                with device_lock(problem.device, exclusive=True):
+                    reference.time_baselines()
                 bench = Bench(reference, server, request["memory_bytes"])
                 reply: dict[str, Any] = {"facts": reference.facts()}
                 _release_memory()

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
@@ -74,23 +75,34 @@ class Reference:
         )
         self.clock: Clock = clock_for(problem.device)
         self.notes: list[str] = []
+        self.errors: dict[Precision, float] = {}
         self.native_half = _is_half(self.instance, self.instance.inputs(problem.seed))
         self.precision: Precision = "half" if self.native_half else problem.precision
         self.outputs = self._first_run()
         self.sets = self._checked_sets()
         self.parameters = {n: share(t) for n, t in self.instance.model.state_dict().items()}
         self.compiled = self._compile()
+        self._baselines_us: dict[str, float] = {}
+
+    def baselines(self) -> dict[str, Callable[[int], list[float]]]:
+        """What candidates are compared with, by name: how to time a number of calls of each."""
+        models = {"eager": self.instance.model} | (
+            {"compile": self.compiled} if self.compiled is not None else {}
+        )
+        return {name: self._block(model) for name, model in models.items()}
+
+    def time_baselines(self) -> None:
+        """A first look at the baselines, for `facts`; the caller holds the device."""
+        blocks = self.baselines()
+        rounds = [{name: median(block(3)) for name, block in blocks.items()} for _ in range(5)]
+        self._baselines_us = {name: median(r[name] for r in rounds) for name in blocks}
 
     def facts(self) -> dict[str, Any]:
         """What a report should know about the reference, as plain data."""
-        errors: dict[str, float] = {}
-        for checked in self.sets:
-            for truth in checked.truths:
-                for precision, bound in truth.bounds.items():
-                    errors[precision] = max(errors.get(precision, 0.0), bound.norm)
         return {
             "precision": self.precision,
-            "bounds": errors,
+            "errors": self.errors,
+            "baselines_us": self._baselines_us,
             "input_sets": [s.name for s in self.sets],
             "parameters": sum(p.numel() for p in self.instance.model.parameters()),
             "outputs": [
@@ -101,10 +113,8 @@ class Reference:
             "notes": self.notes,
         }
 
-    def baseline_block(self, name: str) -> Callable[[int], list[float]]:
-        """Times calls of "eager" or "compile" in the requested class, rotating the own inputs."""
-        model = self.instance.model if name == "eager" else self.compiled
-        assert model is not None
+    def _block(self, model: nn.Module) -> Callable[[int], list[float]]:
+        """Times calls of a baseline in the requested class, rotating the problem's own inputs."""
         arguments = [s.inputs for s in self.sets if s.own]
 
         def call(i: int) -> object:
@@ -194,7 +204,9 @@ class Reference:
         for precision in self._classes():
             outputs = strict if precision == "fp32" else self._run(precision, given.inputs)
             for i, (_, out) in enumerate(outputs):
-                runs[i][precision] = deviation(out, values[i])
+                runs[i][precision] = found = deviation(out, values[i])
+                if given.own:
+                    self.errors[precision] = max(self.errors.get(precision, 0.0), found.norm)
         truths = []
         for (path, out), value, by_class in zip(strict, values, runs, strict=True):
             first = next(iter(by_class.values()))

@@ -160,10 +160,7 @@ class _Run:
             self._check(reply, reference.sets[own[keep % len(own)]])
             return [float(t) for t in reply["times_us"]]
 
-        parties = {CANDIDATE: candidate_block, "eager": reference.baseline_block("eager")}
-        if reference.compiled is not None:
-            parties["compile"] = reference.baseline_block("compile")
-        return measure(parties)
+        return measure({CANDIDATE: candidate_block} | reference.baselines())
 
     def _ask(
         self, worker: Worker, message: dict[str, Any], tensors: list[SharedTensor] | None = None

@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from torch._inductor.async_compile import AsyncCompile
 
-PRELOAD = (
-    "torch",
-    "triton",
-    "torch._dynamo",
-    "torch._inductor.compile_fx",
-    "torch.export",
-    "adaexplore.evaluate.judge",
-    "adaexplore.evaluate.worker",
-)
-"""Modules that every worker finds imported."""
-
-PRELOAD_CPP = (*PRELOAD, f"{__name__}:warm_cpp_compiler")
-"""The same where candidates are C++."""
-
 _TRIVIAL = """
 #include <torch/csrc/inductor/cpp_prefix.h>
 extern "C" void kernel(float* out) { at::vec::Vectorized<float>(1.0f).store(out, 1); }

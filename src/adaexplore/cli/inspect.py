@@ -1,0 +1,72 @@
+"""Commands that read a run: show, report, settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from adaexplore.errors import BadInputError
+from adaexplore.report import RunInfo, Summary, summarize
+from adaexplore.report.html import render
+from adaexplore.report.terminal import headline, tree_table
+from adaexplore.settings import Settings
+from adaexplore.store import Store, read_run
+
+
+def show(path: Path) -> int:
+    """Prints the tree and the headline."""
+    console = Console()
+    with read_run(path) as run:
+        summary = summary_of(run.store, path)
+    console.print(tree_table(summary))
+    console.print(headline(summary))
+    return 0
+
+
+def report(path: Path, output: Path | None) -> int:
+    """Writes the HTML report and says where."""
+    with read_run(path) as run:
+        summary = summary_of(run.store, path)
+        target = output or run.report_path
+    write_report(summary, target)
+    print(target)
+    return 0
+
+
+def settings() -> int:
+    """Prints a table of every setting."""
+    table = Table("setting", "default", "meaning", box=None)
+    for name, field in Settings.model_fields.items():
+        table.add_row(name, str(field.default), field.description)
+    Console().print(table)
+    return 0
+
+
+def summary_of(store: Store, path: Path) -> Summary:
+    """A run's summary, from its store."""
+    run = store.run()
+    confirmation = store.confirmation()
+    info = RunInfo(
+        name=path.resolve().name,
+        directory=str(path),
+        seed=run.seed,
+        proposer=run.proposer,
+        planned_steps=run.steps,
+        settings=run.settings.model_dump(),
+        environment=run.environment,
+        reproduce=run.command,
+        created_at=run.created_at,
+        reference=run.reference,
+        confirmation=(confirmation.node_id, confirmation.evaluation) if confirmation else None,
+    )
+    return summarize(run.problem, store.nodes(), info)
+
+
+def write_report(summary: Summary, target: Path) -> None:
+    """Writes the HTML report; `BadInputError` if the place cannot be written."""
+    try:
+        target.write_text(render(summary), encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"cannot write the report to {target}: {error.strerror}") from error

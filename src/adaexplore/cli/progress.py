@@ -1,0 +1,103 @@
+"""What a person sees while a search runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from adaexplore.evaluation import Passed
+from adaexplore.node import Node, StepKind
+from adaexplore.proposal import Proposal
+from adaexplore.report.text import duration_us, one_line, speedup
+
+
+@contextmanager
+def working(console: Console, what: str) -> Iterator[None]:
+    """A spinner with a text; on a console that is no terminal, the text alone."""
+    if not console.is_terminal:
+        console.print(what, highlight=False)
+        yield
+        return
+    with console.status(what):
+        yield
+
+
+class SearchProgress:
+    """A bar for the steps and a line for each result; an `explore.Listener`."""
+
+    def __init__(self, console: Console, steps: int, done: int) -> None:
+        self._console = console
+        self._steps = steps
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=steps, completed=done)
+
+    def __enter__(self) -> SearchProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def preparing(self) -> None:
+        """See `explore.Listener`."""
+        self._say("running the reference, in float64 too, and torch.compile")
+        if not self._console.is_terminal:
+            self._line("preparing: the reference, its float64 run and torch.compile")
+
+    def prepared(self, facts: dict[str, Any]) -> None:
+        """See `explore.Listener`."""
+        times = [f"{name} {duration_us(t)}" for name, t in facts["baselines_us"].items()]
+        self._line(
+            f"reference: {', '.join(times)}; verified on {len(facts['input_sets'])} input sets "
+            f"({', '.join(facts['input_sets'])})"
+        )
+        for note in facts["notes"]:
+            self._line(f"note: {note}")
+
+    def proposing(self, step: int, step_kind: StepKind) -> None:
+        """See `explore.Listener`."""
+        self._say(f"step {step}: proposing ({step_kind})")
+
+    def evaluating(self, step: int, proposal: Proposal) -> None:
+        """See `explore.Listener`."""
+        self._say(f"step {step}: evaluating {one_line(proposal.note, 40)}")
+
+    def recorded(self, node: Node, *, best: bool) -> None:
+        """See `explore.Listener`."""
+        self._bar.update(self._task, completed=node.id)
+        evaluation = node.evaluation
+        if isinstance(evaluation, Passed):
+            timing = evaluation.timing
+            result = f"{speedup(timing.speedup)}  {duration_us(timing.time_us)}"
+            result += "  best so far" if best else ""
+        else:
+            result = f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
+        again = " (seen before)" if node.reused else ""
+        note = one_line(node.proposal.note, 48)
+        self._line(
+            f"step {node.id:>3}/{self._steps}  {node.step_kind:<5}  {note:<48}  {result}{again}"
+        )
+
+    def confirming(self, node: Node) -> None:
+        """See `explore.Listener`."""
+        self._say(f"measuring the winner, step {node.id}, again in a fresh process")
+        if not self._console.is_terminal:
+            self._line(f"confirming step {node.id} in a fresh process")
+
+    def _say(self, text: str) -> None:
+        self._bar.update(self._task, description=text)
+
+    def _line(self, text: str) -> None:
+        self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)

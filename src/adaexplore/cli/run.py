@@ -1,0 +1,100 @@
+"""Commands that make or continue a run: explore, resume."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from adaexplore.cli.inspect import summary_of, write_report
+from adaexplore.cli.progress import SearchProgress, working
+from adaexplore.cli.session import Asked, Session, load_problem, session
+from adaexplore.explore import Search
+from adaexplore.problem import Problem
+from adaexplore.report.terminal import headline, tree_table
+from adaexplore.settings import Settings, parse_settings
+from adaexplore.store import RunDirectory, RunRecord, create_run, open_run
+
+INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
+_STARTING = "starting the worker processes (importing torch takes some seconds)"
+
+
+def explore(
+    asked: Asked, *, steps: int, proposer: str, run: Path | None, settings: list[str]
+) -> int:
+    """Makes a run and searches; the exit code."""
+    console = Console()
+    chosen = parse_settings(settings)
+    problem = load_problem(asked)
+    path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    with ExitStack() as stack:
+        running = _start(stack, console, problem, chosen)
+        record = RunRecord(
+            problem=problem,
+            settings=chosen,
+            seed=asked.seed,
+            proposer=proposer,
+            steps=steps,
+            environment=running.environment,
+            command=_command(asked, problem, steps, proposer, settings),
+            created_at=time.time(),
+        )
+        return _search(stack.enter_context(create_run(path, record)), running, console)
+
+
+def resume(path: Path, steps: int | None) -> int:
+    """Continues a run; the exit code."""
+    console = Console()
+    with open_run(path) as directory, ExitStack() as stack:
+        run = directory.store.run()
+        if steps is not None:
+            directory.store.set_steps(max(steps, directory.store.node_count()))
+        running = _start(stack, console, run.problem, run.settings)
+        return _search(directory, running, console)
+
+
+def _start(stack: ExitStack, console: Console, problem: Problem, settings: Settings) -> Session:
+    with working(console, _STARTING):
+        return stack.enter_context(session(problem, settings))
+
+
+def _search(directory: RunDirectory, running: Session, console: Console) -> int:
+    """Runs the search to its end or to Ctrl-C, then shows and reports what there is."""
+    run = directory.store.run()
+    proposer = running.proposer(run.proposer, run.settings)
+    status = 0
+    try:
+        with SearchProgress(console, run.steps, directory.store.node_count()) as progress:
+            Search(
+                directory.store, proposer, running.evaluator, progress, directory.best_path
+            ).run()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+        done = directory.store.node_count()
+        console.print(
+            f"stopped after {done} of {run.steps} steps; nothing recorded is lost. Go on with:\n"
+            f"  adaexplore resume {shlex.quote(str(directory.path))}",
+            highlight=False,
+        )
+    finally:
+        proposer.close()
+    summary = summary_of(directory.store, directory.path)
+    write_report(summary, directory.report_path)
+    console.print(tree_table(summary))
+    console.print(headline(summary))
+    console.print(f"{directory.path}: run.db, best.py, report.html", highlight=False)
+    return status
+
+
+def _command(asked: Asked, problem: Problem, steps: int, proposer: str, settings: list[str]) -> str:
+    """The command line that makes the same run."""
+    words = ["adaexplore", "explore", str(asked.path), "--steps", str(steps)]
+    words += ["--proposer", proposer, "--language", problem.language]
+    words += ["--device", problem.device, "--precision", problem.precision]
+    words += ["--mode", problem.mode, "--seed", str(asked.seed)]
+    for pair in settings:
+        words += ["--set", pair]
+    return shlex.join(words)
