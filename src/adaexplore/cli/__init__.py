@@ -7,24 +7,14 @@ import sys
 from adaexplore.cli.app import app
 from adaexplore.errors import AdaExploreError
 
-INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
-
 
 def main() -> None:
     """Runs a command; every expected failure is one line on stderr and an exit code.
 
     0: done (`evaluate`: any verdict). 2: bad input. 3: infrastructure trouble. 130: interrupted.
     """
-    import click
-
     try:
-        status = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except click.exceptions.Abort:
-        sys.exit(INTERRUPTED)
+        app()
     except AdaExploreError as error:
         print(f"adaexplore: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    sys.exit(status or 0)

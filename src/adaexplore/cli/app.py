@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from adaexplore.problem import LANGUAGES, MODES, PRECISIONS
-
-LanguageChoice = StrEnum("LanguageChoice", {name: name for name in LANGUAGES})
-PrecisionChoice = StrEnum("PrecisionChoice", {name: name for name in PRECISIONS})
-ModeChoice = StrEnum("ModeChoice", {name: name for name in MODES})
-ProposerChoice = StrEnum("ProposerChoice", {"compiler": "compiler"})
+from adaexplore.problem import Language, Mode, Precision
 
 app = typer.Typer(
     name="adaexplore",
@@ -38,21 +32,23 @@ DeviceOption = Annotated[
     typer.Option(help="cpu, cuda or cuda:<index>. Default: a GPU if there is one."),
 ]
 LanguageOption = Annotated[
-    LanguageChoice | None,
+    Language | None,
     typer.Option(help="What kernels are written in. Default: triton on a GPU, cpp on the CPU."),
 ]
 PrecisionOption = Annotated[
-    PrecisionChoice,
+    Precision,
     typer.Option(
         help="The loosest precision class allowed: fp32 is strict, tf32 lets matrix products use "
         "TF32, half is autocast's. Baselines run in the same class."
     ),
 ]
 ModeOption = Annotated[
-    ModeChoice,
+    Mode,
     typer.Option(help="Run the reference as its constructor leaves it, or in train or eval mode."),
 ]
-SeedOption = Annotated[int, typer.Option(help="Fixes weights, inputs and the search's choices.")]
+SeedOption = Annotated[
+    int, typer.Option(min=0, max=2**31 - 1, help="Fixes weights, inputs and the search's choices.")
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -69,19 +65,20 @@ def explore(
     problem: ProblemArg,
     steps: Annotated[int, typer.Option(min=1, help="Candidates to try.")] = 20,
     proposer: Annotated[
-        ProposerChoice, typer.Option(help="Who proposes. compiler: TorchInductor, no model needed.")
-    ] = ProposerChoice.compiler,
+        Literal["compiler"],
+        typer.Option(help="Who proposes. compiler: TorchInductor, no model needed."),
+    ] = "compiler",
     language: LanguageOption = None,
     device: DeviceOption = None,
-    precision: PrecisionOption = PrecisionChoice.fp32,
-    mode: ModeOption = ModeChoice["as-built"],
+    precision: PrecisionOption = "fp32",
+    mode: ModeOption = "as-built",
     seed: SeedOption = 0,
     run: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where to keep the run. Default: runs/<problem>-<time>."),
     ] = None,
     settings: SetOption = None,
-) -> int:
+) -> None:
     """Search for a faster kernel.
 
     Proposes candidates, verifies each against float64, times each against eager PyTorch and
@@ -91,13 +88,14 @@ def explore(
     from adaexplore.cli import run as commands
     from adaexplore.cli.session import Asked
 
-    return commands.explore(
+    status = commands.explore(
         Asked(problem, language, device, precision, mode, seed),
         steps=steps,
-        proposer=proposer.value,
+        proposer=proposer,
         run=run,
         settings=settings or [],
     )
+    raise typer.Exit(status)
 
 
 @app.command()
@@ -106,11 +104,11 @@ def resume(
     steps: Annotated[
         int | None, typer.Option(min=1, help="New total of steps. Default: what was planned.")
     ] = None,
-) -> int:
+) -> None:
     """Go on with a run that was stopped or killed, or give it more steps."""
     from adaexplore.cli import run as commands
 
-    return commands.resume(run, steps)
+    raise typer.Exit(commands.resume(run, steps))
 
 
 @app.command()
@@ -121,12 +119,12 @@ def evaluate(
     ],
     language: LanguageOption = None,
     device: DeviceOption = None,
-    precision: PrecisionOption = PrecisionChoice.fp32,
-    mode: ModeOption = ModeChoice["as-built"],
+    precision: PrecisionOption = "fp32",
+    mode: ModeOption = "as-built",
     seed: SeedOption = 0,
     settings: SetOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> int:
+) -> None:
     """Judge one candidate: is it right, how precise is it, and how fast.
 
     Exit code 0 for any verdict, 2 for bad input, 3 for infrastructure trouble.
@@ -135,15 +133,15 @@ def evaluate(
     from adaexplore.cli.session import Asked
 
     asked = Asked(problem, language, device, precision, mode, seed)
-    return commands.evaluate(asked, candidate, settings or [], as_json=json)
+    raise typer.Exit(commands.evaluate(asked, candidate, settings or [], as_json=json))
 
 
 @app.command()
-def show(run: RunArg) -> int:
+def show(run: RunArg) -> None:
     """Print the tree of a run: id, parent, step kind, status, time, speedup."""
     from adaexplore.cli import inspect
 
-    return inspect.show(run)
+    raise typer.Exit(inspect.show(run))
 
 
 @app.command()
@@ -153,16 +151,16 @@ def report(
         Path | None,
         typer.Option("-o", "--output", help="The file to write. Default: RUN/report.html."),
     ] = None,
-) -> int:
+) -> None:
     """Write a run's report: one HTML file that opens anywhere, offline."""
     from adaexplore.cli import inspect
 
-    return inspect.report(run, output)
+    raise typer.Exit(inspect.report(run, output))
 
 
 @app.command()
-def settings() -> int:
+def settings() -> None:
     """List what --set can change, with defaults."""
     from adaexplore.cli import inspect
 
-    return inspect.settings()
+    raise typer.Exit(inspect.settings())

@@ -39,10 +39,10 @@ class Asked:
     """The options that say what is to be judged; None where the machine decides."""
 
     path: Path
-    language: str | None
+    language: Language | None
     device: str | None
-    precision: str
-    mode: str
+    precision: Precision
+    mode: Mode
     seed: int
 
 
@@ -56,15 +56,13 @@ def load_problem(asked: Asked) -> Problem:
             f"--language {asked.language} does not run on --device {device}: "
             "triton needs cuda, cpp needs cpu"
         )
-    precision: Precision = asked.precision  # type: ignore[assignment]  # a choice of the same names
-    mode: Mode = asked.mode  # type: ignore[assignment]  # likewise
     return load(
         asked.path,
         device=device,
         language=language,
-        precision=precision,
+        precision=asked.precision,
         seed=asked.seed,
-        mode=mode,
+        mode=asked.mode,
     )
 
 

@@ -83,4 +83,5 @@ def _output(command: list[str]) -> str | None:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return None
-    return (done.stdout.strip().splitlines() or [None])[0]
+    lines = done.stdout.strip().splitlines()
+    return lines[0] if lines else None

@@ -1,0 +1,61 @@
+# Two commands matter: `make demo` and `make test`. Both set up .venv first.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+TORCH  ?= 2.13.0
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install dev demo demo-all test test-slow test-gpu lint clean
+
+help:  ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch first and alone: which build fits depends on the hardware. A venv that sees a torch already
+# (made with --system-site-packages, say) keeps it. On a machine without an NVIDIA GPU the CPU build
+# is asked for by name, from the configured index if it has it, else from PyTorch's own.
+$(STAMP): pyproject.toml | $(BIN)/python
+	@if $(BIN)/python -c 'import torch' 2>/dev/null; then echo "torch is there"; \
+	elif nvidia-smi -L 2>/dev/null | grep -q GPU; then \
+	    echo "NVIDIA GPU found: installing torch with CUDA"; $(BIN)/pip install torch; \
+	else \
+	    echo "no NVIDIA GPU: installing the CPU build of torch"; \
+	    $(BIN)/pip install "torch==$(TORCH)+cpu" || \
+	    $(BIN)/pip install "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu; \
+	fi
+	$(BIN)/pip install -e .
+	@touch $@
+
+install: $(STAMP)  ## Set up .venv with the torch build that fits this machine
+
+$(VENV)/.dev: $(STAMP)
+	$(BIN)/pip install -e '.[dev]'
+	@touch $@
+
+dev: $(VENV)/.dev  ## The same, with the tools for working on adaexplore
+
+demo: $(STAMP)  ## Optimize a real problem, with a table, best.py and report.html at the end
+	$(BIN)/adaexplore explore examples/problems/mlp_block.py --steps 8 --run runs/demo-$$(date +%Y%m%d-%H%M%S)
+
+demo-all: $(STAMP)  ## The same for every example; ends with a table over all (an hour or less)
+	$(BIN)/python examples/run_all.py
+
+test: $(VENV)/.dev  ## Lint, types, layers and the CPU test suite
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -m "not slow and not gpu" -n 2
+
+test-slow: $(VENV)/.dev  ## Searches on the examples, kills and resumes: some minutes
+	$(BIN)/pytest -m slow
+
+test-gpu: $(VENV)/.dev  ## The tests that need an NVIDIA GPU
+	$(BIN)/pytest -m gpu
+
+clean:  ## Remove what `make` made (runs/ stays)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
