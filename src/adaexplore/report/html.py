@@ -85,11 +85,11 @@ def _reference_facts(summary: Summary) -> list[tuple[str, str]]:
     reference: dict[str, Any] = dict(summary.info.reference)
     errors: dict[str, float] = reference.pop("errors", {})
     baselines: dict[str, float] = reference.pop("baselines_us", {})
-    reference.pop("labels", None)
+    reference.pop("notes", None)
     return [
         *((text.baseline_name(name), text.duration_us(time)) for name, time in baselines.items()),
         *((f"PyTorch's own error, {name}", text.relative_error(e)) for name, e in errors.items()),
-        *text.facts(reference),
+        *((name.replace("_", " "), value) for name, value in text.facts(reference)),
     ]
 
 

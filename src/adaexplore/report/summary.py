@@ -20,7 +20,7 @@ class RunInfo:
     `created_at` is seconds since the epoch. `reproduce` is the command line that makes the run
     again. `reference` holds facts about the reference: `errors` maps a precision class to the
     relative error against float64 of PyTorch's own run in that class, `baselines_us` a baseline to
-    its time in microseconds, `labels` lists warnings such as "hardly depends on its input"; other
+    its time in microseconds, `notes` lists warnings such as "hardly depends on its input"; other
     keys are shown as they are. `confirmation` is the winner's id with the evaluation of its
     re-measurement in a fresh process, or None where there was none.
     """
@@ -44,8 +44,8 @@ class Row:
 
     `depth` counts edges from the root, so a first step has depth 1. `parent` is None for a child of
     the root. `family` is the proposer's own name for the kind of rewrite, read from its settings,
-    empty where it gives none. `improved` is true where the step set a new best; `on_best_path` marks
-    the best and its ancestors.
+    empty where it gives none. `improved` is true where the step set a new best; `on_best_path`
+    marks the best and its ancestors.
     """
 
     node: Node

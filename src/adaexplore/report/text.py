@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
@@ -65,15 +65,21 @@ def one_line(message: str, limit: int = 0) -> str:
 
 
 def facts(mapping: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """A nested mapping as (dotted name, value) rows, floats kept to six digits."""
+    """A nested mapping as (dotted name, value) rows; floats keep six digits."""
     rows: list[tuple[str, str]] = []
     for key, value in mapping.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
             rows += facts(value, f"{name}.")
         else:
-            rows.append((name, _plain(value)))
+            rows.append(
+                (name, _listed(value) if isinstance(value, list | tuple) else _plain(value))
+            )
     return rows
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(_plain, values)) or "none"
 
 
 def _plain(value: Any) -> str:
@@ -85,8 +91,10 @@ def _plain(value: Any) -> str:
         return f"{value:.6g}"
     if value is None:
         return "none"
+    if isinstance(value, Mapping):
+        return " ".join(map(_plain, value.values()))
     if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value)) or "none"
+        return f"[{_listed(value)}]"
     return json.dumps(value, default=str, ensure_ascii=False)
 
 
