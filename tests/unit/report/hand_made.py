@@ -1,0 +1,52 @@
+"""Hand-made steps and runs for the report's tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.proposal import Proposal
+from adaexplore.report import RunInfo
+
+PROBLEM = Problem("softmax", "class Model: ...\n", "cpp", "cpu")
+
+
+def passed(
+    speedup: float, spread: float = 0.02, baselines: dict[str, float] | None = None
+) -> Passed:
+    baselines = baselines or {"eager": 900.0, "compile": 720.0}
+    time_us = min(baselines.values()) / speedup
+    timing = Timing(
+        time_us=time_us,
+        time_ci_us=(time_us * 0.99, time_us * 1.01),
+        baselines_us=baselines,
+        speedup=speedup,
+        speedup_ci=(speedup * (1 - spread), speedup * (1 + spread)),
+        speedup_eager=baselines["eager"] / time_us,
+        samples=100,
+    )
+    return Passed("fp32", 1.2e-7, timing, Cost(wall_s=3.0, device_s=1.0))
+
+
+def failed(status: Any = "compile_error", reason: str = "no such name: tmp0") -> Failed:
+    return Failed(status, reason, cost=Cost(wall_s=2.0, device_s=0.5))
+
+
+def node(node_id: int, evaluation: Evaluation, parent_id: int = 0, **changes: Any) -> Node:
+    proposal = {
+        "candidate": Candidate(changes.pop("source", f"value = {node_id}\n"), "cpp"),
+        "origin": changes.pop("origin", "compiler"),
+        "note": changes.pop("note", "fold the constants"),
+        "settings": changes.pop("settings", {"family": "fold"}),
+        "prompt": changes.pop("prompt", ""),
+    }
+    step = {"step_kind": "small" if parent_id else "large", "propose_s": 0.5, **changes}
+    return Node(node_id, parent_id, proposal=Proposal(**proposal), evaluation=evaluation, **step)
+
+
+def run_info(**changes: Any) -> RunInfo:
+    facts = {"name": "night", "directory": "runs/night", "seed": 0, "proposer": "compiler"}
+    return RunInfo(**{**facts, "planned_steps": 20, **changes})

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+import math
+
+from hand_made import PROBLEM, failed, node, passed, run_info
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaexplore.evaluation import Failed
+from adaexplore.report import embed, summarize
+
+
+def page_data(nodes):
+    return json.loads(embed.page_json(summarize(PROBLEM, nodes, run_info())))
+
+
+def document(data, number):
+    spans = data["documents"][number]
+    pairs = zip(spans[::2], spans[1::2], strict=True)
+    return "\n".join(data["lines"][first + i] for first, count in pairs for i in range(count))
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=6))
+def test_every_source_comes_back_whole(sources):
+    nodes = [node(number, passed(1.0), source=source) for number, source in enumerate(sources, 1)]
+
+    data = page_data(nodes)
+
+    for source, step in zip(sources, data["steps"], strict=True):
+        expected = source.replace("\r\n", "\n")
+        assert (document(data, step["source"]) if step["source"] >= 0 else "") == expected
+
+
+def test_nothing_in_the_json_can_end_its_script_element():
+    hostile = "</script><script>alert(1)</script><!--"
+    nodes = [node(1, failed(reason=hostile), source=hostile, note=hostile, prompt=hostile)]
+
+    assert "<" not in embed.page_json(summarize(PROBLEM, nodes, run_info()))
+
+
+def test_a_source_shared_by_steps_is_kept_once_and_shared_lines_too():
+    shared = "".join(f"line_{number}\n" for number in range(50))
+    nodes = [
+        node(1, passed(1.0), source=shared),
+        node(2, passed(1.1), source=shared),
+        node(3, passed(1.2), source=f"{shared}changed\n"),
+    ]
+
+    data = page_data(nodes)
+
+    assert data["steps"][0]["source"] == data["steps"][1]["source"]
+    assert data["lines"].count("line_7") == 1
+
+
+def test_a_diff_holds_the_changed_line_ranges():
+    nodes = [
+        node(1, passed(1.0), source="a\nb\nc\n"),
+        node(2, passed(1.1), parent_id=1, source="a\nB\nc\nd\n"),
+        node(3, failed(), parent_id=1, source=""),
+    ]
+
+    assert [step["diff"] for step in page_data(nodes)["steps"]] == [
+        None,
+        [[1, 2, 1, 2], [3, 3, 3, 4]],
+        None,
+    ]
+
+
+def test_an_infinite_error_is_no_number_in_the_json():
+    step = page_data([node(1, Failed("wrong_output", "overflow", error=math.inf))])["steps"][0]
+
+    assert step["error"] == [None, "inf"]
+
+
+def test_sources_beyond_the_budget_are_kept_without_colours(monkeypatch):
+    monkeypatch.setattr(embed, "HIGHLIGHT_BUDGET", 20)
+    nodes = [
+        node(1, passed(1.0), source="import slower_module\n"),
+        node(2, passed(2.0), source="import best\n"),
+    ]
+
+    data = page_data(nodes)
+
+    assert data["runs"][data["lines"].index("import best")]
+    assert not data["runs"][data["lines"].index("import slower_module")]

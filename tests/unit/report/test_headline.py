@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+from hand_made import PROBLEM, failed, node, passed, run_info
+
+from adaexplore.report import summarize
+
+
+def headline(nodes, confirmation=None):
+    return summarize(PROBLEM, nodes, run_info(confirmation=confirmation)).headline
+
+
+def test_a_speedup_is_claimed_only_with_its_interval_above_one():
+    clear = headline([node(1, passed(1.5))])
+    touching = headline([node(1, passed(1.01, spread=0.02))])
+    slower = headline([node(1, passed(0.8))])
+
+    assert (clear.verdict, touching.verdict, slower.verdict) == ("faster", "no_gain", "no_gain")
+    assert "1.50× like-for-like speedup over torch.compile" in clear.sentence
+    assert "its interval includes 1" in touching.sentence
+    assert slower.sentence.startswith("Nothing faster than the baseline")
+
+
+def test_the_baseline_named_is_the_faster_one():
+    result = headline([node(1, passed(1.5, baselines={"eager": 500.0, "compile": 720.0}))])
+
+    assert "over PyTorch eager" in result.sentence
+
+
+def test_the_search_alone_is_said_to_flatter():
+    result = headline([node(1, passed(1.5)), node(2, passed(1.2))])
+
+    assert not result.confirmed
+    assert "best of 2 measurements tends to flatter" in result.caveat
+
+
+def test_a_confirmation_is_what_is_claimed():
+    result = headline([node(1, passed(1.5))], confirmation=(1, passed(1.3)))
+
+    assert result.confirmed
+    assert result.claimed.timing.speedup == 1.3
+    assert "the search had measured 1.50×" in result.caveat
+
+
+def test_a_confirmation_below_one_takes_the_claim_back():
+    result = headline([node(1, passed(1.1))], confirmation=(1, passed(0.9)))
+
+    assert result.verdict == "no_gain"
+
+
+def test_a_failed_confirmation_withdraws_the_claim():
+    result = headline([node(1, passed(1.5))], confirmation=(1, failed("wrong_output", "off by 2")))
+
+    assert result.verdict == "not_confirmed"
+    assert result.claimed is None
+    assert "wrong_output: off by 2" in result.sentence
+
+
+def test_a_confirmed_node_stands_before_a_better_one_that_nobody_confirmed():
+    nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
+
+    result = headline(nodes, confirmation=(1, passed(1.4)))
+
+    assert (result.node_id, result.claimed.timing.speedup) == (1, 1.4)
+    assert "Node 2 measured 1.90× during the search" in result.caveat
+
+
+@pytest.mark.parametrize("node_id", [1, 7])
+def test_a_confirmation_that_says_nothing_of_the_best_leaves_it_unconfirmed(node_id):
+    nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
+
+    result = headline(nodes, confirmation=(node_id, failed()))
+
+    assert (result.node_id, result.verdict, result.confirmed) == (2, "faster", False)
+
+
+def test_no_correct_candidate_is_said_plainly():
+    result = headline([node(1, failed()), node(2, failed()), node(3, failed("timeout"))])
+
+    assert result.verdict == "no_correct"
+    assert result.sentence == "No correct candidate in 3 steps: 2 compile_error, 1 timeout."
+    assert result.claimed is None

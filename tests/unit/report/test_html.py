@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hand_made import PROBLEM, failed, node, passed, run_info
+
+from adaexplore.report import summarize
+from adaexplore.report.html import render
+
+
+def page(nodes, **info):
+    return render(summarize(PROBLEM, nodes, run_info(**info)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 12])
+def test_a_page_refers_to_nothing_outside_itself(count):
+    text = page([node(number, passed(1.0 + number / 10)) for number in range(1, count + 1)])
+
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#|data:)""", text)
+    assert not re.search(r"(?:https?:)?//[a-z]+\.[a-z]", text)
+    assert "@import" not in text
+
+
+def test_hostile_text_never_becomes_markup():
+    hostile = "</script><img src=x onerror=alert(1)>"
+    text = page(
+        [node(1, failed(reason=hostile), source=hostile, note=hostile, origin=hostile)],
+        name=hostile,
+        environment={hostile: hostile},
+        reference={"notes": [hostile]},
+        reproduce=hostile,
+    )
+
+    assert "<img" not in text
+
+
+def test_a_lone_surrogate_does_not_stop_the_page_from_being_written():
+    page([node(1, failed(reason="\ud800"), source="\ud800")], name="\ud800").encode()
+
+
+def test_the_page_tells_its_conditions():
+    text = page(
+        [node(1, passed(1.5))],
+        environment={"torch": "2.13.0"},
+        settings={"c": 0.3},
+        reference={
+            "errors": {"tf32": 3e-4},
+            "baselines_us": {"eager": 900.0},
+            "notes": ["careful"],
+        },
+        reproduce="adaexplore explore softmax.py --seed 0",
+    )
+
+    for fact in ("2.13.0", "0.3", "3.0e-4", "900 µs", "careful", "explore softmax.py --seed 0"):
+        assert fact in text

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import io
+
+from hand_made import PROBLEM, failed, node, passed, run_info
+from rich.console import Console
+
+from adaexplore.report import summarize
+from adaexplore.report.terminal import headline, tree_table
+
+
+def printed(renderable, width=80):
+    console = Console(file=io.StringIO(), width=width, force_terminal=False)
+    console.print(renderable)
+    return console.file.getvalue().splitlines()
+
+
+def test_the_table_fits_80_columns_and_cuts_long_reasons():
+    nodes = [
+        node(1, passed(1.041, spread=0.04), origin="a-model-with-a-long-name"),
+        node(2000, failed("compile_error", "expected ';' before " * 20), parent_id=1),
+    ]
+
+    lines = printed(tree_table(summarize(PROBLEM, nodes, run_info())))
+
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split() == (
+        ["★1", "0", "large", "a-model-w…", "passed", "692", "µs", "1.041×", "0.999–1.083", "1.30×"]
+    )
+    assert lines[3].split() == ["2000", "1", "small", "compiler", "compile_error"]
+    assert lines[4].endswith("…")
+
+
+def test_markup_in_a_reason_is_text():
+    lines = printed(
+        tree_table(summarize(PROBLEM, [node(1, failed(reason="[red]x[/red]"))], run_info()))
+    )
+
+    assert lines[-1].strip() == "[red]x[/red]"
+
+
+def test_the_headline_says_the_claim_its_baselines_and_the_cost():
+    summary = summarize(PROBLEM, [node(1, passed(1.5))], run_info(confirmation=(1, passed(1.4))))
+
+    text = "\n".join(printed(headline(summary), width=200))
+
+    assert "1.40× like-for-like speedup over torch.compile" in text
+    assert "node 1 (compiler), confirmed: 514 µs against PyTorch eager 900 µs" in text
+    assert "1 of 20 steps (1 passed); proposing 0.5 s, evaluating 3 s, device held 1 s" in text
+
+
+def test_the_headline_of_nothing_claims_nothing():
+    text = "\n".join(printed(headline(summarize(PROBLEM, [], run_info()))))
+
+    assert "No step has been recorded yet." in text
+    assert "×" not in text

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaexplore.report import text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "shown"),
+    [(2.314, "2.31×"), (1.0042, "1.004×"), (12.34, "12.3×"), (263.4, "263×"), (0.0042, "0.0042×")],
+)
+def test_speedups_carry_the_digits_that_matter(ratio, shown):
+    assert text.speedup(ratio) == shown
+
+
+@pytest.mark.parametrize(
+    ("time_us", "shown"),
+    [
+        (0.5, "0.50 µs"),
+        (31.25, "31.2 µs"),
+        (312.4, "312 µs"),
+        (1240.0, "1.24 ms"),
+        (2.5e6, "2.50 s"),
+    ],
+)
+def test_times_take_the_unit_that_keeps_them_short(time_us, shown):
+    assert text.duration_us(time_us) == shown
+
+
+@pytest.mark.parametrize(
+    ("time_s", "shown"),
+    [(0.0, "0 s"), (0.42, "0.42 s"), (37.2, "37 s"), (125.0, "2 min 05 s"), (4320.0, "1 h 12 min")],
+)
+def test_long_durations_are_spoken(time_s, shown):
+    assert text.duration_s(time_s) == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"), [(None, ""), (0.0, "0"), (1.23e-7, "1.2e-7"), (math.inf, "inf")]
+)
+def test_errors_are_short(error, shown):
+    assert text.relative_error(error) == shown
+
+
+@given(st.text(), st.integers(1, 40))
+def test_one_line_is_printable_and_within_its_limit(message, limit):
+    line = text.one_line(message, limit)
+
+    assert len(line) <= limit
+    assert line.isprintable()
+
+
+def test_one_line_strips_terminal_escapes():
+    assert text.one_line("red \x1b[31mtext\nnext") == "red [31mtext next"
+
+
+def test_facts_are_flat_and_in_plain_words():
+    nested = {
+        "git": {"commit": "abc", "dirty": False},
+        "gpu": None,
+        "sets": ["own", "large"],
+        "c": 0.3,
+    }
+
+    assert text.facts(nested) == [
+        ("git.commit", "abc"),
+        ("git.dirty", "no"),
+        ("gpu", "none"),
+        ("sets", "own, large"),
+        ("c", "0.3"),
+    ]
