@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,13 @@ _COMPILE = frozenset(
     }
 )
 _MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
-_MEMORY_TEXTS = ("can't allocate memory", "out of memory", "std::bad_alloc", "Cannot allocate")
+_MEMORY_TEXTS = (
+    "can't allocate memory",
+    "out of memory",
+    "std::bad_alloc",
+    "Cannot allocate",
+    "CUDACachingAllocator",  # its own report of a full device can fail after a fork
+)
 _COMPILE_TEXTS = ("Error building extension", "PassManager::run failed", "C++ compile error")
 _DETAIL_CHARS = 12_000
 
@@ -62,7 +69,14 @@ def _any_in(texts: tuple[str, ...], message: str) -> bool:
 
 
 def _headline(message: str) -> str:
-    """The line of a message that says most: a compiler's first "error:", else the first line."""
+    """The line of a message that says most.
+
+    A C++ compiler's first "error:"; the last line of Triton's, which begin with a bare position;
+    else the first line.
+    """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if not lines:
+        return ""
     errors = [line for line in lines if "error:" in line]
-    return (errors or lines or [""])[0][:300]
+    triton = [f"{lines[0]} {lines[-1]}"] if re.fullmatch(r"at \d+:\d+:", lines[0]) else []
+    return (errors or triton or lines)[0][:300]

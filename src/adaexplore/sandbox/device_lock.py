@@ -20,7 +20,7 @@ _FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all must me
 def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
     """Holds the lock of `device` ("cpu", "cuda:0"); waits for it as long as it takes."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "") if device.startswith("cuda") else ""
-    fd = _open(_FOLDER / re.sub(r"\W+", "-", f"adaexplore-{visible}-{device}.lock"))
+    fd = _open(_FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{visible}-{device}.lock"))
     try:
         fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         yield

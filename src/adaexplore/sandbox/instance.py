@@ -8,6 +8,7 @@ import importlib.util
 import os
 import random
 import re
+import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -311,8 +312,12 @@ def _readable(size: str) -> str:
 
 
 def _capacity(device: torch.device) -> str:
+    """The device's memory; on the CPU, what the process may have of it (see `limits`)."""
     if device.type == "cuda":
         total = torch.cuda.get_device_properties(device).total_memory
     else:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if allowed != resource.RLIM_INFINITY:
+            total = min(total, allowed)
     return f"{total / 2**30:.1f} GiB"

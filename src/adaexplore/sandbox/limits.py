@@ -72,6 +72,8 @@ def clean_environment(folder: str) -> dict[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
         "TORCH_EXTENSIONS_DIR": f"{folder}/extensions",
         "CUDA_CACHE_PATH": f"{folder}/cuda",
+        # torch.cuda.is_available() by the driver would make CUDA unusable in forks.
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
         # Inductor's compile threads would be started before the fork and be missing after it.
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "PYTHONUNBUFFERED": "1",
