@@ -1,8 +1,8 @@
 """Scaled softmax of attention scores with padded keys masked out.
 
 What batched encoders compute between the two matrix products of attention when sequences in a batch
-differ in length. In eager mode every score crosses memory four times; one pass is enough. The
-lengths are integers.
+differ in length. In eager mode three passes read and write every score; one is enough. The lengths
+are integers.
 """
 
 import torch

@@ -1,6 +1,8 @@
 import collections
 import dataclasses
 import inspect
+import os
+import resource
 import textwrap
 
 import pytest
@@ -323,6 +325,17 @@ class TestComplaints:
         assert "too large for cpu" in text
         assert "1048576.0 GiB" in text
         assert "in all" in text
+
+    def test_too_large_for_what_the_process_may_have_says_that_limit(self, load):
+        source = MODEL + "\ndef get_inputs():\n    return [torch.empty(2**50)]\n"
+        _, most = before = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (2**32, most))
+        try:
+            text = complaint(lambda: load(source).inputs(0))
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, before)
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        assert f"({min(2**32, total) / 2**30:.1f} GiB in all)" in text
 
     def test_a_candidate_raises_its_own_exceptions(self, load):
         with pytest.raises(ZeroDivisionError):
