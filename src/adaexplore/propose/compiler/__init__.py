@@ -1,0 +1,1 @@
+"""Candidates from TorchInductor: traced, lowered under chosen options, and made standalone."""

@@ -1,0 +1,129 @@
+"""The text of a candidate's `forward`: checks, weights, constants, and the call."""
+
+from __future__ import annotations
+
+import ast
+
+from adaexplore.propose.compiler.graph import Argument, Traced, Weight
+from adaexplore.propose.compiler.wrapper import names_in
+
+
+class Forward:
+    """Writes `forward` and the members of the class that it uses.
+
+    `inputs` names the inputs of the traced graph. `roots` are the inputs that constants `folded`
+    are computed from, empty if none are. `workspace` says that there are buffers to keep.
+    """
+
+    def __init__(
+        self,
+        traced: Traced,
+        inputs: list[str],
+        roots: list[int],
+        folded: list[str],
+        workspace: bool,
+    ) -> None:
+        self._traced = traced
+        self._inputs = inputs
+        self._roots = roots
+        self._folded = folded
+        self._workspace = workspace
+        self._homes: dict[str, str] = {}
+        self._weights: dict[str, str] = {}
+        for name, source in zip(inputs, traced.sources, strict=True):
+            if isinstance(source, Weight):
+                where = f'self.get_submodule("{source.owner}")' if source.owner else "self"
+                where += "._parameters" if source.is_parameter else "._buffers"
+                home = self._homes.setdefault(where, f"w{len(self._homes)}")
+                self._weights[name] = f'{home}["{source.name}"]'
+
+    def members(self) -> str:
+        """Class attributes, and the method that finds the weights."""
+        lines = []
+        if self._homes:
+            lines += ["_homes = None"]
+        if self._folded:
+            lines += ["_folded = None", "_folded_from = None", "_fold_versions = None"]
+        if self._workspace:
+            lines += ["_workspace = None"]
+        if self._homes:
+            lines += [
+                "def _find_weights(self):",
+                '    """The dictionaries that weights live in, also when a weight is replaced."""',
+                f"    self._homes = ({', '.join(self._homes)},)",
+                "    return self._homes",
+            ]
+        return "\n".join(lines)
+
+    def body(self, parameters: list[str]) -> str:
+        """Statements of `forward` that pass `parameters` to `_call`."""
+        arguments = [self._weights.get(name, name) for name in parameters]
+        if self._workspace:
+            arguments.append("*self._workspace")
+        lines = [*self._without_gradients(), *self._mode_check(), *self._argument_checks()]
+        if self._homes:
+            lines.append(
+                f"{', '.join(self._homes.values())}, = self._homes or self._find_weights()"
+            )
+        if self._folded:
+            lines += self._fold_lines()
+        if self._workspace:
+            lines.append("if self._workspace is None:\n    self._workspace = _allocate()")
+        lines += [f"out = _call({', '.join(arguments)})", f"return {self._traced.result}"]
+        return "\n".join(lines)
+
+    def result_names(self) -> set[str]:
+        """Names of the reference's file that the result is built with."""
+        return set(names_in(ast.parse(self._traced.result).body)) - {"out"}
+
+    def _without_gradients(self) -> list[str]:
+        passed = ", ".join(f"{name}={name}" for name in self._traced.parameters)
+        return [
+            "if torch.is_grad_enabled():",
+            "    with torch.no_grad():",
+            f"        return self.forward({passed})",
+        ]
+
+    def _mode_check(self) -> list[str]:
+        if self._traced.training is None:
+            return []
+        mode = "train" if self._traced.training else "eval"
+        return [
+            f"if self.training is not {self._traced.training}:",
+            f'    raise ValueError("this module is specialised to {mode} mode; call .{mode}()")',
+        ]
+
+    def _argument_checks(self) -> list[str]:
+        lines = []
+        for expression, value in self._traced.constants.items():
+            test = f"{expression} is not None" if value is None else f"{expression} != {value!r}"
+            message = f"{expression} must be {value!r}, to which this module is specialised"
+            lines += [f"if {test}:", f"    raise ValueError({message!r})"]
+        for name, source, value in zip(
+            self._inputs, self._traced.sources, self._traced.values, strict=True
+        ):
+            if isinstance(source, Argument):
+                shape, stride, dtype = tuple(value.shape), value.stride(), value.dtype
+                test = f"{name}.shape != {shape} or {name}.stride() != {stride}"
+                test += f" or {name}.dtype != {dtype}"
+                if value.is_cuda:
+                    test += f" or {name}.data_ptr() % 16"
+                if name != source.expression:
+                    lines.append(f"{name} = {source.expression}")
+                layout = f"{shape}, {stride}, {dtype}"
+                lines += [
+                    f"if {test}:",
+                    f"    {name} = _conform({source.expression!r}, {name}, {layout})",
+                ]
+        return lines
+
+    def _fold_lines(self) -> list[str]:
+        weights = ", ".join(self._weights[self._inputs[index]] for index in self._roots)
+        return [
+            f"weights = ({weights},)",
+            "versions = _versions(weights)",
+            "if versions != self._fold_versions:",
+            "    self._folded, self._folded_from = _fold(*weights), weights",
+            "    self._fold_versions = versions",
+            f"{', '.join(self._folded)}, = self._folded",
+        ]

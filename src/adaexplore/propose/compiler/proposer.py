@@ -1,0 +1,189 @@
+"""Proposals from TorchInductor. This module imports no torch: the work is a job elsewhere."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import rank
+from adaexplore.node import Node
+from adaexplore.proposal import Proposal
+from adaexplore.propose.base import Context
+from adaexplore.propose.compiler.families import Family, families, knobs
+from adaexplore.propose.compiler.identity import fingerprint
+from adaexplore.propose.compiler.patches import launch_patches
+
+ORIGIN = "compiler"
+JOB = "adaexplore.propose.compiler.job:run"
+MAX_TRIES = 6
+"""Choices sent in one job: they share its trace, and a known candidate costs no step."""
+
+RunJob = Callable[[str, dict[str, Any], float], dict[str, Any]]
+"""Runs `module:function` on a request in a process of its own, within so many seconds.
+
+Raises `TimeoutError` if it ran too long, `RuntimeError` if it died.
+"""
+
+
+class CompilerProposer:
+    """Large steps choose a family of options, small steps turn one knob or launch parameter.
+
+    Deterministic: the same context and seed give the same proposal. A candidate that the history
+    holds is proposed again only if nothing else comes of the next `MAX_TRIES` choices.
+    """
+
+    def __init__(self, run_job: RunJob, timeout_s: float) -> None:
+        self._run_job = run_job
+        self._timeout_s = timeout_s
+
+    def propose(self, context: Context) -> Proposal:
+        """One candidate for this step, or the line that says why there is none."""
+        rng = random.Random(context.seed)
+        if context.step_kind == "large":
+            return self._compile(context, _large_tries(context, rng))
+        parent = context.window[-1]
+        patch = _launch_patch(context, parent, rng)
+        if patch is not None:
+            return patch
+        return self._compile(context, _small_tries(context, parent, rng))
+
+    def close(self) -> None:
+        """Nothing to end: the processes belong to whoever runs the jobs."""
+
+    def _compile(self, context: Context, tries: list[Family]) -> Proposal:
+        problem = context.problem
+        request = {
+            "problem": problem.to_json(),
+            "tries": [
+                {"family": t.name, "knobs": dict(t.knobs), "needs": sorted(t.needs)} for t in tries
+            ],
+            "known": sorted({fingerprint(node.candidate.source) for node in context.history}),
+        }
+        try:
+            reply = self._run_job(JOB, request, self._timeout_s)
+        except TimeoutError:
+            return _failure(context, f"the compiler took more than {self._timeout_s:g} s", tries)
+        except RuntimeError as error:
+            return _failure(context, f"the compiler's process died: {error}", tries)
+        if "failure" in reply:
+            return _failure(context, reply["failure"], tries)
+        settings = {key: reply[key] for key in ("family", "knobs", "features", "passed_over")}
+        candidate = Candidate(reply["source"], problem.language)
+        return Proposal(candidate, ORIGIN, reply["note"], settings | {"patch": ""})
+
+
+def _failure(context: Context, reason: str, tries: list[Family]) -> Proposal:
+    """No candidate. The families tried are noted, so that the next step goes on to others."""
+    return Proposal(
+        Candidate("", context.problem.language),
+        ORIGIN,
+        reason,
+        {
+            "family": tries[0].name if tries else "",
+            "knobs": dict(tries[0].knobs) if tries else {},
+            "features": [],
+            "passed_over": {t.name: reason for t in tries},
+            "patch": "",
+        },
+        failure=reason,
+    )
+
+
+def _large_tries(context: Context, rng: random.Random) -> list[Family]:
+    """Families not yet tried, most promising first; then combinations of what did best."""
+    problem = context.problem
+    tried = {
+        name
+        for settings in _own_settings(context.history)
+        for name in (settings["family"], *settings["passed_over"])
+    }
+    fresh = [f for f in families(problem.device, problem.precision) if f.name not in tried]
+    if fresh:
+        return _slightly_shuffled(fresh, rng)[:MAX_TRIES]
+    return _combinations(context, rng)
+
+
+def _slightly_shuffled(found: list[Family], rng: random.Random) -> list[Family]:
+    """The order of promise, with neighbours exchanged now and then."""
+    return [f for _, f in sorted(enumerate(found), key=lambda item: item[0] + 1.5 * rng.random())]
+
+
+def _combinations(context: Context, rng: random.Random) -> list[Family]:
+    """The knobs of two good candidates together, and one more turned at random."""
+    problem = context.problem
+    nodes = sorted(
+        (node for node in context.history if node.proposal.origin == ORIGIN),
+        key=lambda node: rank(node.evaluation),
+        reverse=True,
+    )
+    shown = [node for node in context.pool if node.proposal.origin == ORIGIN]
+    parents = [node.proposal.settings for node in [*shown, *nodes][: 2 * MAX_TRIES]]
+    features = _features(context.history)
+    choices = _turns(problem.device, problem.precision, features)
+    tries = []
+    for _ in range(MAX_TRIES):
+        first, second = rng.choice(parents), rng.choice(parents)
+        merged = {**second["knobs"], **first["knobs"]}
+        if choices:
+            name, values = rng.choice(choices)
+            merged[name] = rng.choice(values)
+        tries.append(Family("combination", merged))
+    return tries
+
+
+def _small_tries(context: Context, parent: Node, rng: random.Random) -> list[Family]:
+    """The parent's knobs with one of them turned."""
+    problem = context.problem
+    settings = parent.proposal.settings if parent.proposal.origin == ORIGIN else {}
+    current = dict(settings.get("knobs", {}))
+    features = set(settings.get("features", ())) or _features(context.history)
+    turns = [
+        Family(f"{settings.get('family', 'default')}", current | {name: value})
+        for name, values in _turns(problem.device, problem.precision, features)
+        for value in values
+        if current.get(name, values[0]) != value
+    ]
+    rng.shuffle(turns)
+    return turns[:MAX_TRIES]
+
+
+def _turns(device: str, precision: Any, features: set[str]) -> list[tuple[str, tuple[Any, ...]]]:
+    """Knobs that can matter for a graph with these features, with their values."""
+    return [
+        (name, knob.values)
+        for name, knob in knobs(device, precision).items()
+        if knob.needs <= features
+    ]
+
+
+def _launch_patch(context: Context, parent: Node, rng: random.Random) -> Proposal | None:
+    """The parent with one launch parameter changed, half of the time where it has any."""
+    known = {node.candidate.digest for node in context.history}
+    patches = [
+        patch
+        for patch in launch_patches(parent.candidate.source)
+        if Candidate(patch.source, parent.candidate.language).digest not in known
+    ]
+    if not patches or rng.random() < 0.5:
+        return None
+    patch = rng.choice(patches)
+    settings = {"family": "", "knobs": {}, "features": [], "passed_over": {}}
+    if parent.proposal.origin == ORIGIN:
+        settings |= dict(parent.proposal.settings)
+    return Proposal(
+        Candidate(patch.source, parent.candidate.language),
+        ORIGIN,
+        patch.note,
+        settings | {"patch": patch.note, "passed_over": {}},
+    )
+
+
+def _own_settings(history: Iterable[Node]) -> list[Mapping[str, Any]]:
+    return [node.proposal.settings for node in history if node.proposal.origin == ORIGIN]
+
+
+def _features(history: Iterable[Node]) -> set[str]:
+    """What the problem's graph contains, as far as earlier steps found out."""
+    return {feature for settings in _own_settings(history) for feature in settings["features"]}

@@ -1,0 +1,296 @@
+"""Writes the source of `ModelNew`: the reference's own constructor, and a `forward` of kernels."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from adaexplore.propose.compiler import runtime
+from adaexplore.propose.compiler.forward import Forward
+from adaexplore.propose.compiler.graph import (
+    MAX_LITERAL,
+    Argument,
+    Literal,
+    Traced,
+    UnsupportedError,
+    Weight,
+)
+from adaexplore.propose.compiler.inductor import LaunchConfig, Lowered, public_name
+from adaexplore.propose.compiler.reference import Reference
+from adaexplore.propose.compiler.triton_text import TritonText, is_triton_launch
+from adaexplore.propose.compiler.wrapper import (
+    CppKernel,
+    Wrapper,
+    bound_names,
+    hoist_workspace,
+    names_in,
+    parse,
+    rename,
+    rewrite_calls,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A candidate's source, the constants it computes outside `forward`, and its kernels."""
+
+    source: str
+    folded: int
+    kernels: int
+
+
+def write(
+    title: str,
+    reference: Reference,
+    traced: Traced,
+    lowered: Lowered,
+    launches: dict[str, LaunchConfig],
+    *,
+    workspace: bool = False,
+) -> Written:
+    """The candidate's source under a docstring `title`.
+
+    `launches` says how each Triton kernel is launched. With `workspace`, intermediate buffers are
+    allocated once per module. Raises `UnsupportedError` for what cannot stand alone.
+    """
+    wrapper = parse(lowered.source)
+    kernels = _Kernels(wrapper, launches)
+    body = rewrite_calls(wrapper.body, kernels.rewrite)
+    buffers: dict[str, str] = {}
+    if workspace:
+        buffers, body = hoist_workspace(body)
+        if not buffers:
+            raise UnsupportedError("has no intermediate buffers to keep")
+    taken = {*wrapper.header, *wrapper.kernels, *names_in(body), *buffers}
+    inputs = _input_names(traced, taken)
+    constants = _fold(lowered, traced, inputs)
+    renames = constants.names | {
+        name: inputs[index]
+        for name, index in zip(wrapper.parameters, lowered.arguments, strict=True)
+    }
+    used = set(names_in(body))
+    literals = {
+        inputs[index]: source.value
+        for index, source in enumerate(traced.sources)
+        if isinstance(source, Literal)
+    } | constants.literals
+    parameters = [new for old, new in renames.items() if old in used and new not in literals]
+    body = rename(body, renames)
+    forward = Forward(traced, inputs, constants.roots, constants.results, bool(buffers))
+    model = reference.model_class(forward.members(), forward.body(parameters))
+    support = reference.support(forward.result_names())
+    call = _function(
+        "_call",
+        [*parameters, *buffers],
+        "The work, over the arguments, the weights and what was computed from them.",
+        [ast.unparse(node) for node in body],
+    )
+    helpers: list[Callable[..., Any]] = [runtime._conform] if "_conform(" in model else []
+    parts = [
+        *support.statements,
+        *kernels.sources(),
+        *(_constant(name, value) for name, value in literals.items()),
+    ]
+    if constants.results:
+        helpers.append(runtime._versions)
+        lines = [*constants.lines, f"return {', '.join(constants.results)},"]
+        doc = "What depends on weights alone."
+        parts.append(_function("_fold", [inputs[i] for i in constants.roots], doc, lines))
+    if buffers:
+        lines = [f"return {', '.join(buffers.values())},"]
+        parts.append(_function("_allocate", [], "Buffers that every call writes anew.", lines))
+    helpers += kernels.helpers()
+    imports = _imports(wrapper, [*parts, call, model], kernels.imports(), support.imports)
+    parts = [
+        f'"""{title}"""',
+        "\n".join(imports),
+        *(_copied(helper) for helper in helpers),
+        *parts,
+        call,
+        model,
+    ]
+    source = "\n\n\n".join(parts) + "\n"
+    _check_names(source)
+    return Written(source, len(constants.results), len(wrapper.kernels))
+
+
+@dataclass
+class _Kernels:
+    """The kernels of a wrapper as text, and the calls to them rewritten."""
+
+    wrapper: Wrapper
+    launches: dict[str, LaunchConfig]
+    cpp: dict[str, CppKernel] = field(default_factory=dict)
+    triton: TritonText = field(default_factory=TritonText)
+    operators: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, kernel in self.wrapper.kernels.items():
+            if isinstance(kernel, CppKernel):
+                self.cpp[name] = kernel
+            else:
+                self.triton.add_kernel(name, kernel)
+
+    def rewrite(self, function: str, call: ast.Call) -> ast.expr | None:
+        """A call by public names and without Inductor's launchers."""
+        if is_triton_launch(call):
+            name = function.removesuffix(".run")
+            if name not in self.launches:
+                raise UnsupportedError(f"kernel {name} was not launched")
+            return self.triton.launch(name, call, self.launches[name])
+        if function.startswith("extern_kernels."):
+            function = public_name(function.removeprefix("extern_kernels."))
+        elif function.startswith("aten."):
+            function = f"torch.ops.{function}"
+        if function.startswith("torch.ops."):  # looked up once, not in every call
+            _, _, namespace, operator, *_ = function.split(".")
+            name = re.sub(r"_+", "_", f"{namespace}_{operator}")
+            function = self.operators.setdefault(function, f"{name}_{len(self.operators)}")
+        if function:
+            call.func = ast.parse(function, mode="eval").body
+        return call
+
+    def sources(self) -> list[str]:
+        """The text of kernels, launches and operators, ready for use after it."""
+        parts = [
+            f"{name} = ({kernel.argument_types!r}, r'''{kernel.source}''')"
+            for name, kernel in self.cpp.items()
+        ]
+        if self.cpp:
+            names = ", ".join(self.cpp)
+            parts.append(f"{names}, = _load_cpp({names})")
+        parts += [*self.triton.functions, *self.triton.launches]
+        if self.operators:
+            parts.append("\n".join(f"{name} = {op}" for op, name in self.operators.items()))
+        return parts
+
+    def helpers(self) -> list[Callable[..., Any]]:
+        """The helpers that the text needs."""
+        found: list[Callable[..., Any]] = []
+        if self.cpp:
+            found.append(runtime._load_cpp)
+        if self.triton.launches:
+            found.append(runtime._launcher)
+        return found
+
+    def imports(self) -> list[str]:
+        """The imports that the kernels' own text needs."""
+        return list(self.triton.imports)
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """What is computed from weights alone.
+
+    `lines` compute `results` from the inputs at `roots`. `names` maps each of the wrapper's
+    constants to a result, to a weight, or to one of `literals`.
+    """
+
+    roots: list[int]
+    lines: list[str]
+    results: list[str]
+    names: dict[str, str]
+    literals: dict[str, Any]
+
+
+def _fold(lowered: Lowered, traced: Traced, inputs: list[str]) -> _Constants:
+    positions = {id(value): index for index, value in enumerate(traced.values)}
+    names: dict[str, str] = {}
+    literals: dict[str, Any] = {}
+    computed: dict[str, Any] = {}
+    for name, value in lowered.constants.items():
+        if id(value) in positions:
+            names[name] = inputs[positions[id(value)]]
+        elif lowered.tape.knows(value):
+            names[name] = f"folded_{len(computed)}"
+            computed[names[name]] = value
+        elif value.numel() <= MAX_LITERAL:
+            names[name] = f"made_{len(literals)}"
+            literals[names[name]] = value
+        else:
+            raise UnsupportedError(f"holds a constant of {value.numel()} elements")
+    wanted = list(computed.values())
+    reached = lowered.tape.roots_of(wanted)
+    roots = [index for key, index in positions.items() if key in reached]
+    lines, expressions = lowered.tape.recipe(
+        {id(traced.values[index]): inputs[index] for index in roots}, wanted
+    )
+    lines += [f"{name} = {text}" for name, text in zip(computed, expressions, strict=True)]
+    return _Constants(roots, lines, list(computed), names, literals)
+
+
+def _input_names(traced: Traced, taken: set[str]) -> list[str]:
+    """A readable name for each input of the graph, none of them in `taken`."""
+    names: list[str] = []
+    for source in traced.sources:
+        match source:
+            case Weight(owner=owner, name=attribute):
+                text = f"{owner}_{attribute}" if owner else attribute
+            case Argument(expression=expression):
+                text = expression
+            case Literal():
+                text = "constant"
+        base = re.sub(r"\W+", "_", text).strip("_")
+        base = f"w_{base}" if not base.isidentifier() or keyword.iskeyword(base) else base
+        name, count = base, 1
+        while name in taken or name in names or hasattr(builtins, name):
+            name, count = f"{base}_{count}", count + 1
+        names.append(name)
+    return names
+
+
+def _function(name: str, parameters: Iterable[str], doc: str, lines: Iterable[str]) -> str:
+    body = "\n".join(lines).replace("\n", "\n    ")
+    return f'def {name}({", ".join(parameters)}):\n    """{doc}"""\n    {body}'
+
+
+def _copied(helper: Callable[..., Any]) -> str:
+    """The source of a helper, without remarks to the tools that check this package."""
+    return re.sub(r"  # (type: ignore|noqa).*", "", inspect.getsource(helper)).strip()
+
+
+def _constant(name: str, value: Any) -> str:
+    text = (
+        f"{name} = torch.tensor({value.tolist()!r}, dtype={value.dtype}, device='{value.device}')"
+    )
+    return text.replace("inf", "float('inf')").replace("nan", "float('nan')")
+
+
+def _imports(
+    wrapper: Wrapper, parts: list[str], kernels: list[str], reference: list[str]
+) -> list[str]:
+    """Imports, then the wrapper's own short names, of all that the text refers to."""
+    used = set(names_in(ast.parse("\n".join(parts)).body)) | {"torch"}
+    header = [text for name, text in wrapper.header.items() if name in used]
+    own = [text for text in header if text.startswith(("import ", "from "))]
+    needed = [text for text in kernels if bound_names(ast.parse(text).body[0]) & used]
+    imports = dict.fromkeys([*own, *needed, *reference])
+    return [*imports, *(text for text in header if text not in imports)]
+
+
+def _check_names(source: str) -> None:
+    """Raises `UnsupportedError` if two statements bind one name, or `_call` uses an unknown one."""
+    body = ast.parse(source).body
+    bound: dict[str, str] = {}
+    for node in body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            continue  # kernels replaced by what was compiled of them
+        for name in bound_names(node):
+            text = ast.unparse(node)
+            if bound.setdefault(name, text) != text and not isinstance(node, ast.Import):
+                raise UnsupportedError(f"the reference and its kernels both define {name}")
+    call = next(n for n in body if isinstance(n, ast.FunctionDef) and n.name == "_call")
+    local = {argument.arg for argument in call.args.args} | {
+        name.id
+        for name in ast.walk(call)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    unknown = set(names_in(call.body)) - local - set(bound) - set(dir(builtins))
+    if unknown:
+        raise UnsupportedError(f"Inductor's source refers to {', '.join(sorted(unknown))}")

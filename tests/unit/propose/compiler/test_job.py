@@ -1,0 +1,233 @@
+"""Candidates are drop-ins for their reference: same interface, weights, results and side effects."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import references
+import torch
+from torch.utils import _pytree as pytree
+
+from adaexplore.problem import Mode, Problem
+from adaexplore.propose.compiler.identity import fingerprint
+from adaexplore.propose.compiler.job import run
+
+_numbers = itertools.count()
+
+
+def load(source: str, folder: Path) -> ModuleType:
+    """The module that a file with this source is."""
+    file = folder / f"module_{next(_numbers)}.py"
+    file.write_text(source)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def reply(
+    source: str, mode: Mode = "as-built", known: tuple[str, ...] = (), **knobs: Any
+) -> dict[str, Any]:
+    problem = Problem("example", source, "cpp", "cpu", mode=mode)
+    tries = [{"family": "test", "knobs": knobs, "needs": []}]
+    return run({"problem": problem.to_json(), "tries": tries, "known": list(known)})
+
+
+def build(module: ModuleType, name: str) -> torch.nn.Module:
+    torch.manual_seed(0)
+    arguments = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+    return getattr(module, name)(*arguments)
+
+
+class Pairing:
+    """A reference and a candidate with the same weights."""
+
+    def __init__(self, source: str, folder: Path, mode: Mode = "as-built", **knobs: Any) -> None:
+        self.reply = reply(source, mode, **knobs)
+        assert "failure" not in self.reply, self.reply["failure"]
+        self.reference_module = load(source, folder)
+        self.reference = build(self.reference_module, "Model")
+        candidate_module = load(self.reply["source"], folder)
+        torch.manual_seed(0)
+        arguments = getattr(self.reference_module, "get_init_inputs", list)()
+        self.candidate = candidate_module.ModelNew(*arguments)
+        for model in (self.reference, self.candidate):
+            if mode != "as-built":
+                model.train(mode == "train")
+
+    def inputs(self) -> list[Any]:
+        return self.reference_module.get_inputs()
+
+    def agree(self) -> None:
+        """Same structure and values on fresh inputs, same buffers afterwards."""
+        inputs = self.inputs()
+        with torch.no_grad():
+            expected, expected_spec = pytree.tree_flatten(self.reference(*inputs))
+            got, got_spec = pytree.tree_flatten(self.candidate(*inputs))
+        assert len(got) == len(expected)
+        if "Pair" not in str(expected_spec):  # each module defines its own
+            assert got_spec == expected_spec
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(dict(self.candidate.state_dict()), self.state())
+
+    def state(self) -> dict[str, torch.Tensor]:
+        return dict(self.reference.state_dict())
+
+
+def change_weights(pair: Pairing) -> None:
+    """New weights for both, in the ways that training scripts and loaders use."""
+    torch.manual_seed(7)
+    with torch.no_grad():
+        for parameter in pair.reference.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    pair.candidate.load_state_dict(pair.reference.state_dict())
+
+
+def test_keeps_the_constructor_and_the_state_dict(tmp_path: Path) -> None:
+    pair = Pairing(references.LINEAR_GELU, tmp_path)
+    assert list(pair.candidate.state_dict()) == list(pair.reference.state_dict())
+    torch.testing.assert_close(dict(pair.candidate.state_dict()), pair.state())
+    pair.agree()
+    change_weights(pair)
+    pair.agree()
+
+
+def test_stands_alone(tmp_path: Path) -> None:
+    source = reply(references.LINEAR_GELU)["source"]
+    assert "torch.compile" not in source
+    assert "get_inputs" not in source
+    assert "manual_seed" not in source
+    assert "adaexplore" not in "\n".join(source.split('"""')[2:])
+    file = tmp_path / "alone.py"
+    file.write_text(
+        source + "\nmodel = ModelNew(24)\nprint(tuple(model(torch.randn(8, 24)).shape))\n"
+    )
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(8, 16)"
+
+
+@pytest.mark.parametrize("pack", ["none", "mkl", "onednn"])
+def test_folded_weights_follow_changes(tmp_path: Path, pack: str) -> None:
+    pair = Pairing(references.TWO_LAYERS, tmp_path, fold=True, pack=pack)
+    pair.agree()
+    change_weights(pair)
+    pair.agree()
+    pair.reference.second.weight = pair.candidate.second.weight = torch.nn.Parameter(
+        torch.randn(16, 32)
+    )
+    pair.agree()
+
+
+def test_batch_norm_in_eval_mode_is_folded_into_the_convolution(tmp_path: Path) -> None:
+    pair = Pairing(references.CONV_NORM, tmp_path, "eval", fold=True, pack="onednn")
+    assert (
+        "running_mean" not in pair.reply["source"].partition("def _call")[2].partition("class")[0]
+    )
+    pair.agree()
+    pair.reference.layers[0].norm.running_mean += 1
+    pair.candidate.load_state_dict(pair.reference.state_dict())
+    pair.agree()
+    with pytest.raises(ValueError, match="eval mode"):
+        pair.candidate.train()(*pair.inputs())
+
+
+def test_batch_norm_in_train_mode_updates_its_statistics(tmp_path: Path) -> None:
+    pair = Pairing(references.CONV_NORM, tmp_path, "train", fold=True)
+    pair.agree()
+    pair.agree()
+    assert int(pair.candidate.layers[0].norm.num_batches_tracked) == 2
+
+
+def test_structured_inputs_and_outputs_tied_weights_and_written_buffers(tmp_path: Path) -> None:
+    pair = Pairing(references.STRUCTURED, tmp_path)
+    pair.agree()
+    change_weights(pair)
+    pair.agree()
+    assert int(pair.candidate.calls) == 2
+    tokens, extra, _ = pair.inputs()
+    with pytest.raises(ValueError, match=r"scale must be 0\.5"):
+        pair.candidate(tokens, extra, 0.25)
+
+
+def test_an_output_that_is_an_input(tmp_path: Path) -> None:
+    Pairing(references.SOFTMAX, tmp_path).agree()
+
+
+def test_other_layouts_are_copied_and_other_shapes_refused(tmp_path: Path) -> None:
+    pair = Pairing(references.SOFTMAX, tmp_path, fast_exp=True, reciprocal=True)
+    x = torch.randn(40, 6).t()
+    torch.testing.assert_close(pair.candidate(x)[0], torch.softmax(x, -1))
+    with pytest.raises(ValueError, match=r"x is \(5, 40\)"):
+        pair.candidate(torch.randn(5, 40))
+    with pytest.raises(ValueError, match=r"specialised to \(6, 40\) of torch\.float32"):
+        pair.candidate(torch.randn(6, 40, dtype=torch.float64))
+
+
+def test_workspace_is_reused_but_never_an_output(tmp_path: Path) -> None:
+    pair = Pairing(references.TWO_LAYERS, tmp_path, workspace=True)
+    x, y = *pair.inputs(), *pair.inputs()
+    first = pair.candidate(x)
+    kept = first.clone()
+    second = pair.candidate(y)
+    assert first.data_ptr() != second.data_ptr()
+    torch.testing.assert_close(first, kept)
+    pair.agree()
+
+
+def test_works_with_and_without_gradients(tmp_path: Path) -> None:
+    pair = Pairing(references.TWO_LAYERS, tmp_path, fold=True)
+    x = pair.inputs()[0]
+    with torch.no_grad():
+        without = pair.candidate(x)
+    torch.testing.assert_close(pair.candidate(x), without)
+
+
+def test_autocast_computes_in_bfloat16_and_returns_float32(tmp_path: Path) -> None:
+    pair = Pairing(references.TWO_LAYERS, tmp_path, autocast=True, fold=True)
+    assert "bfloat16" in pair.reply["source"]
+    x = pair.inputs()[0]
+    with torch.no_grad():
+        got, expected = pair.candidate(x), pair.reference(x)
+    assert got.dtype == torch.float32
+    torch.testing.assert_close(got, expected, rtol=0.05, atol=0.02)
+
+
+def test_same_request_gives_the_same_source() -> None:
+    assert reply(references.TWO_LAYERS, fold=True) == reply(references.TWO_LAYERS, fold=True)
+
+
+def test_passes_over_what_is_known_and_what_does_not_apply() -> None:
+    known = fingerprint(reply(references.SOFTMAX)["source"])
+    problem = Problem("example", references.SOFTMAX, "cpp", "cpu")
+    tries = [
+        {"family": "conv", "knobs": {}, "needs": ["conv"]},
+        {"family": "odd", "knobs": {"no_such_option": 1}, "needs": []},
+        {"family": "default", "knobs": {}, "needs": []},
+        {"family": "fast", "knobs": {"fast_exp": True}, "needs": ["exp"]},
+    ]
+    request = {"problem": problem.to_json(), "tries": tries, "known": [known]}
+    answer = run(request)
+    assert answer["family"] == "fast"
+    assert answer["passed_over"] == {
+        "conv": "needs conv",
+        "odd": "this torch has no Inductor option no_such_option",
+        "default": "gives a candidate that is known",
+    }
+    repeated = run(request | {"tries": tries[:3]})
+    assert repeated["family"] == "default"
+    assert run(request | {"tries": tries[:1]})["failure"].startswith("nothing to propose")
+
+
+def test_says_in_one_line_why_a_reference_cannot_be_compiled() -> None:
+    failure = reply(references.BRANCHING)["failure"]
+    assert failure.startswith("example: cannot be traced as one graph")
+    assert "\n" not in failure
