@@ -42,7 +42,7 @@ demo: $(STAMP)  ## Optimize a real problem, with a table, best.py and report.htm
 	$(BIN)/adaexplore explore examples/problems/mlp_block.py --steps 8 --run runs/demo-$$(date +%Y%m%d-%H%M%S)
 
 demo-all: $(STAMP)  ## The same for every example; ends with a table over all (an hour or less)
-	$(BIN)/python examples/run_all.py
+	$(BIN)/python benchmarks/run_problems.py examples/problems/*.py --steps 8
 
 test: $(VENV)/.dev  ## Lint, types, layers and the CPU test suite
 	$(BIN)/ruff check .

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 _HEADER = struct.Struct("!QI")
-_MAX_FDS = 250  # the kernel's limit for one SCM_RIGHTS message is 253
+MAX_FDS = 250
+"""File descriptors in one message; the kernel's own limit is 253."""
 MAX_MESSAGE_BYTES = 256 << 20
 
 
@@ -42,15 +43,22 @@ class Channel:
         """Closes this end; the other end sees `ChannelClosedError`."""
         self._socket.close()
 
-    def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
-        """Sends one message and duplicates of `fds`; raises `ChannelClosedError`."""
+    def send(
+        self, message: dict[str, Any], fds: Sequence[int] = (), timeout_s: float | None = None
+    ) -> None:
+        """Sends one message and duplicates of `fds`.
+
+        Raises `TimeoutError` where the other end does not read, or `ChannelClosedError`.
+        """
         body = json.dumps(message).encode()
-        if len(fds) > _MAX_FDS:
-            raise ValueError(f"{len(fds)} file descriptors in one message; the limit is {_MAX_FDS}")
+        if len(fds) > MAX_FDS:
+            raise ValueError(f"{len(fds)} file descriptors in one message; the limit is {MAX_FDS}")
         try:
-            self._socket.settimeout(None)
+            self._socket.settimeout(timeout_s)
             socket.send_fds(self._socket, [_HEADER.pack(len(body), len(fds))], list(fds))
             self._socket.sendall(body)
+        except TimeoutError:
+            raise
         except OSError as error:
             raise ChannelClosedError(str(error)) from error
 
@@ -64,26 +72,33 @@ class Channel:
     def receive_with_fds(self, timeout_s: float | None = None) -> tuple[dict[str, Any], list[int]]:
         """The next message and the descriptors that came with it, which the caller then owns."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        fds: list[int] = []
         try:
-            header, fds = self._header(deadline)
-            size, count = _HEADER.unpack(header)
-            if size > MAX_MESSAGE_BYTES or count != len(fds):
-                raise ChannelClosedError("malformed message")
-            message = json.loads(self._exactly(size, deadline))
-        except TimeoutError:
+            return self._message(deadline, fds), fds
+        except BaseException as error:
+            for fd in fds:
+                os.close(fd)
+            if isinstance(error, OSError | ValueError | RecursionError):
+                if isinstance(error, TimeoutError):
+                    raise
+                raise ChannelClosedError(str(error)) from error
             raise
-        except (OSError, ValueError) as error:
-            raise ChannelClosedError(str(error)) from error
-        if not isinstance(message, dict):
-            raise ChannelClosedError("malformed message")
-        return message, fds
 
-    def _header(self, deadline: float | None) -> tuple[bytes, list[int]]:
+    def _message(self, deadline: float | None, fds: list[int]) -> dict[str, Any]:
+        """Reads one message; descriptors go into `fds` as soon as they are there."""
         self._arm(deadline)
-        data, fds, _, _ = socket.recv_fds(self._socket, _HEADER.size, _MAX_FDS)
+        data, received, _, _ = socket.recv_fds(self._socket, _HEADER.size, MAX_FDS)
+        fds += received
         if not data:
             raise ChannelClosedError("the other end closed the channel")
-        return data + self._exactly(_HEADER.size - len(data), deadline), fds
+        data += self._exactly(_HEADER.size - len(data), deadline)
+        size, count = _HEADER.unpack(data)
+        if size > MAX_MESSAGE_BYTES or count != len(fds):
+            raise ChannelClosedError("malformed message")
+        message = json.loads(self._exactly(size, deadline))
+        if not isinstance(message, dict):
+            raise ChannelClosedError("malformed message")
+        return message
 
     def _exactly(self, size: int, deadline: float | None) -> bytes:
         chunks = bytearray()

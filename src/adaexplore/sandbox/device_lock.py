@@ -14,17 +14,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all must meet at one file
+_EXCLUSIVE: set[str] = set()  # what this process holds
 
 
 @contextmanager
 def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
-    """Holds the lock of `device` ("cpu", "cuda:0"); waits for it as long as it takes."""
+    """Holds the lock of `device` ("cpu", "cuda:0"); waits for it as long as it takes.
+
+    A process that holds it exclusively may take it again inside. Not for threads.
+    """
+    if device in _EXCLUSIVE:
+        yield
+        return
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "") if device.startswith("cuda") else ""
     fd = _open(_FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{visible}-{device}.lock"))
     try:
         fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        if exclusive:
+            _EXCLUSIVE.add(device)
         yield
     finally:
+        _EXCLUSIVE.discard(device)
         os.close(fd)
 
 

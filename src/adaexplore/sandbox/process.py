@@ -21,7 +21,7 @@ _START_S = 300.0  # importing torch from a cold disk can take minutes
 _LOG_TAIL_BYTES = 16_384
 
 
-class WorkerDiedError(Exception):
+class WorkerDiedError(RuntimeError):
     """A worker ended in the middle of a request.
 
     `status` is its exit code, or the negative number of the signal that killed it, or None where it

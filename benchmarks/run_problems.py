@@ -1,0 +1,183 @@
+"""Searches many problems, one `adaexplore explore` each, and prints one table over all.
+
+    python benchmarks/run_problems.py examples/problems/*.py --steps 8
+    python benchmarks/run_problems.py KernelBench/level2/*.py --precision tf32 --parallel 4
+
+Runs lie in `--runs`, by precision class and problem; one that is there already is resumed, so the
+whole can be stopped and started again. `--out` writes the rows as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from adaexplore.errors import BadInputError
+from adaexplore.evaluation import Passed, rank, to_json
+from adaexplore.store import read_run
+
+CLEAR, FASTER, LEVEL, SLOWER = "faster", "faster?", "level", "slower"
+
+
+def main() -> None:
+    """Runs them all and prints the table."""
+    options = _options()
+    jobs = [(path, precision) for precision in options.precision for path in options.problems]
+    console = Console()
+    deadline = time.monotonic() + options.budget_s
+    rows = []
+    with Progress(console=console) as progress, ThreadPoolExecutor(options.parallel) as threads:
+        task = progress.add_task("searching", total=len(jobs))
+        for row in threads.map(lambda job: _search(*job, options, deadline), jobs):
+            rows.append(row)
+            progress.console.print(f"{row['problem']} ({row['precision']}): {_result(row)}")
+            progress.advance(task)
+    for precision in options.precision:
+        console.print(_table([row for row in rows if row["precision"] == precision], precision))
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("problems", nargs="+", type=Path)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--precision", nargs="+", default=["fp32"])
+    parser.add_argument("--device", default=None)
+    parser.add_argument("--mode", default="as-built")
+    parser.add_argument(
+        "--parallel", type=int, default=1, help="searches at once; timing is exclusive"
+    )
+    parser.add_argument("--budget-s", type=float, default=math.inf, help="start none after this")
+    parser.add_argument("--runs", type=Path, default=Path("runs/all"))
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--set", action="append", default=[], dest="settings")
+    return parser.parse_args()
+
+
+def _search(
+    path: Path, precision: str, options: argparse.Namespace, deadline: float
+) -> dict[str, Any]:
+    run = options.runs / precision / path.stem
+    adaexplore = [sys.executable, "-m", "adaexplore"]
+    if (run / "run.db").exists():
+        command = [*adaexplore, "resume", str(run), "--steps", str(options.steps)]
+    else:
+        command = [*adaexplore, "explore", str(path), "--steps", str(options.steps)]
+        command += ["--precision", precision, "--mode", options.mode, "--run", str(run)]
+        command += ["--device", options.device] if options.device else []
+        for pair in options.settings:
+            command += ["--set", pair]
+    started = time.monotonic()
+    error = "no time left"
+    if started < deadline:
+        run.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        error = (done.stderr.strip().splitlines() or [""])[-1] if done.returncode else ""
+    row = {"problem": path.stem, "precision": precision, "error": error}
+    return row | _outcome(run) | {"wall_s": round(time.monotonic() - started, 1)}
+
+
+def _outcome(run: Path) -> dict[str, Any]:
+    """What a run has to show: its winner, measured again if it was."""
+    try:
+        with read_run(run) as directory:
+            nodes = directory.store.nodes()
+            confirmation = directory.store.confirmation()
+            reference = directory.store.run().reference
+    except BadInputError:
+        return {"steps": 0, "best": None}
+    costs = [node.evaluation.cost for node in nodes if not node.reused]
+    best = max(nodes, key=lambda node: rank(node.evaluation), default=None)
+    evaluation = best.evaluation if best else None
+    if confirmation and best and confirmation.node_id == best.id:
+        evaluation = confirmation.evaluation
+    passed = isinstance(evaluation, Passed)
+    return {
+        "steps": len(nodes),
+        "passed": sum(isinstance(node.evaluation, Passed) for node in nodes),
+        "failures": [
+            {
+                "step": n.id,
+                "note": n.proposal.note,
+                "status": n.evaluation.status,
+                "reason": n.evaluation.reason,
+            }
+            for n in nodes
+            if not isinstance(n.evaluation, Passed)
+        ],
+        "note": best.proposal.note if best else "",
+        "best": to_json(evaluation) | {"detail": ""} if passed else None,
+        "evaluate_s": round(sum(c.wall_s for c in costs), 2),
+        "device_s": round(sum(c.device_s for c in costs), 2),
+        "propose_s": round(sum(n.propose_s for n in nodes), 2),
+        "notes": reference.get("notes", []),
+    }
+
+
+def _verdict(best: dict[str, Any]) -> str:
+    low, high = best["speedup_ci"]
+    if low > 1:
+        return CLEAR
+    return SLOWER if high < 1 else FASTER if best["speedup"] > 1 else LEVEL
+
+
+def _result(row: dict[str, Any]) -> str:
+    if row["best"] is None:
+        return row["error"] or "nothing correct"
+    return f"{row['best']['speedup']:.3f}x, {_verdict(row['best'])}"
+
+
+def _table(rows: list[dict[str, Any]], precision: str) -> Table:
+    speedups = [row["best"]["speedup"] for row in rows if row["best"]]
+    mean = math.exp(sum(map(math.log, speedups)) / len(speedups)) if speedups else 0.0
+    clear = sum(_verdict(row["best"]) == CLEAR for row in rows if row["best"])
+    table = Table(
+        title=f"{precision}: {len(speedups)} of {len(rows)} correct, {clear} clearly faster, "
+        f"geometric mean {mean:.3f}x like for like",
+        title_justify="left",
+        box=None,
+    )
+    for name in (
+        "problem",
+        "eager",
+        "compile",
+        "best",
+        "like for like",
+        "95 %",
+        "eager x",
+        "error",
+    ):
+        table.add_column(name, justify="left" if name == "problem" else "right", no_wrap=True)
+    for row in rows:
+        best = row["best"]
+        if best is None:
+            table.add_row(row["problem"], *["-"] * 6, row["error"][:40])
+            continue
+        baselines, (low, high) = best["baselines_us"], best["speedup_ci"]
+        table.add_row(
+            row["problem"],
+            f"{baselines['eager']:.0f} µs",
+            f"{baselines['compile']:.0f} µs" if baselines["compile"] else "-",
+            f"{best['time_us']:.0f} µs",
+            f"{best['speedup']:.3f}x",
+            f"{low:.3f}-{high:.3f}",
+            f"{best['speedup_eager']:.2f}x",
+            f"{best['error']:.1e}",
+        )
+    return table
+
+
+if __name__ == "__main__":
+    main()
