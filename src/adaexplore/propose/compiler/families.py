@@ -37,18 +37,20 @@ def _needs(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_FAST = {"fast_exp": True, "reciprocal": True}
+_FAST = {
+    "fast_exp": True,
+    "reciprocal": True,
+    "cpp.use_two_step_variance_threshold": 2**40,
+}
 _PACKED = {"fold": True, "pack": "onednn", **_FAST}
 
 _CPU_FAMILIES = (
     Family("packed", _PACKED, _needs("weights gemm")),
-    Family("fast-math", _FAST, _needs("exp")),
+    Family("fast-math", _FAST),
     Family("default"),
     Family("fold", {"fold": True, **_FAST}, _needs("weights many")),
     Family("layout", {**_PACKED, "layout_optimization": False}, _needs("weights conv")),
     Family("workspace", {**_PACKED, "workspace": True}, _needs("many")),
-    Family("welford", {**_FAST, "cpp.use_two_step_variance_threshold": 1}, _needs("variance")),
-    Family("two-pass", {**_FAST, "cpp.use_two_step_variance_threshold": 2**40}, _needs("variance")),
     Family("mkl", {**_PACKED, "pack": "mkl"}, _needs("weights matmul")),
     Family("decomposed-tanh", {**_FAST, "cpp.use_decompose_tanh": True}, _needs("tanh")),
     Family("autotune", {**_PACKED, "max_autotune": True}, _needs("weights matmul")),

@@ -56,7 +56,7 @@ _COMPILER_TROUBLE = (
 class Options:
     """How to lower a graph.
 
-    `config` goes to Inductor as it is. `fold` computes what depends on weights alone outside the
+    `config` goes to Inductor as it is, without what this version of it does not know. `fold` computes what depends on weights alone outside the
     graph; `pack` then chooses the CPU library whose packed weights are used: `none`, `mkl` or
     `onednn`. `autocast` lowers under bfloat16 autocast. `dot_precision` is Triton's
     `input_precision` for matrix products of the templates; empty leaves Inductor's choice.
@@ -109,10 +109,7 @@ def lower(traced: Traced, options: Options) -> Lowered:
     lowering = _Lowering(traced, options)
     known = config.get_config_copy()
     patches = {key: value for key, value in _ALWAYS.items() if key in known}
-    unknown = [key for key in options.config if key not in known]
-    if unknown:
-        raise UnsupportedError(f"this torch has no Inductor option {', '.join(unknown)}")
-    patches.update(options.config)
+    patches |= {key: value for key, value in options.config.items() if key in known}
     patches["always_keep_tensor_constants"] = options.fold
     module = copy.deepcopy(traced.module)
     if options.autocast:

@@ -210,7 +210,6 @@ def test_passes_over_what_is_known_and_what_does_not_apply() -> None:
     problem = Problem("example", references.SOFTMAX, "cpp", "cpu")
     tries = [
         {"family": "conv", "knobs": {}, "needs": ["conv"]},
-        {"family": "odd", "knobs": {"no_such_option": 1}, "needs": []},
         {"family": "default", "knobs": {}, "needs": []},
         {"family": "fast", "knobs": {"fast_exp": True}, "needs": ["exp"]},
     ]
@@ -219,7 +218,6 @@ def test_passes_over_what_is_known_and_what_does_not_apply() -> None:
     assert answer["family"] == "fast"
     assert answer["passed_over"] == {
         "conv": "needs conv",
-        "odd": "this torch has no Inductor option no_such_option",
         "default": "gives a candidate that is known",
     }
     repeated = run(request | {"tries": tries[:3]})
