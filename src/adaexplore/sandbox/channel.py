@@ -11,6 +11,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 _HEADER = struct.Struct("!QI")
@@ -72,23 +73,23 @@ class Channel:
     def receive_with_fds(self, timeout_s: float | None = None) -> tuple[dict[str, Any], list[int]]:
         """The next message and the descriptors that came with it, which the caller then owns."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        fds: list[int] = []
-        try:
-            return self._message(deadline, fds), fds
-        except BaseException as error:
-            for fd in fds:
-                os.close(fd)
-            if isinstance(error, OSError | ValueError | RecursionError):
-                if isinstance(error, TimeoutError):
-                    raise
+        with ExitStack() as owned:  # closes the descriptors of what turns out to be no message
+            try:
+                message, fds = self._message(deadline, owned)
+            except TimeoutError:
+                raise
+            except (OSError, ValueError, RecursionError) as error:
                 raise ChannelClosedError(str(error)) from error
-            raise
+            owned.pop_all()
+            return message, fds
 
-    def _message(self, deadline: float | None, fds: list[int]) -> dict[str, Any]:
-        """Reads one message; descriptors go into `fds` as soon as they are there."""
+    def _message(
+        self, deadline: float | None, owned: ExitStack
+    ) -> tuple[dict[str, Any], list[int]]:
         self._arm(deadline)
-        data, received, _, _ = socket.recv_fds(self._socket, _HEADER.size, MAX_FDS)
-        fds += received
+        data, fds, _, _ = socket.recv_fds(self._socket, _HEADER.size, MAX_FDS)
+        for fd in fds:
+            owned.callback(os.close, fd)
         if not data:
             raise ChannelClosedError("the other end closed the channel")
         data += self._exactly(_HEADER.size - len(data), deadline)
@@ -98,7 +99,7 @@ class Channel:
         message = json.loads(self._exactly(size, deadline))
         if not isinstance(message, dict):
             raise ChannelClosedError("malformed message")
-        return message
+        return message, fds
 
     def _exactly(self, size: int, deadline: float | None) -> bytes:
         chunks = bytearray()

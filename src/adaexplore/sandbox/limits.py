@@ -9,7 +9,8 @@ import signal
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1  # see prctl(2)
+_PR_SET_CHILD_SUBREAPER = 36
 
 _PASSED_ON = (
     "PATH",
@@ -81,9 +82,16 @@ def clean_environment(folder: str) -> dict[str, str]:
     }
 
 
-def die_with_parent() -> None:
+def die_with_parent(parent_pid: int) -> None:
     """Has the kernel kill this process when its parent ends, however it ends."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() == 1:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:  # it ended before the request was made
         os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of every descendant that loses its own.
+
+    So none of them escapes by starting a session of its own and letting its parent end.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,14 +19,16 @@ from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.limits import Limits, clean_environment
 
 _START_S = 300.0  # importing torch from a cold disk can take minutes
+_END_S = 20.0
 _LOG_TAIL_BYTES = 16_384
+_PF_EXITING = 0x4  # in the flags of /proc/<pid>/stat: linux/sched.h
 
 
 class WorkerDiedError(RuntimeError):
     """A worker ended in the middle of a request.
 
     `status` is its exit code, or the negative number of the signal that killed it, or None where it
-    could not be reaped. `log` is the end of what it printed.
+    had to be ended because it closed or garbled its channel. `log` is the end of what it printed.
     """
 
     def __init__(self, status: int | None, log: str) -> None:
@@ -37,7 +40,7 @@ class WorkerDiedError(RuntimeError):
 def describe_exit(status: int | None) -> str:
     """How a process ended, in words."""
     if status is None:
-        return "it could not be ended"
+        return "it closed or garbled its channel"
     if status >= 0:
         return f"it exited with code {status}"
     try:
@@ -64,9 +67,11 @@ class Worker:
 
         Raises `TimeoutError` (the worker is then killed) or `WorkerDiedError`.
         """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         try:
-            self._channel.send(dict(message), fds)
-            return self._channel.receive(timeout_s)
+            self._channel.send(dict(message), fds, timeout_s)
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            return self._channel.receive(left)
         except TimeoutError:
             self.kill()
             raise
@@ -75,14 +80,19 @@ class Worker:
             raise WorkerDiedError(status, self.log_tail()) from None
 
     def kill(self) -> int | None:
-        """Kills the worker's process group; returns how it ended (see `WorkerDiedError`)."""
+        """Ends the worker and all its descendants.
+
+        Returns how it had ended by itself (see `WorkerDiedError`), None if it had not.
+        """
         if self._ended:
             return self._status
-        _wait_briefly_for_exit(self.pid)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        by_itself = _ends_by_itself(self.pid)
+        for end in (os.killpg, os.kill):  # a worker this young may have no group of its own yet
+            with contextlib.suppress(ProcessLookupError):
+                end(self.pid, signal.SIGKILL)
         self._channel.close()
-        self._status = self._server.reap(self.pid)
+        status = self._server.reap(self.pid)
+        self._status = status if by_itself else None
         self._ended = True
         return self._status
 
@@ -94,23 +104,30 @@ class Worker:
         return ""
 
 
-def _wait_briefly_for_exit(pid: int) -> None:
-    """Lets a process that is already dying show its own exit status rather than our SIGKILL."""
+def _ends_by_itself(pid: int) -> bool:
+    """Whether a process has ended or is about to; a dying one closes its channel a little before.
+
+    The kernel's out-of-memory killer counts too: nobody here sent that signal.
+    """
     for _ in range(20):
         try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (OSError, IndexError):
-            return
-        if state in "ZX":
-            return
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return True
+        if fields[0] in "ZX" or int(fields[6]) & _PF_EXITING:
+            return True
         time.sleep(0.001)
+    return False
 
 
 class ForkServer:
     """A handle on the fork server; `start` one, or receive one inside a trusted worker."""
 
-    def __init__(self, control: Channel, root: Path) -> None:
+    def __init__(
+        self, control: Channel, root: Path, process: subprocess.Popen[bytes] | None = None
+    ) -> None:
         self._control = control
+        self._process = process
         self.root = root
         self._count = 0
 
@@ -123,13 +140,12 @@ class ForkServer:
         """
         root = Path(tempfile.mkdtemp(prefix="adaexplore-"))
         ours, theirs = Channel.pair()
-        log = root / "server.log"
         environment = clean_environment(str(root))
         package_root = str(Path(__file__).parents[2])
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [package_root, environment.get("PYTHONPATH")])
         )
-        with log.open("wb") as out:
+        with (root / "server.log").open("w+b") as log:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", f"{__package__}.server"),
@@ -138,20 +154,22 @@ class ForkServer:
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
             )
-        theirs.close()
-        try:
-            ours.receive(_START_S)
-        except (ChannelClosedError, TimeoutError) as error:
-            process.kill()
-            tail = log.read_text(errors="replace").strip().splitlines()
-            raise InfrastructureError(
-                f"the worker server did not start: {tail[-1] if tail else error}"
-            ) from error
-        return ForkServer(ours, root)
+            theirs.close()
+            server = ForkServer(ours, root, process)
+            try:
+                ours.receive(_START_S)
+            except (ChannelClosedError, TimeoutError) as error:
+                server.close()
+                log.seek(0)
+                lines = log.read().decode(errors="replace").strip().splitlines()
+                raise InfrastructureError(
+                    f"the worker server did not start: {lines[-1] if lines else error}"
+                ) from error
+        return server
 
     def spawn(
         self,
@@ -170,7 +188,10 @@ class ForkServer:
         """
         self._count += 1
         folder = self.root / f"{name}-{self._count}"
-        folder.mkdir(mode=0o700)
+        try:
+            folder.mkdir(mode=0o700)
+        except OSError as error:  # the server and its folder are gone, or the disk is full
+            raise InfrastructureError(f"no worker could be started: {error}") from error
         ours, theirs = Channel.pair()
         request = {
             "op": "spawn",
@@ -190,12 +211,23 @@ class ForkServer:
         return status
 
     def close(self) -> None:
-        """Ends the server, its workers and its folder."""
+        """Ends the server, its workers and its folder; where it was received: this handle alone."""
         self._control.close()
+        if self._process is None:
+            return
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
 
     def _request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
         try:
             self._control.send(request, fds)
-            return self._control.receive(_START_S)
+            reply = self._control.receive(_START_S)
         except (ChannelClosedError, TimeoutError) as error:
             raise InfrastructureError(f"the worker server is gone ({error})") from error
+        if "failed" in reply:
+            raise InfrastructureError(f"no worker could be started: {reply['failed']}")
+        return reply

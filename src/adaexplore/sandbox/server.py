@@ -1,8 +1,8 @@
 """The fork server: a process that has torch and Triton loaded and forks workers in milliseconds.
 
 It is started with `python -m adaexplore.sandbox.server FD ROOT PRELOAD...` by `ForkServer.start`,
-never touches a GPU (a CUDA context does not survive a fork), and ends, removing its folder ROOT and
-killing its workers, when the process that started it is gone.
+never touches a GPU (a CUDA context does not survive a fork), and ends, killing its workers with all
+their descendants and removing its folder ROOT, when the process that started it is gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
-from adaexplore.sandbox.limits import Limits, clean_environment, die_with_parent
+from adaexplore.sandbox.limits import Limits, adopt_orphans, clean_environment, die_with_parent
 
 _REAP_S = 10.0
 
@@ -35,28 +35,31 @@ class Server:
         self._main = control
         self._root = root
         self._selector = selectors.DefaultSelector()
-        self._workers: set[int] = set()
+        self._workers: dict[int, Channel] = {}  # by pid: the control channel that asked for it
         self._exits: dict[int, int] = {}
         self._selector.register(control.fileno(), selectors.EVENT_READ, control)
 
     def serve(self) -> None:
-        """Runs until the first control channel closes, then ends every worker."""
-        try:
-            while True:
-                for key, _ in self._selector.select():
-                    if not self._handle(key.data) and key.data is self._main:
-                        return
-        finally:
-            for pid in self._workers:
-                _kill_group(pid)
-            shutil.rmtree(self._root, ignore_errors=True)
+        """Runs until the first control channel closes."""
+        while True:
+            for key, _ in self._selector.select():
+                if not self._handle(key.data) and key.data is self._main:
+                    return
+
+    def end(self) -> None:
+        """Ends every worker with its descendants, and removes the folder."""
+        for pid in self._workers:
+            _kill_group(pid)
+        self._workers.clear()
+        self._end_orphans()
+        shutil.rmtree(self._root, ignore_errors=True)
 
     def _handle(self, channel: Channel) -> bool:
         """Answers one request; False once that channel is closed."""
         try:
             request, fds = channel.receive_with_fds()
             if request["op"] == "spawn":
-                channel.send({"pid": self._spawn(request, fds[0])})
+                channel.send(self._spawn(request, fds[0], channel))
             elif request["op"] == "reap":
                 channel.send({"status": self._reap(request["pid"])})
             else:
@@ -64,20 +67,25 @@ class Server:
         except ChannelClosedError:
             self._selector.unregister(channel.fileno())
             channel.close()
+            self._end_workers_of(channel)
             return False
         return True
 
-    def _spawn(self, request: dict[str, Any], channel_fd: int) -> int:
+    def _spawn(self, request: dict[str, Any], channel_fd: int, owner: Channel) -> dict[str, Any]:
         ours, theirs = Channel.pair() if request["may_spawn"] else (None, None)
-        pid = os.fork()
+        server_pid = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:  # too many processes, or no memory for one more
+            return {"failed": str(error)}
         if pid == 0:
-            _run_worker(request, Channel.from_fd(channel_fd), theirs)
+            _run_worker(request, server_pid, Channel.from_fd(channel_fd), theirs)
         os.close(channel_fd)
-        self._workers.add(pid)
+        self._workers[pid] = owner
         if ours and theirs:
             theirs.close()
             self._selector.register(ours.fileno(), selectors.EVENT_READ, ours)
-        return pid
+        return {"pid": pid}
 
     def _reap(self, pid: int) -> int | None:
         """The exit status of an ended worker (negative: the signal), None if it will not end."""
@@ -85,21 +93,54 @@ class Server:
         while pid in self._workers:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
-                self._workers.discard(pid)
+                del self._workers[pid]
                 self._exits[pid] = os.waitstatus_to_exitcode(status)
+                self._end_orphans()
             elif time.monotonic() > deadline:
                 return None
             else:
                 time.sleep(0.001)
         return self._exits.pop(pid, None)
 
+    def _end_workers_of(self, owner: Channel) -> None:
+        """Nobody is left to end the workers that a lost worker asked for."""
+        for pid in [pid for pid, channel in self._workers.items() if channel is owner]:
+            _kill_group(pid)
+            self._reap(pid)
 
-def _run_worker(request: dict[str, Any], channel: Channel, control: Channel | None) -> None:
+    def _end_orphans(self) -> None:
+        """Kills what ended workers left behind, in whatever session it is.
+
+        Such a process is a child of this one by adoption; killing it gives its own children here.
+        """
+        deadline = time.monotonic() + _REAP_S
+        while orphans := _children() - self._workers.keys():
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+            for pid in orphans:
+                os.waitpid(pid, os.WNOHANG)
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.001)
+
+
+def _children() -> set[int]:
+    """The pids of this process's children, born or adopted."""
+    children: set[int] = set()
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # that thread has ended
+            children.update(int(pid) for pid in listed.read_text().split())
+    return children
+
+
+def _run_worker(
+    request: dict[str, Any], server_pid: int, channel: Channel, control: Channel | None
+) -> None:
     """The forked child: cuts itself off, runs the entry function, and never returns."""
     status = 1
     try:
         os.setsid()
-        die_with_parent()
+        die_with_parent(server_pid)
         folder = Path(request["folder"])
         _redirect(folder / "log.txt")
         kept = {channel.fileno(), *([control.fileno()] if control else [])}
@@ -163,11 +204,16 @@ def _preload(names: list[str]) -> None:
 def main() -> None:
     """Entry point of the server process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
-    die_with_parent()
-    control = Channel.from_fd(int(sys.argv[1]))
-    _preload(sys.argv[3:])
-    control.send({"ready": True})
-    Server(control, Path(sys.argv[2])).serve()
+    adopt_orphans()
+    server = Server(control := Channel.from_fd(int(sys.argv[1])), Path(sys.argv[2]))
+    try:
+        _preload(sys.argv[3:])
+        control.send({"ready": True})
+        server.serve()
+    except ChannelClosedError:
+        pass  # the process that started this one ended during the preload
+    finally:
+        server.end()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,61 @@
+"""Processes that many tests share: starting them costs seconds, using them milliseconds."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from adaexplore.sandbox.process import ForkServer
+
+SECRET = "sk-not-for-candidates"
+_ENTRIES = Path(__file__).parent / "unit" / "sandbox"
+_PRELOAD = (
+    "torch",
+    "adaexplore.evaluate.judge",
+    "adaexplore.evaluate.worker",
+    "worker_entries:compile_nothing",
+)
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A fork server, started while a key lay in the environment.
+
+    Its workers can import `worker_entries`. `torch.compile` hands back the module as it is, which
+    saves some ten seconds for every reference; the command line's tests run the real one.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", SECRET)
+        patch.setenv("PYTHONPATH", str(_ENTRIES), prepend=os.pathsep)
+        server = ForkServer.start(_PRELOAD)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def eventually():
+    """Waits until a condition holds; false if it does not in half a minute."""
+
+    def eventually(condition) -> bool:
+        deadline = time.monotonic() + 30.0
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+    return eventually
+
+
+@pytest.fixture(scope="session")
+def is_running():
+    """Whether a process exists and is not a zombie."""
+
+    def is_running(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    return is_running

@@ -1,0 +1,181 @@
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from adaexplore.errors import InfrastructureError
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError, describe_exit
+
+ENOUGH_S = 60.0
+
+
+@pytest.fixture
+def spawn(server):
+    workers = []
+
+    def spawn(entry="worker_entries:act", **options):
+        workers.append(server.spawn(entry, name="worker", **options))
+        return workers[-1]
+
+    yield spawn
+    for worker in workers:
+        worker.kill()
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def died(worker, request) -> WorkerDiedError:
+    with pytest.raises(WorkerDiedError) as caught:
+        worker.call(request, ENOUGH_S)
+    return caught.value
+
+
+class TestWorker:
+    def test_it_answers_as_often_as_asked(self, spawn):
+        worker = spawn("worker_entries:echo")
+        for number in range(3):
+            assert worker.call({"number": number}, ENOUGH_S) == {"number": number}
+
+    def test_it_has_its_own_group_folder_and_signals(self, spawn):
+        worker = spawn()
+        seen = worker.call({"do": "surroundings"}, ENOUGH_S)
+        assert seen["pid"] == seen["group"] == seen["session"] == worker.pid
+        assert seen["folder"] == str(worker.folder)
+        assert seen["interrupts"] == str(signal.SIG_DFL)
+
+    def test_it_holds_no_descriptor_but_its_channel(self, spawn):
+        first = spawn()
+        first.call({"do": "surroundings"}, ENOUGH_S)
+        seen = spawn().call({"do": "surroundings"}, ENOUGH_S)["descriptors"]
+        opened_to_look = 1
+        assert len([fd for fd in seen if fd > 2]) == 1 + opened_to_look
+
+    def test_it_finds_torch_imported(self, spawn):
+        assert spawn().call({"do": "surroundings"}, ENOUGH_S)["torch"]
+
+    def test_many_at_once(self, spawn):
+        workers = [spawn("worker_entries:echo") for _ in range(20)]
+        replies = [worker.call({"pid": worker.pid}, ENOUGH_S)["pid"] for worker in workers]
+        assert len(set(replies)) == 20
+
+
+class TestDeath:
+    @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM])
+    def test_by_a_signal(self, spawn, number):
+        error = died(spawn(), {"do": "kill", "signal": number})
+        assert error.status == -number
+        assert signal.Signals(number).name in str(error)
+
+    @pytest.mark.parametrize("code", [0, 7])
+    def test_by_leaving(self, spawn, code):
+        error = died(spawn(), {"do": "exit", "code": code})
+        assert error.status == code
+
+    def test_by_an_exception_which_its_log_holds(self, spawn):
+        error = died(spawn(), {"do": "raise"})
+        assert error.status == 1
+        assert "LookupError: nothing there" in error.log
+
+    @pytest.mark.parametrize("deed", ["garble", "close"])
+    def test_a_worker_that_lives_on_without_its_channel_is_ended(self, spawn, deed, is_running):
+        worker = spawn()
+        error = died(worker, {"do": deed})
+        assert error.status is None
+        assert not is_running(worker.pid)
+
+    def test_it_is_told_again_and_again(self, spawn):
+        worker = spawn()
+        died(worker, {"do": "exit", "code": 7})
+        assert worker.kill() == 7
+
+    def test_others_do_not_notice(self, spawn):
+        other = spawn("worker_entries:echo")
+        died(spawn(), {"do": "kill", "signal": signal.SIGSEGV})
+        assert other.call({"still": "there"}, ENOUGH_S) == {"still": "there"}
+
+    @pytest.mark.parametrize("status", [None, 0, 3, -9, -63])
+    def test_every_end_has_words(self, status):
+        assert describe_exit(status).startswith("it ")
+
+
+class TestTimeLimit:
+    def test_the_whole_family_is_ended(self, spawn, tmp_path, is_running, eventually):
+        worker, pids = spawn(), tmp_path / "pids"
+        with pytest.raises(TimeoutError):
+            worker.call({"do": "hang_with_family", "pids": str(pids)}, 1.0)
+        family = [int(pid) for pid in pids.read_text().split()]
+        assert len(family) == 3
+        assert eventually(lambda: not any(map(is_running, family)))
+
+    def test_a_stopped_process_is_ended(self, spawn, is_running):
+        worker = spawn()
+        with pytest.raises(TimeoutError):
+            worker.call({"do": "kill", "signal": signal.SIGSTOP}, 0.3)
+        assert not is_running(worker.pid)
+
+    def test_a_worker_that_does_not_read_is_ended(self, spawn, is_running):
+        worker = spawn()
+        worker.call({"do": "stop_reading"}, ENOUGH_S)
+        with pytest.raises(TimeoutError):
+            worker.call({"much": "x" * (8 << 20)}, 0.3)
+        assert not is_running(worker.pid)
+
+    def test_a_worker_just_born_can_be_ended(self, spawn, is_running):
+        workers = [spawn() for _ in range(10)]
+        for worker in workers:
+            worker.kill()
+        assert not any(is_running(worker.pid) for worker in workers)
+
+
+class TestInnerWorkers:
+    def test_a_trusted_worker_spawns_workers_of_its_own(self, spawn):
+        inner = spawn("worker_entries:foreman", may_spawn=True).call({}, ENOUGH_S)
+        assert inner["session"] == inner["pid"]
+
+    def test_they_end_with_it(self, spawn, is_running, eventually):
+        foreman = spawn("worker_entries:foreman", may_spawn=True)
+        inner = foreman.call({}, ENOUGH_S)["pid"]
+        assert is_running(inner)
+        foreman.kill()
+        assert eventually(lambda: not is_running(inner))
+
+    def test_the_others_stay(self, spawn):
+        other = spawn("worker_entries:echo")
+        foreman = spawn("worker_entries:foreman", may_spawn=True)
+        foreman.call({}, ENOUGH_S)
+        foreman.kill()
+        assert other.call({"still": "there"}, ENOUGH_S) == {"still": "there"}
+
+
+class TestStarting:
+    def test_a_preload_that_raises_is_infrastructure_trouble_in_one_line(self):
+        with pytest.raises(InfrastructureError, match="did not start: .*no_such_part") as caught:
+            ForkServer.start(["json.no_such_part"])
+        assert "\n" not in str(caught.value)
+
+    def test_what_is_not_installed_is_passed_over(self):
+        server = ForkServer.start(["no_such_package.anywhere"])
+        worker = server.spawn("adaexplore.sandbox.jobs:serve", name="job")
+        request = {"entry": "json:dumps", "request": {}}
+        with pytest.raises(WorkerDiedError):  # a string is no reply
+            worker.call(request, ENOUGH_S)
+        server.close()
+        assert not server.root.exists()
+
+    def test_a_server_that_is_gone_is_infrastructure_trouble(self):
+        server = ForkServer.start()
+        server.close()
+        with pytest.raises(InfrastructureError, match="no worker could be started"):
+            server.spawn("worker_entries:echo", name="late")
+
+    def test_a_server_that_was_killed_is_infrastructure_trouble(self):
+        server = ForkServer.start()
+        worker = server.spawn("worker_entries:act", name="orphan")
+        os.kill(parent_of(worker.pid), signal.SIGKILL)
+        with pytest.raises(InfrastructureError, match="is gone"):
+            server.spawn("worker_entries:echo", name="late")
+        server.close()
+        assert not server.root.exists()

@@ -1,0 +1,154 @@
+"""What workers run in the tests: entry functions for the fork server to import."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from adaexplore.sandbox.process import ForkServer
+
+SLEEPER = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+
+
+def compile_nothing():
+    """For preloading: `torch.compile` hands back the module as it is."""
+    import torch
+
+    torch.compiler.set_stance("force_eager")
+
+
+def echo(channel, control):
+    while True:
+        channel.send(channel.receive())
+
+
+def act(channel, control):
+    """Does to itself what the request says, then answers how that went."""
+    while True:
+        request = channel.receive()
+        try:
+            reply = ACTIONS[request["do"]](request, channel)
+        except (OSError, MemoryError) as error:
+            reply = {"raised": type(error).__name__, "errno": getattr(error, "errno", None)}
+        channel.send(reply or {})
+
+
+def _see_environment(request, channel):
+    return {"os": dict(os.environ), "kernel": Path("/proc/self/environ").read_text()}
+
+
+def _see_surroundings(request, channel):
+    return {
+        "pid": os.getpid(),
+        "group": os.getpgid(0),
+        "session": os.getsid(0),
+        "folder": os.getcwd(),
+        "descriptors": [int(name) for name in os.listdir("/proc/self/fd")],
+        "interrupts": str(signal.getsignal(signal.SIGINT)),
+        "torch": "torch" in sys.modules,
+    }
+
+
+def _hang_with_family(request, channel):
+    """Leaves two sleeping processes, one of them in a session of its own, and never answers."""
+    child = subprocess.Popen(SLEEPER)
+    stranger = subprocess.Popen(SLEEPER, start_new_session=True)
+    Path(request["pids"]).write_text(f"{os.getpid()} {child.pid} {stranger.pid}")
+    time.sleep(600)
+
+
+def _spam(request, channel):
+    block = b"x" * (1 << 20)
+    for _ in range(request["megabytes"]):
+        os.write(1, block)
+
+
+def _grow(request, channel):
+    return {"grown": len(bytearray(request["bytes"]))}
+
+
+def _exit(request, channel):
+    os._exit(request["code"])
+
+
+def _kill(request, channel):
+    os.kill(os.getpid(), request["signal"])
+    time.sleep(600)
+
+
+def _raise(request, channel):
+    raise LookupError("nothing there")
+
+
+def _garble(request, channel):
+    os.write(channel.fileno(), b"\xff" * 64)
+    time.sleep(600)
+
+
+def _close(request, channel):
+    os.close(channel.fileno())
+    time.sleep(600)
+
+
+def _stop_reading(request, channel):
+    channel.send({})
+    time.sleep(600)
+
+
+ACTIONS = {
+    "environment": _see_environment,
+    "surroundings": _see_surroundings,
+    "hang_with_family": _hang_with_family,
+    "spam": _spam,
+    "grow": _grow,
+    "exit": _exit,
+    "kill": _kill,
+    "raise": _raise,
+    "garble": _garble,
+    "close": _close,
+    "stop_reading": _stop_reading,
+}
+
+
+def foreman(channel, control):
+    """A worker that spawns one of its own and tells its pid."""
+    server = ForkServer(control, Path.cwd())
+    while True:
+        channel.receive()
+        worker = server.spawn("worker_entries:act", name="inner")
+        reply = worker.call({"do": "surroundings"}, 30.0)
+        channel.send(reply)
+
+
+def grow_large(request):
+    """A job that wants more than it may have."""
+    return {"grown": len(bytearray(1 << 32))}
+
+
+def double(request):
+    """A job."""
+    return {"doubled": 2 * request["number"]}
+
+
+def fail(request):
+    """A job that raises."""
+    raise LookupError("no such thing")
+
+
+def sleep(request):
+    """A job that takes too long."""
+    time.sleep(600)
+
+
+def hold_lock(channel, control):
+    """Takes the lock that the request names, says so, and gives it back at the next message."""
+    from adaexplore.sandbox.device_lock import device_lock
+
+    request = channel.receive()
+    with device_lock(request["device"], exclusive=request["exclusive"]):
+        channel.send({"held": True})
+        channel.receive()
+    channel.send({"held": False})
+    channel.receive()
