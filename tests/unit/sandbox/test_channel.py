@@ -4,6 +4,8 @@ import socket
 import struct
 import threading
 import time
+from pathlib import Path
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -40,7 +42,7 @@ def raw():
 
 
 def open_descriptors() -> set[str]:
-    return set(os.listdir("/proc/self/fd"))
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
 
 
 class TestRoundTrip:
@@ -204,9 +206,8 @@ class TestNonsense:
         except ChannelClosedError:
             pass
         else:
-            assert (
-                json.loads(data[HEADER.size :][: HEADER.unpack(data[: HEADER.size])[0]]) == message
-            )
+            size, _ = HEADER.unpack_from(data)
+            assert json.loads(data[HEADER.size : HEADER.size + size]) == message
         channel.close()
 
     def test_descriptors_that_came_with_it_are_closed(self, raw):

@@ -5,6 +5,7 @@ import os
 import pytest
 
 SHARED, EXCLUSIVE = False, True
+DEVICE = f"test-{os.getpid()}"
 
 
 @pytest.fixture
@@ -12,7 +13,7 @@ def holder(server):
     """Starts a process that asks for the lock; `True` once it has it within the given time."""
     workers = []
 
-    def start(exclusive, device=f"test-{os.getpid()}"):
+    def start(exclusive, device=DEVICE):
         worker = server.spawn("worker_entries:hold_lock", name="holder")
         workers.append(worker)
         return lambda timeout_s: _asked(worker, device, exclusive, timeout_s)
@@ -44,17 +45,17 @@ class TestDeviceLock:
 
     def test_devices_have_locks_of_their_own(self, holder):
         assert holder(EXCLUSIVE)(30.0)
-        assert holder(EXCLUSIVE, device=f"test-{os.getpid()}-other")(30.0)
+        assert holder(EXCLUSIVE, device=f"{DEVICE}-other")(30.0)
 
     def test_it_is_free_again_when_given_back(self, server, holder):
         worker = server.spawn("worker_entries:hold_lock", name="holder")
-        assert _asked(worker, f"test-{os.getpid()}", EXCLUSIVE, 30.0)
+        assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
         assert worker.call({}, 30.0) == {"held": False}
         assert holder(EXCLUSIVE)(30.0)
         worker.kill()
 
     def test_it_is_free_again_when_its_holder_is_killed(self, server, holder):
         worker = server.spawn("worker_entries:hold_lock", name="holder")
-        assert _asked(worker, f"test-{os.getpid()}", EXCLUSIVE, 30.0)
+        assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
         worker.kill()
         assert holder(EXCLUSIVE)(30.0)

@@ -152,7 +152,7 @@ class TestInnerWorkers:
 
 class TestStarting:
     def test_a_preload_that_raises_is_infrastructure_trouble_in_one_line(self):
-        with pytest.raises(InfrastructureError, match="did not start: .*no_such_part") as caught:
+        with pytest.raises(InfrastructureError, match=r"did not start: .*no_such_part") as caught:
             ForkServer.start(["json.no_such_part"])
         assert "\n" not in str(caught.value)
 

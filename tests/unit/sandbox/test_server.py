@@ -46,7 +46,7 @@ def owner(tmp_path):
 
 
 def processes_of(root: Path) -> list[str]:
-    """Command lines of running processes that name the server's folder, or have it as their home."""
+    """Running processes that name the server's folder in their arguments or environment."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

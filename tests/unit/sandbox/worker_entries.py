@@ -44,8 +44,8 @@ def _see_surroundings(request, channel):
         "pid": os.getpid(),
         "group": os.getpgid(0),
         "session": os.getsid(0),
-        "folder": os.getcwd(),
-        "descriptors": [int(name) for name in os.listdir("/proc/self/fd")],
+        "folder": str(Path.cwd()),
+        "descriptors": [int(entry.name) for entry in Path("/proc/self/fd").iterdir()],
         "interrupts": str(signal.getsignal(signal.SIGINT)),
         "torch": "torch" in sys.modules,
     }
