@@ -16,6 +16,7 @@ from adaexplore.evaluate.verdict import Bench
 from adaexplore.evaluation import to_json
 from adaexplore.problem import Problem
 from adaexplore.sandbox.channel import Channel
+from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.process import ForkServer
 
@@ -23,6 +24,7 @@ from adaexplore.sandbox.process import ForkServer
 def main(channel: Channel, control: Channel | None) -> None:
     """Worker entry: one "prepare", then any number of "evaluate" requests."""
     assert control is not None
+    compile_in_parallel()
     folder = Path.cwd()
     server = ForkServer(control, folder)
     bench: Bench | None = None

@@ -15,6 +15,7 @@ from adaexplore.evaluate.precision import set_flags
 from adaexplore.evaluate.tensors import open_shared
 from adaexplore.problem import Precision
 from adaexplore.sandbox.channel import Channel
+from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.instance import Arguments, Inputs, Instance, flatten_outputs
 
 MODULE_NAME = "candidate"
@@ -29,6 +30,7 @@ class Slot:
 
 def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
     """Worker entry: answers requests until the channel closes."""
+    compile_in_parallel()
     session = Session()
     while True:
         request, fds = channel.receive_with_fds()
