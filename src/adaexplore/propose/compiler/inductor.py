@@ -21,10 +21,12 @@ from torch._inductor.codecache import PyCodeCache
 from torch._inductor.fx_passes import freezing_patterns
 from torch._inductor.fx_passes.post_grad import view_to_reshape
 from torch._inductor.graph import GraphLowering
+from torch._inductor.runtime.benchmarking import benchmarker
 from torch._inductor.select_algorithm import TritonTemplate, extern_kernels
 
 from adaexplore.propose.compiler.graph import Traced, UnsupportedError, Weight
 from adaexplore.propose.compiler.tape import Tape
+from adaexplore.sandbox.device_lock import device_lock
 
 _ALWAYS: dict[str, Any] = {
     "fx_graph_cache": False,  # a cached graph would skip the code generation that is wanted here
@@ -350,6 +352,21 @@ def run_and_autotune(lowered: Lowered, traced: Traced) -> dict[str, LaunchConfig
         for name, kernel in vars(module).items()
         if hasattr(kernel, "launchers") and hasattr(kernel, "inductor_meta") and kernel.launchers
     }
+
+
+def lock_benchmarks(device: str) -> None:
+    """Has Inductor's autotuner hold the device alone while it times a choice, for this process.
+
+    Compiling, which is most of an autotuner's time, then leaves the device to others.
+    """
+    kind = type(benchmarker)
+    benchmark = kind.benchmark_gpu
+
+    def alone(*args: Any, **kwargs: Any) -> Any:
+        with device_lock(device, exclusive=True):
+            return benchmark(*args, **kwargs)
+
+    kind.benchmark_gpu = alone
 
 
 def _launch_config(kernel: Any) -> LaunchConfig:
