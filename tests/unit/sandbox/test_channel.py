@@ -5,7 +5,6 @@ import struct
 import threading
 import time
 from pathlib import Path
-from pathlib import Path
 
 import pytest
 from hypothesis import given
