@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,16 @@ def main() -> None:
     rows = []
     with Progress(console=console) as progress, ThreadPoolExecutor(options.parallel) as threads:
         task = progress.add_task("searching", total=len(jobs))
-        for row in threads.map(lambda job: _search(*job, options, deadline), jobs):
+        pending = [threads.submit(_search, *job, options, deadline) for job in jobs]
+        for done in as_completed(pending):
+            row = done.result()
             rows.append(row)
+            if options.out:
+                options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
             progress.console.print(f"{row['problem']} ({row['precision']}): {_result(row)}")
             progress.advance(task)
     for precision in options.precision:
         console.print(_table([row for row in rows if row["precision"] == precision], precision))
-    if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:
@@ -59,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--parallel", type=int, default=1, help="searches at once; timing is exclusive"
     )
-    parser.add_argument("--budget-s", type=float, default=math.inf, help="start none after this")
+    parser.add_argument("--budget-s", type=float, default=math.inf, help="seconds; then stop all")
     parser.add_argument("--runs", type=Path, default=Path("runs/all"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--set", action="append", default=[], dest="settings")
@@ -83,10 +86,23 @@ def _search(
     error = "no time left"
     if started < deadline:
         run.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        error = (done.stderr.strip().splitlines() or [""])[-1] if done.returncode else ""
+        error = _run(command, deadline - started)
     row = {"problem": path.stem, "precision": precision, "error": error}
     return row | _outcome(run) | {"wall_s": round(time.monotonic() - started, 1)}
+
+
+def _run(command: list[str], limit_s: float) -> str:
+    """Runs a search, interrupting it at its limit; why it failed, empty if it did not."""
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as search:
+        try:
+            _, stderr = search.communicate(timeout=limit_s if math.isfinite(limit_s) else None)
+        except subprocess.TimeoutExpired:
+            search.send_signal(signal.SIGINT)  # it finishes writing; the row shows what it has
+            search.communicate()
+            return "stopped: no time left"
+    return (stderr.strip().splitlines() or [""])[-1] if search.returncode else ""
 
 
 def _outcome(run: Path) -> dict[str, Any]:
