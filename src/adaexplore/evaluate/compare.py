@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -55,7 +56,8 @@ def deviation(out: torch.Tensor, truth: torch.Tensor) -> Deviation:
     out64 = out.double()
     finite = truth.isfinite()
     if not bool(finite.all()):
-        if not torch.equal(out64[~finite].nan_to_num(), truth[~finite].nan_to_num()):
+        got, want = out64[~finite], truth[~finite]
+        if not bool(((got == want) | (got.isnan() & want.isnan())).all()):
             return Deviation(float("inf"), float("inf"))
         out64, truth = out64[finite], truth[finite]
         if truth.numel() == 0:
@@ -76,14 +78,15 @@ def bounds_from(
 ) -> dict[Precision, Deviation]:
     """Bounds for each class from the deviation of PyTorch's own run in it.
 
-    A looser class is never narrower than a stricter one. `peak` is the largest absolute element of
-    the truth over its root mean square: the floor of one element is relative to the largest.
+    A looser class is never narrower than a stricter one; a class in which PyTorch's own run is not
+    finite is not on offer. `peak` is the largest absolute element of the truth over its root mean
+    square: the floor of one element is relative to the largest.
     """
     floor = floor_of(dtype) if dtype.is_floating_point else 0.0
     norm, element = floor, floor * max(peak, 1.0) * ELEMENT_FACTOR
     bounds: dict[Precision, Deviation] = {}
     for precision in PRECISIONS:
-        if precision not in runs:
+        if precision not in runs or not math.isfinite(runs[precision].norm):
             continue
         factor = NORM_FACTOR[precision]
         norm = max(norm, factor * runs[precision].norm)
@@ -100,6 +103,7 @@ def explain(out: torch.Tensor, truth: torch.Tensor) -> str:
         out = out.double()
         scale = truth[truth.isfinite()].abs().max() if bool(truth.isfinite().any()) else 1.0
         close = (out - truth).abs() <= 1e-3 * truth.abs() + 1e-4 * scale
+        close &= truth.isfinite()
         wrong = ~(close | (out == truth) | (out.isnan() & truth.isnan()))
     count = int(wrong.sum())
     if count == 0:

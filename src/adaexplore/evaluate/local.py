@@ -12,7 +12,7 @@ from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 JUDGE = "adaexplore.evaluate.judge:main"
 _PREPARE_S = 1800.0
-_GRACE_S = 60.0  # for the judge to notice a candidate's time limit and clean up
+_GRACE_S = 300.0  # for the judge to wait for the device and to clean up
 
 
 class LocalEvaluator:

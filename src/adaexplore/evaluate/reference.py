@@ -53,7 +53,7 @@ class CheckedSet:
     def restore(self, original: Inputs) -> None:
         """Puts the original values back."""
         for s, tensor in zip(self.shared, tensors_of(original), strict=True):
-            s.tensor.copy_(tensor)
+            s.fill(tensor)
 
 
 class Reference:
@@ -90,6 +90,15 @@ class Reference:
             {"compile": self.compiled} if self.compiled is not None else {}
         )
         return {name: self._block(model) for name, model in models.items()}
+
+    def mend_inputs(self) -> bool:
+        """Puts back what a candidate changed in the inputs; true if there was any."""
+        changed = {s.name: s for s in self.sets if not s.intact()}
+        if changed:
+            for original in input_sets(self.instance, self.problem.seed):
+                if original.name in changed:
+                    changed[original.name].restore(original.inputs)
+        return bool(changed)
 
     def time_baselines(self) -> None:
         """A first look at the baselines, for `facts`; the caller holds the device."""
@@ -240,8 +249,8 @@ class Reference:
                 f"{self.problem.name}.py: its float64 run does not fit on {self.problem.device}; "
                 "reduce the sizes in the file"
             ) from error
-        except (RuntimeError, NotImplementedError, TypeError):
-            return None  # an operation without float64, or a cast to float32 inside
+        except (RuntimeError, TypeError, ValueError, AssertionError):
+            return None  # an operation without float64, a cast to float32 or a check of the dtype
         finally:
             torch.set_default_dtype(torch.float32)
         return [_exact(t) for _, t in outputs]

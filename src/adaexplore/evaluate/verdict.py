@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import pickle
 import random
 import shutil
@@ -17,7 +18,6 @@ import torch
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate.compare import Truth, deviation, explain
 from adaexplore.evaluate.failures import died, raised
-from adaexplore.evaluate.inputs import input_sets
 from adaexplore.evaluate.measure import CANDIDATE, measure
 from adaexplore.evaluate.precision import up_to
 from adaexplore.evaluate.reference import CheckedSet, Reference
@@ -25,6 +25,7 @@ from adaexplore.evaluate.tensors import SharedTensor, share
 from adaexplore.evaluate.worker import Slot
 from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.problem import PRECISIONS, Precision
+from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.instance import map_tensors
 from adaexplore.sandbox.limits import Limits
@@ -50,7 +51,7 @@ class Bench:
         self._server = server
         on_cpu = reference.problem.device == "cpu"
         self._limits = Limits(memory_bytes=memory_bytes if on_cpu else None, file_bytes=_FILE_BYTES)
-        self._buffers = [share(t) for _, t in reference.outputs]
+        self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
 
     def evaluate(self, candidate: Candidate, timeout_s: float) -> Evaluation:
         """The verdict on one candidate, within `timeout_s` seconds of wall time."""
@@ -68,6 +69,8 @@ class Bench:
         finally:
             worker.kill()
             shutil.rmtree(worker.folder, ignore_errors=True)
+        if self._reference.mend_inputs() and verdict.status in ("passed", "wrong_output"):
+            verdict = Failed("wrong_output", "forward() changes its inputs in place")
         cost = Cost(wall_s=time.monotonic() - started, device_s=run.device_s)
         return replace(verdict, cost=cost)
 
@@ -116,11 +119,13 @@ class _Run:
                 "mode": problem.mode,
                 "precision": reference.precision,
                 "init": _pickled(reference.instance.init),
-                "parameters": list(reference.parameters),
             },
-            list(reference.parameters.values()),
         )
-        self.stage = "receiving inputs"
+        self.stage = "receiving parameters and inputs"
+        names = list(reference.parameters)
+        for some in (names[i : i + MAX_FDS] for i in range(0, len(names), MAX_FDS)):
+            tensors = [reference.parameters[name] for name in some]
+            self._ask(worker, {"op": "parameters", "names": some}, tensors)
         for checked in reference.sets:
             count = iter(range(len(checked.shared)))
 
@@ -138,15 +143,6 @@ class _Run:
         self._poison()
         reply = self._ask(worker, {"op": "run", "set": index})
         self._check(reply, checked)
-        if not checked.intact():
-            self._restore(checked)
-            raise Stop(Failed("wrong_output", "forward() changes its inputs in place"))
-
-    def _restore(self, checked: CheckedSet) -> None:
-        reference = self._reference
-        for original in input_sets(reference.instance, reference.problem.seed):
-            if original.name == checked.name:
-                checked.restore(original.inputs)
 
     def _measure(self, worker: Worker) -> Timing:
         self.stage = "being timed"
@@ -170,6 +166,10 @@ class _Run:
             message["handles"] = [s.handle for s in tensors]
         fds = [fd for s in tensors or () for fd in s.fds]
         reply = worker.call(message, max(self._deadline - time.monotonic(), 0.1), fds)
+        if not _is_answer(reply, message):
+            raise Stop(
+                Failed("rejected", f"its process sent what is no answer, while {self.stage}")
+            )
         if "raised" in reply:
             raise Stop(raised(reply["raised"], self.stage))
         return reply
@@ -217,12 +217,42 @@ class _Run:
     @contextmanager
     def _on_device(self, *, exclusive: bool) -> Iterator[None]:
         """Holds the device's lock and books the time it was held."""
+        asked = time.monotonic()
         with device_lock(self._reference.problem.device, exclusive=exclusive):
             since = time.monotonic()
+            self._deadline += since - asked  # the candidate is not to blame for the queue
             try:
                 yield
             finally:
                 self.device_s += time.monotonic() - since
+
+
+def _is_answer(reply: dict[str, Any], request: dict[str, Any]) -> bool:
+    """Whether a reply has the form of one; the candidate's code may have written it itself."""
+    match reply:
+        case {"raised": {"types": [*types], "type": str(), "message": str(), "traceback": str()}}:
+            return all(isinstance(name, str) for name in types)
+        case {"raised": _}:
+            return False
+        case {"outputs": [*outputs]}:
+            described = all(_is_description(out) for out in outputs)
+            times, count = reply.get("times_us", []), request.get("count", 0)
+            return (
+                described
+                and isinstance(times, list)
+                and len(times) == count
+                and all(isinstance(t, float) and 0.0 < t < math.inf for t in times)
+            )
+        case _:
+            return request["op"] not in ("run", "time")
+
+
+def _is_description(output: Any) -> bool:
+    match output:
+        case {"path": str(), "shape": [*_], "dtype": str(), "device": str()}:
+            return True
+        case _:
+            return False
 
 
 def _check_form(described: list[dict[str, Any]], wanted: list[tuple[str, torch.Tensor]]) -> None:

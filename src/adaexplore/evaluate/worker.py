@@ -52,10 +52,15 @@ class Session:
         self._precision: Precision = "fp32"
 
     def answer(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Runs one request: "load", "inputs", "outputs", "run" or "time"."""
+        """Runs one request: "load", "parameters", "inputs", "outputs", "run" or "time"."""
         match request["op"]:
             case "load":
-                return self._load(request, fds)
+                self._load(request)
+                return {}
+            case "parameters":
+                given = open_shared(request["handles"], fds)
+                self._take_parameters(dict(zip(request["names"], given, strict=True)))
+                return {}
             case "inputs":
                 tensors = open_shared(request["handles"], fds)
                 self._sets.append(_fill(pickle.loads(base64.b64decode(request["form"])), tensors))
@@ -70,7 +75,7 @@ class Session:
             case op:
                 raise ValueError(f"unknown request {op!r}")
 
-    def _load(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _load(self, request: dict[str, Any]) -> None:
         self._precision = request["precision"]
         set_flags(self._precision)
         init: Arguments = pickle.loads(base64.b64decode(request["init"]))
@@ -84,14 +89,16 @@ class Session:
             init=init,
             name=MODULE_NAME,
         )
-        given = dict(zip(request["parameters"], open_shared(request["handles"], fds), strict=True))
+        self._clock = clock_for(request["device"])
+
+    def _take_parameters(self, given: dict[str, torch.Tensor]) -> None:
+        """Copies the reference's parameters and buffers into those of the same name and shape."""
+        assert self._instance is not None
         own = self._instance.model.state_dict()
         with torch.no_grad():
             for name in own.keys() & given.keys():
                 if own[name].shape == given[name].shape:
                     own[name].copy_(given[name])
-        self._clock = clock_for(request["device"])
-        return {"parameters_taken": len(own.keys() & given.keys())}
 
     def _call(self, inputs: Inputs) -> list[tuple[str, torch.Tensor]]:
         assert self._instance is not None

@@ -152,3 +152,29 @@ def hold_lock(channel, control):
         channel.receive()
     channel.send({"held": False})
     channel.receive()
+
+
+def open_tensors(channel, control):
+    """Opens shared tensors and says what it sees, or fills them."""
+    from adaexplore.evaluate.tensors import fingerprint, open_shared
+
+    request, fds = channel.receive_with_fds()
+    tensors = open_shared(request["handles"], fds)
+    if request["do"] == "fill":
+        for tensor in tensors:
+            tensor.fill_(request["value"])
+    channel.send(
+        {
+            "tensors": [
+                {
+                    "dtype": str(t.dtype),
+                    "shape": list(t.shape),
+                    "strides": list(t.stride()),
+                    "sum": str(t.sum().item()),
+                    "fingerprint": fingerprint(t),
+                }
+                for t in tensors
+            ]
+        }
+    )
+    channel.receive()
