@@ -11,19 +11,21 @@ from adaexplore.propose.compiler.wrapper import names_in
 class Forward:
     """Writes `forward` and the members of the class that it uses.
 
-    `inputs` names the inputs of the traced graph. `roots` are the inputs that constants `folded`
+    `parameters` are those of `forward`. `inputs` names the inputs of the traced graph. `roots` are the inputs that constants `folded`
     are computed from, empty if none are. `workspace` says that there are buffers to keep.
     """
 
     def __init__(
         self,
         traced: Traced,
+        parameters: list[str],
         inputs: list[str],
         roots: list[int],
         folded: list[str],
         workspace: bool,
     ) -> None:
         self._traced = traced
+        self._parameters = parameters
         self._inputs = inputs
         self._roots = roots
         self._folded = folded
@@ -77,7 +79,7 @@ class Forward:
         return set(names_in(ast.parse(self._traced.result).body)) - {"out"}
 
     def _without_gradients(self) -> list[str]:
-        passed = ", ".join(f"{name}={name}" for name in self._traced.parameters)
+        passed = ", ".join(f"{name}={name}" for name in self._parameters)
         return [
             "if torch.is_grad_enabled():",
             "    with torch.no_grad():",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import re
 from collections import namedtuple
 from collections.abc import Iterator
@@ -17,6 +18,10 @@ from torch.utils import _pytree as pytree
 
 MAX_LITERAL = 4096
 """Largest constant tensor, in elements, that is written out in a candidate's source."""
+
+
+_PLAIN = int | float | bool | str | None
+"""Types of arguments that a trace is specialised to by their value."""
 
 
 class UnsupportedError(Exception):
@@ -56,8 +61,8 @@ class Traced:
     `sources[i]` says where input `i` comes from and `values[i]` is its value while tracing;
     weights come first. `constants` are the arguments of `forward` that the trace is specialised to,
     by expression. `result` is an expression for what `forward` returns over `out`, the graph's
-    outputs. `features` names what the graph contains, see `features_of`. `parameters` are those of
-    `forward` that are given, and `training` is the mode traced in, or None if it does not matter.
+    outputs. `features` names what the graph contains, see `features_of`. `training` is
+    the mode traced in, or None if it does not matter.
     """
 
     module: fx.GraphModule
@@ -68,7 +73,6 @@ class Traced:
     outputs: int
     output_dtypes: tuple[torch.dtype, ...]
     features: frozenset[str]
-    parameters: list[str]
     training: bool | None
 
 
@@ -90,11 +94,15 @@ def trace(
         except (RuntimeError, ValueError, TypeError, AssertionError, LookupError) as error:
             raise UnsupportedError(f"cannot be traced as one graph: {_line(error)}") from error
     graph = copy.deepcopy(program.graph_module)
-    leaves = _argument_leaves(args, kwargs, parameters)
-    arguments = iter(leaves)
+    arguments = iter(_argument_leaves(args, kwargs, parameters))
+    given = [*parameters[: len(args)], *kwargs]
     sources: list[Source] = []
     values: list[Tensor] = []
-    constants: dict[str, Any] = {}
+    constants = {
+        name: parameter.default
+        for name, parameter in inspect.signature(model.forward).parameters.items()
+        if name not in given and isinstance(parameter.default, _PLAIN)
+    }
     kept: dict[int, fx.Node] = {}
     for spec, node in zip(
         program.graph_signature.input_specs, graph.graph.find_nodes(op="placeholder"), strict=True
@@ -103,7 +111,7 @@ def trace(
         if spec.kind is InputKind.USER_INPUT:
             expression, value = next(arguments)
             if not isinstance(spec.arg, TensorArgument):
-                if not isinstance(value, int | float | bool | str | type(None)):
+                if not isinstance(value, _PLAIN):
                     raise UnsupportedError(f"argument {expression} is a {type(value).__name__}")
                 constants[expression] = value
                 graph.graph.erase_node(node)
@@ -133,7 +141,6 @@ def trace(
         outputs,
         output_dtypes,
         features_of(program, any(isinstance(source, Weight) for source in sources)),
-        [*parameters[: len(args)], *kwargs],
         model.training if _operators(program) & _MODAL else None,
     )
 

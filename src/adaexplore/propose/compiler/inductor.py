@@ -31,6 +31,7 @@ from adaexplore.sandbox.device_lock import device_lock
 _ALWAYS: dict[str, Any] = {
     "fx_graph_cache": False,  # a cached graph would skip the code generation that is wanted here
     "fx_graph_remote_cache": False,
+    "enable_caching_generated_triton_templates": False,  # or another precision would come back
     "fallback_random": True,  # the same random numbers as eager
     "graph_partition": False,
     "size_asserts": False,
@@ -58,10 +59,11 @@ _COMPILER_TROUBLE = (
 class Options:
     """How to lower a graph.
 
-    `config` goes to Inductor as it is, without what this version of it does not know. `fold` computes what depends on weights alone outside the
-    graph; `pack` then chooses the CPU library whose packed weights are used: `none`, `mkl` or
-    `onednn`. `autocast` lowers under bfloat16 autocast. `dot_precision` is Triton's
-    `input_precision` for matrix products of the templates; empty leaves Inductor's choice.
+    `config` goes to Inductor, without what this version of it does not know. `fold` computes what
+    depends on weights alone outside the graph; `pack` then chooses the CPU library whose packed
+    weights are used: `none`, `mkl` or `onednn`. `autocast` lowers under bfloat16 autocast.
+    `dot_precision` is Triton's `input_precision` for matrix products of the templates; empty
+    leaves Inductor's choice.
     """
 
     config: dict[str, Any] = field(default_factory=dict)
@@ -386,8 +388,8 @@ def _launch_config(kernel: Any) -> LaunchConfig:
     for flag in ("launch_pdl", "launch_cooperative_grid"):
         if kernel.triton_meta.get(flag):
             options[flag] = True
-    if kernel.triton_meta.get("enable_fp_fusion") is False:
-        options["enable_fp_fusion"] = False
+    if "enable_fp_fusion" in kernel.triton_meta:
+        options["enable_fp_fusion"] = kernel.triton_meta["enable_fp_fusion"]
     return LaunchConfig(
         dict(chosen.kwargs),
         options,

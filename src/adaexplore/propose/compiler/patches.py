@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MAX_BLOCK = 8192
+_MAX_BLOCK = {"X": 4096, "Y": 1024, "Z": 1024, "R": 4096}
+"""Up to these Inductor lets masks out where they divide the size; other parameters stay."""
 _MAX_WARPS = 32
 _MAX_STAGES = 6
 
@@ -50,7 +52,8 @@ def _parameters(call: ast.Call) -> Iterator[tuple[str, ast.Constant, list[int]]]
                 for key, value in zip(keys, values, strict=True):
                     match key, value:
                         case ast.Constant(value=str(name)), ast.Constant(value=int(size)):
-                            yield name, value, _powers(size, _MAX_BLOCK)
+                            if found := re.match(r"([XYZR])\d*_?BLOCK", name):
+                                yield name, value, _powers(size, _MAX_BLOCK[found[1]])
             case ast.keyword(arg="num_warps", value=ast.Constant(value=int(warps)) as value):
                 yield "num_warps", value, _powers(warps, _MAX_WARPS)
             case ast.keyword(arg="num_stages", value=ast.Constant(value=int(stages)) as value):

@@ -61,12 +61,12 @@ def write(
     """
     wrapper = parse(lowered.source)
     kernels = _Kernels(wrapper, launches)
-    body = rewrite_calls(wrapper.body, kernels.rewrite)
-    buffers: dict[str, str] = {}
+    body, buffers = wrapper.body, dict[str, str]()
     if workspace:
         buffers, body = hoist_workspace(body)
         if not buffers:
             raise UnsupportedError("has no intermediate buffers to keep")
+    body = rewrite_calls(body, kernels.rewrite)
     taken = {*wrapper.header, *wrapper.kernels, *names_in(body), *buffers}
     inputs = _input_names(traced, taken)
     constants = _fold(lowered, traced, inputs)
@@ -82,7 +82,14 @@ def write(
     } | constants.literals
     parameters = [new for old, new in renames.items() if old in used and new not in literals]
     body = rename(body, renames)
-    forward = Forward(traced, inputs, constants.roots, constants.results, bool(buffers))
+    forward = Forward(
+        traced,
+        reference.forward_parameters(),
+        inputs,
+        constants.roots,
+        constants.results,
+        bool(buffers),
+    )
     model = reference.model_class(forward.members(), forward.body(parameters))
     support = reference.support(forward.result_names())
     call = _function(
@@ -104,6 +111,8 @@ def write(
         parts.append(_function("_fold", [inputs[i] for i in constants.roots], doc, lines))
     if buffers:
         lines = [f"return {', '.join(buffers.values())},"]
+        if traced.values and traced.values[0].is_cuda:
+            lines = [f"with torch.cuda.device({traced.values[0].device.index}):", f"    {lines[0]}"]
         parts.append(_function("_allocate", [], "Buffers that every call writes anew.", lines))
     helpers += kernels.helpers()
     imports = _imports(wrapper, [*parts, call, model], kernels.imports(), support.imports)

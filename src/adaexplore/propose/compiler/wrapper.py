@@ -17,8 +17,8 @@ _DROPPED_CALLS = frozenset(
     }
 )
 _ALLOCATORS = ("empty_strided",)
-_FRESH = ("torch.ops.mkldnn.", "torch.ops.mkl.", "torch.convolution")
-"""Prefixes of operators whose results never share memory with their arguments."""
+_FRESH = ("torch.ops.mkldnn.", "torch.ops.mkl.", "extern_kernels.convolution")
+"""Operators whose results are new memory, save those that end in `_` and work in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,8 @@ def _simplified(body: list[ast.stmt]) -> tuple[list[str], list[ast.stmt]]:
                     kept += [node] if node.targets else []
                 case ast.Expr(value=ast.Call(func=func)) if dotted(func) in _DROPPED_CALLS:
                     pass
+                case ast.Assign(value=ast.Call(func=ast.Name(id="copy_if_misaligned"))):
+                    pass  # `forward` sees to the arguments' alignment, and weights are aligned
                 case ast.With():
                     node.body = simplify(node.body)
                     kept.append(node)
@@ -270,6 +272,7 @@ def _may_share(value: ast.expr) -> set[str]:
     """The names whose memory the value of an expression may share."""
     if isinstance(value, ast.Call):
         function = dotted(value.func)
-        if function.startswith((*_ALLOCATORS, *_FRESH)):
+        in_place = any(part.endswith("_") for part in function.split("."))
+        if function.startswith((*_ALLOCATORS, *_FRESH)) and not in_place:
             return set()
     return set(names_in([value]))

@@ -1,4 +1,4 @@
-"""Candidates are drop-ins for their reference: same interface, weights, results and side effects."""
+"""Candidates are drop-ins: the reference's interface, weights, results and side effects."""
 
 from __future__ import annotations
 
@@ -156,6 +156,8 @@ def test_structured_inputs_and_outputs_tied_weights_and_written_buffers(tmp_path
     tokens, extra, _ = pair.inputs()
     with pytest.raises(ValueError, match=r"scale must be 0\.5"):
         pair.candidate(tokens, extra, 0.25)
+    with pytest.raises(ValueError, match="flag must be None"):
+        pair.candidate(tokens, extra, 0.5, flag=True)
 
 
 def test_an_output_that_is_an_input(tmp_path: Path) -> None:
@@ -220,7 +222,7 @@ def test_passes_over_what_is_known_and_what_does_not_apply() -> None:
         "conv": "needs conv",
         "default": "gives a candidate that is known",
     }
-    repeated = run(request | {"tries": tries[:3]})
+    repeated = run(request | {"tries": tries[:2]})
     assert repeated["family"] == "default"
     assert run(request | {"tries": tries[:1]})["failure"].startswith("nothing to propose")
 
