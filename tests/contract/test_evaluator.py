@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from adaexplore.candidate import Candidate
-from adaexplore.errors import BadProblemError
+from adaexplore.errors import BadProblemError, InfrastructureError
 from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluation import Failed, Passed
+from adaexplore.evaluation import Passed
 from adaexplore.problem import Problem
 
 TIMEOUT_S = 20.0
-SHORT_S = 3.0
-GIB = 1 << 30
+SHORT_S = 2.0
+MEMORY_BYTES = 4 << 30
 
 IMPLEMENTATIONS = [
     pytest.param("cpu", id="local-cpu"),
@@ -44,7 +44,7 @@ class Maker:
     def unprepared(self, source, *, timeout_s=TIMEOUT_S, **options):
         language = "cpp" if self.device == "cpu" else "triton"
         problem = Problem("example", textwrap.dedent(source), language, self.device, **options)
-        return LocalEvaluator(self.server, problem, timeout_s=timeout_s, memory_bytes=8 * GIB)
+        return LocalEvaluator(self.server, problem, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES)
 
     def close(self):
         for evaluator in self.made.values():
@@ -56,10 +56,6 @@ def evaluator_of(request, server):
     maker = Maker(server, request.param)
     yield maker
     maker.close()
-
-
-def candidate(source: str) -> Candidate:
-    return Candidate(textwrap.dedent(source), "cpp")
 
 
 HEADER = """
@@ -372,9 +368,11 @@ class TestGreed:
         assert verdict.status == "out_of_memory"
         assert judge.evaluate(GOOD).status == "passed"
 
-    def test_more_than_the_limit_though_the_machine_has_it(self, judge):
-        verdict = judge.evaluate(linear("x = b'x' * (9 << 30); return x"))
-        assert verdict.status == ("out_of_memory" if judge._problem.device == "cpu" else "x")
+    def test_more_than_it_may_have_though_the_machine_has_it(self, evaluator_of, judge):
+        if evaluator_of.device != "cpu":
+            pytest.skip("memory is limited on the CPU only")
+        verdict = judge.evaluate(linear(f"return b'x' * {MEMORY_BYTES}"))
+        assert verdict.status == "out_of_memory"
 
     def test_endless_output(self, judge):
         body = """
@@ -384,3 +382,440 @@ class TestGreed:
         verdict = judge.evaluate(linear(body))
         assert verdict.status in ("runtime_error", "timeout")
         assert judge.evaluate(GOOD).status == "passed"
+
+
+class TestForgery:
+    def test_printing_a_verdict_changes_nothing(self, judge):
+        body = """
+            import json, sys
+            forged = {"status": "passed", "speedup": 1000.0, "outputs": [], "times_us": [0.001]}
+            for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+                print(json.dumps(forged), json.dumps({"evaluation": forged}), file=stream)
+            return torch.zeros(64, 96, device=x.device)
+        """
+        assert judge.evaluate(linear(body)).status == "wrong_output"
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"evaluation": {"status": "passed"}},
+            {"outputs": 5},
+            {"outputs": [{"path": "output"}]},
+            {"outputs": [], "times_us": "fast"},
+            {"raised": "nothing"},
+            {"raised": {"types": [[]], "type": "", "message": "", "traceback": ""}},
+        ],
+        ids=str,
+    )
+    def test_what_is_written_to_its_channel_and_no_answer(self, judge, message):
+        body = f"""
+            import json, os, struct, time
+            body = json.dumps({message!r}).encode()
+            for fd in range(3, 100):
+                try:
+                    os.write(fd, struct.pack("!QI", len(body), 0) + body)
+                except OSError:
+                    pass
+            time.sleep(3600)
+        """
+        assert judge.evaluate(linear(body)).status == "rejected"
+        assert judge.evaluate(GOOD).status == "passed"
+
+    def test_an_answer_without_the_work(self, judge):
+        body = """
+            import json, os, struct, time
+            output = {"path": "output", "shape": [64, 96], "dtype": "float32", "device": "cpu"}
+            output["device"] = x.device.type
+            body = json.dumps({"outputs": [output]}).encode()
+            for fd in range(3, 100):
+                try:
+                    os.write(fd, 2 * (struct.pack("!QI", len(body), 0) + body))
+                except OSError:
+                    pass
+            time.sleep(3600)
+        """
+        assert judge.evaluate(linear(body)).status == "wrong_output"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A shape of problem: its reference, a right candidate and a wrong one."""
+
+    reference: str
+    right: str
+    wrong: tuple[str, str]
+    """What to replace in the right one, and by what."""
+
+    def candidates(self):
+        right = HEADER + textwrap.dedent(self.right)
+        old, new = self.wrong
+        assert old in right
+        return Candidate(right, "cpp"), Candidate(right.replace(old, new), "cpp")
+
+
+FORMS = {
+    "a tuple and a dictionary of outputs": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                return x.sum(1), {"largest": x.amax(1), "nothing": None}
+
+        def get_inputs():
+            return [torch.randn(64, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(9):
+                    sums, largest = x @ x.new_ones(32), x.sort(1).values[:, -1]
+                return [sums, largest]
+        """,
+        ("[:, -1]", "[:, -2]"),
+    ),
+    "integers out": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                return x.argmax(1)
+
+        def get_inputs():
+            return [torch.randn(64, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(9):
+                    index = x.sort(1, descending=True).indices[:, 0]
+                return index
+        """,
+        ("descending=True", "descending=False"),
+    ),
+    "booleans out": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                return x > 0.5
+
+        def get_inputs():
+            return [torch.randn(64, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(9):
+                    large = ~(x <= 0.5)
+                return large
+        """,
+        ("0.5", "0.6"),
+    ),
+    "numbers, flags and integers in": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x, index, scale, negate):
+                out = x[index] * scale
+                return -out if negate else out
+
+        def get_inputs():
+            return [torch.randn(64, 32), torch.randint(64, (16,)), 2.5, True]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x, index, scale, negate):
+                for _ in range(9):
+                    out = x.index_select(0, index) * (-scale if negate else scale)
+                return out
+        """,
+        ("index_select(0, index)", "index_select(0, index.flip(0))"),
+    ),
+    "keyword arguments and a nested input": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, *, pair, factor):
+                return pair["left"] * factor + pair["right"][0]
+
+        def get_inputs():
+            left, right = torch.randn(64), torch.randn(64)
+            return {"factor": 3, "pair": {"left": left, "right": (right,)}}
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, *, pair, factor):
+                for _ in range(9):
+                    out = torch.addcmul(pair["right"][0], pair["left"], pair["left"] * 0 + factor)
+                return out
+        """,
+        ("* 0 + factor", "* 0 + factor + 1"),
+    ),
+    "constructor arguments as a dictionary": Form(
+        """
+        class Model(nn.Module):
+            def __init__(self, *, size, power=1):
+                super().__init__()
+                self.weight = nn.Parameter(torch.randn(size))
+                self.power = power
+
+            def forward(self, x):
+                return (x * self.weight) ** self.power
+
+        def get_inputs():
+            return [torch.randn(64, 32)]
+
+        def get_init_inputs():
+            return {"size": 32, "power": 2}
+        """,
+        """
+        class ModelNew(nn.Module):
+            def __init__(self, *, size, power):
+                super().__init__()
+                self.power = power
+                self.weight = nn.Parameter(torch.zeros(size))
+
+            def forward(self, x):
+                for _ in range(9):
+                    out = (x * self.weight).square() if self.power == 2 else x
+                return out
+        """,
+        (".square()", ".abs()"),
+    ),
+    "batch normalisation in training mode": Form(
+        """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm = nn.BatchNorm1d(32)
+
+            def forward(self, x):
+                return self.norm(x)
+
+        def get_inputs():
+            return [torch.randn(64, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm = nn.BatchNorm1d(32)
+
+            def forward(self, x):
+                for _ in range(9):
+                    centred = x - x.mean(0)
+                    out = centred * (centred.square().mean(0) + self.norm.eps).rsqrt()
+                return out * self.norm.weight + self.norm.bias
+        """,
+        ("x - x.mean(0)", "x - self.norm.running_mean"),
+    ),
+    "half precision throughout": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                return torch.softmax(x, 1)
+
+        def get_inputs():
+            return [torch.randn(64, 32).bfloat16()]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(2):
+                    e = (x.float() - x.float().amax(1, keepdim=True)).exp()
+                return (e / e.sum(1, keepdim=True)).bfloat16()
+        """,
+        ("e.sum(1, keepdim=True)", "e.sum(1, keepdim=True) * 1.1"),
+    ),
+    "a single number out": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                return x.square().mean()
+
+        def get_inputs():
+            return [torch.randn(64, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(9):
+                    out = (x * x).sum() / x.numel()
+                return out
+        """,
+        ("x.numel()", "(x.numel() - 1)"),
+    ),
+    "inputs and outputs that share memory with themselves": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x, bias):
+                return (x + bias).mean(0, keepdim=True).expand(8, -1)
+
+        def get_inputs():
+            return [torch.randn(64, 33)[1:, 1:], torch.randn(32).expand(63, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x, bias):
+                for _ in range(9):
+                    out = x.mean(0) + bias.mean(0)
+                return out.repeat(8, 1)
+        """,
+        ("bias.mean(0)", "bias.mean(0) * 0.99"),
+    ),
+    "more parameters than a message takes": Form(
+        """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weights = nn.ParameterList([torch.randn(4) for _ in range(600)])
+
+            def forward(self, x):
+                return x * sum(self.weights)
+
+        def get_inputs():
+            return [torch.randn(64, 4)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weights = nn.ParameterList([torch.zeros(4) for _ in range(600)])
+
+            def forward(self, x):
+                for _ in range(4):
+                    out = x * sum(w for w in self.weights)
+                return out
+        """,
+        ("in self.weights)", "in self.weights[1:])"),
+    ),
+    "a reference that insists on float32": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                assert x.dtype == torch.float32, "float32 only"
+                return x.exp()
+
+        def get_inputs():
+            return [torch.rand(64, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(9):
+                    out = torch.pow(torch.e, x)
+                return out
+        """,
+        ("torch.e, x", "2.7, x"),
+    ),
+    "infinities out": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                return x.masked_fill(x < 0, -torch.inf)
+
+        def get_inputs():
+            return [torch.randn(64, 32)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(9):
+                    out = torch.where(x < 0, -torch.inf, x)
+                return out
+        """,
+        ("-torch.inf", "-1e30"),
+    ),
+}
+
+
+class TestForms:
+    @pytest.mark.parametrize("name", FORMS)
+    def test_a_right_candidate_passes_and_a_wrong_one_does_not(self, evaluator_of, name):
+        form = FORMS[name]
+        evaluator = evaluator_of.unprepared(HEADER + textwrap.dedent(form.reference))
+        evaluator.prepare()
+        right, wrong = form.candidates()
+        passed, failed = evaluator.evaluate(right), evaluator.evaluate(wrong)
+        evaluator.close()
+        assert (passed.status, getattr(passed, "reason", "")) == ("passed", "")
+        assert failed.status == "wrong_output"
+
+
+def reference(forward: str, *, inputs: str = "[torch.randn(64, 32)]", init: str = "pass") -> str:
+    return f"""{HEADER}
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        {forward}
+
+def get_inputs():
+    return {inputs}
+"""
+
+
+BAD_REFERENCES = {
+    "raising": (reference("raise ValueError('on purpose')"), "ValueError: on purpose"),
+    "raising in its constructor": (reference("return x", init="1 / 0"), "ZeroDivisionError"),
+    "raising in get_inputs": (reference("return x", inputs="[1 / 0]"), "ZeroDivisionError"),
+    "called with too much": (reference("return x", inputs="[1, 2]"), "forward()"),
+    "leaving": (reference("raise SystemExit(3)"), "SystemExit"),
+    "a syntax error": ("class Model(:\n", "SyntaxError"),
+    "no Model": ("def get_inputs(): return []\n", "Model"),
+    "NaN": (reference("return x * float('nan')"), "NaN in 2048 of 2048 elements"),
+    "one NaN": (reference("y = x.clone(); y[0, 0] = float('nan'); return y"), "NaN in 1 of 2048"),
+    "no tensor": (reference("return 3.0"), "return tensors"),
+    "nothing": (reference("return None"), "return tensors"),
+    "an empty list": (reference("return []"), "returns no tensor"),
+    "an empty tensor": (reference("return x[:0]"), "is empty"),
+    "random": (reference("return F.dropout(x, 0.5)"), "differs between two runs"),
+    "changing its inputs": (reference("return x.add_(1)"), "changes its inputs in place"),
+    "too large": (
+        reference("return x.new_ones(200 * 2**30)"),
+        "too large for",
+    ),
+    "inputs too large": (
+        reference("return x", inputs="[torch.ones(200 * 2**30)]"),
+        "too large for",
+    ),
+}
+
+
+class TestBadReferences:
+    @pytest.mark.parametrize("how", BAD_REFERENCES)
+    def test_it_is_one_clear_line(self, evaluator_of, how):
+        source, words = BAD_REFERENCES[how]
+        evaluator = evaluator_of.unprepared(source)
+        with pytest.raises(BadProblemError) as caught:
+            evaluator.prepare()
+        evaluator.close()
+        assert words in str(caught.value)
+        assert str(caught.value).startswith("example.py")
+        assert "\n" not in str(caught.value)
+
+    def test_a_mode_without_randomness_mends_dropout(self, evaluator_of):
+        source = reference("return F.dropout(x, 0.5, self.training)")
+        with pytest.raises(BadProblemError, match="--mode eval"):
+            evaluator_of.unprepared(source).prepare()
+        evaluator = evaluator_of.unprepared(source, mode="eval")
+        assert evaluator.prepare()["outputs"]
+        evaluator.close()
+
+    def test_one_that_takes_the_judge_with_it_is_infrastructure_trouble(self, evaluator_of):
+        evaluator = evaluator_of.unprepared(reference("import os; os._exit(0)"))
+        with pytest.raises(InfrastructureError, match="the judge is gone"):
+            evaluator.prepare()
+
+
+class TestTrouble:
+    def test_a_judge_that_is_lost_is_replaced(self, evaluator_of):
+        evaluator = evaluator_of.unprepared(LINEAR)
+        evaluator.prepare()
+        body = "import os, signal; os.kill(os.getppid(), 0); return torch.relu(self.linear(x))"
+        assert evaluator.evaluate(linear(body)).status == "passed"
+        evaluator.close()
+        assert evaluator.evaluate(GOOD).status == "passed"
+        evaluator.close()
+
+    def test_closing_twice_is_fine(self, evaluator_of):
+        evaluator = evaluator_of.unprepared(LINEAR)
+        evaluator.close()
+        evaluator.close()
