@@ -22,7 +22,7 @@ from torch._inductor.fx_passes import freezing_patterns
 from torch._inductor.fx_passes.post_grad import view_to_reshape
 from torch._inductor.graph import GraphLowering
 from torch._inductor.runtime.benchmarking import benchmarker
-from torch._inductor.select_algorithm import TritonTemplate, extern_kernels
+from torch._inductor.select_algorithm import TritonTemplate, TritonTemplateCaller, extern_kernels
 
 from adaexplore.propose.compiler.graph import Traced, UnsupportedError, Weight
 from adaexplore.propose.compiler.tape import Tape
@@ -354,6 +354,23 @@ def run_and_autotune(lowered: Lowered, traced: Traced) -> dict[str, LaunchConfig
         for name, kernel in vars(module).items()
         if hasattr(kernel, "launchers") and hasattr(kernel, "inductor_meta") and kernel.launchers
     }
+
+
+def skip_grouped_convolution_templates() -> None:
+    """Has the autotuner pass over Triton templates for grouped convolutions, for this process.
+
+    They multiply whole tiles for each group: on a depthwise convolution one launch takes seconds
+    where cuDNN takes a millisecond, and the autotuner launches each choice several times.
+    """
+    benchmark = TritonTemplateCaller.benchmark
+
+    def unless_grouped(choice: Any, *args: Any, **kwargs: Any) -> Any:
+        shapes = [node.get_size() for node in choice.input_nodes[:2]]
+        if all(len(shape) >= 4 for shape in shapes) and shapes[0][1] != shapes[1][1]:
+            return float("inf")
+        return benchmark(choice, *args, **kwargs)
+
+    TritonTemplateCaller.benchmark = unless_grouped
 
 
 def lock_benchmarks(device: str) -> None:

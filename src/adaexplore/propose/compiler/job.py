@@ -14,7 +14,13 @@ from adaexplore.propose.compiler import cpp_text
 from adaexplore.propose.compiler.families import OWN, effective
 from adaexplore.propose.compiler.graph import Traced, UnsupportedError, trace
 from adaexplore.propose.compiler.identity import fingerprint
-from adaexplore.propose.compiler.inductor import Options, lock_benchmarks, lower, run_and_autotune
+from adaexplore.propose.compiler.inductor import (
+    Options,
+    lock_benchmarks,
+    lower,
+    run_and_autotune,
+    skip_grouped_convolution_templates,
+)
 from adaexplore.propose.compiler.reference import Reference
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.sandbox.compile_threads import compile_in_parallel
@@ -35,6 +41,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     if problem.device.startswith("cuda"):
         _set_precision(problem.precision)
         lock_benchmarks(problem.device)
+        skip_grouped_convolution_templates()
     with tempfile.TemporaryDirectory() as folder:
         try:
             instance = Instance.load(
