@@ -85,6 +85,8 @@ class Search:
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)
+        if self._best is not None:  # a kill may have come between recording it and writing it
+            self._write_best()
         for step in range(len(self._nodes) + 1, self._run.steps + 1):
             node = self._step(step)
             self._store.record(node)
