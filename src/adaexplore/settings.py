@@ -14,7 +14,7 @@ from adaexplore.errors import BadInputError
 class Settings(BaseModel):
     """Hyperparameters of a run; `--set key=value` changes one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     c: float = Field(0.3, ge=0, description="UCT exploration constant")
     expand_ratio: float = Field(1.0, ge=0, description="weight of expanding against descending")
@@ -28,9 +28,13 @@ class Settings(BaseModel):
     reward: Literal["log", "published"] = Field(
         "log", description="log-speedup without ceiling, or the paper's reward (clipped at 10x)"
     )
-    timeout_s: float = Field(180.0, gt=0, description="wall-clock limit of one evaluation")
-    propose_timeout_s: float = Field(300.0, gt=0, description="wall-clock limit of one proposal")
-    memory_gb: float = Field(16.0, gt=0, description="memory limit of a candidate on the CPU")
+    timeout_s: float = Field(180.0, gt=0, le=1e6, description="wall-clock limit of one evaluation")
+    propose_timeout_s: float = Field(
+        300.0, gt=0, le=1e6, description="wall-clock limit of one proposal"
+    )
+    memory_gb: float = Field(
+        16.0, gt=0, le=1e6, description="memory limit of a candidate on the CPU"
+    )
     confirm: bool = Field(True, description="re-measure the winner in a fresh process at the end")
 
 
