@@ -25,6 +25,7 @@ _PASSED_ON = (
     "OMP_PROC_BIND",
     "OMP_PLACES",
     "GOMP_CPU_AFFINITY",
+    "GOMP_SPINCOUNT",
     "MKL_NUM_THREADS",
     "CUDA_HOME",
     "CUDA_PATH",
@@ -33,6 +34,14 @@ _PASSED_ON = (
     "TRITON_PTXAS_PATH",
     "TRITON_LIBCUDA_PATH",
 )
+
+_DEFAULTS = {
+    # How long OpenMP's threads spin for each other before they sleep: some ten microseconds. GNU's
+    # own default is over a millisecond. On a busy machine the scheduler then leaves two threads of
+    # one process on one core, where every parallel region takes until the next tick (16 ms measured
+    # instead of 0.1), in one of the processes that are being compared and not in the other.
+    "GOMP_SPINCOUNT": "3000",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +74,25 @@ class Limits:
 def clean_environment(folder: str) -> dict[str, str]:
     """The environment of a worker: what compilers and drivers need, no keys, caches in `folder`."""
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return kept | {
-        "HOME": folder,
-        "TMPDIR": folder,
-        "XDG_CACHE_HOME": f"{folder}/cache",
-        "TRITON_CACHE_DIR": f"{folder}/triton",
-        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
-        "TORCH_EXTENSIONS_DIR": f"{folder}/extensions",
-        "CUDA_CACHE_PATH": f"{folder}/cuda",
-        # torch.cuda.is_available() by the driver would make CUDA unusable in forks.
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-        # Inductor's compile threads would be started before the fork and be missing after it.
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    return (
+        _DEFAULTS
+        | kept
+        | {
+            "HOME": folder,
+            "TMPDIR": folder,
+            "XDG_CACHE_HOME": f"{folder}/cache",
+            "TRITON_CACHE_DIR": f"{folder}/triton",
+            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+            "TORCH_EXTENSIONS_DIR": f"{folder}/extensions",
+            "CUDA_CACHE_PATH": f"{folder}/cuda",
+            # torch.cuda.is_available() by the driver would make CUDA unusable in forks.
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+            # Inductor's compile threads would be started before the fork and be missing after it.
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+    )
 
 
 def die_with_parent(parent_pid: int) -> None:

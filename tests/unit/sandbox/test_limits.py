@@ -65,6 +65,12 @@ class TestEnvironment:
         assert environment["CXX"] == "/opt/bin/g++"
         assert environment["CUDA_VISIBLE_DEVICES"] == "3"
 
+    def test_openmp_threads_soon_sleep_unless_the_user_says_otherwise(self, monkeypatch):
+        monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+        assert clean_environment("/somewhere")["GOMP_SPINCOUNT"] == "3000"
+        monkeypatch.setenv("GOMP_SPINCOUNT", "infinity")
+        assert clean_environment("/somewhere")["GOMP_SPINCOUNT"] == "infinity"
+
     def test_homes_and_caches_lie_in_the_worker_s_own_folder(self, worker):
         limited = worker()
         seen = limited.call({"do": "environment"}, 60.0)["os"]
