@@ -11,8 +11,9 @@ from adaexplore.propose.compiler.wrapper import names_in
 class Forward:
     """Writes `forward` and the members of the class that it uses.
 
-    `parameters` are those of `forward`. `inputs` names the inputs of the traced graph. `roots` are the inputs that constants `folded`
-    are computed from, empty if none are. `workspace` says that there are buffers to keep.
+    `parameters` are those of `forward`. `inputs` names the inputs of the traced graph. `roots` are
+    the inputs that constants `folded` are computed from, empty if none are. `workspace` says that
+    there are buffers to keep.
     """
 
     def __init__(

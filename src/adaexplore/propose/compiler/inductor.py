@@ -1,6 +1,7 @@
-"""TorchInductor, driven for its source text. Every use of torch's private names is in this file.
+"""TorchInductor, driven for its source text.
 
-Tested on torch 2.11 (CUDA) and 2.13 (CPU).
+Inductor's private names are used here and in `autotuned.py`, and nowhere else but in the text of
+candidates. Written for torch 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -17,16 +18,13 @@ import torch
 from torch import Tensor, fx
 from torch._functorch.compile_utils import fx_graph_cse
 from torch._inductor import compile_fx, config, constant_folding, freezing
-from torch._inductor.codecache import PyCodeCache
 from torch._inductor.fx_passes import freezing_patterns
 from torch._inductor.fx_passes.post_grad import view_to_reshape
 from torch._inductor.graph import GraphLowering
-from torch._inductor.runtime.benchmarking import benchmarker
-from torch._inductor.select_algorithm import TritonTemplate, TritonTemplateCaller, extern_kernels
+from torch._inductor.select_algorithm import TritonTemplate, extern_kernels
 
 from adaexplore.propose.compiler.graph import Traced, UnsupportedError, Weight
 from adaexplore.propose.compiler.tape import Tape
-from adaexplore.sandbox.device_lock import device_lock
 
 _ALWAYS: dict[str, Any] = {
     "fx_graph_cache": False,  # a cached graph would skip the code generation that is wanted here
@@ -42,7 +40,7 @@ _ALWAYS: dict[str, Any] = {
     "triton.descriptive_names": "original_aten",
 }
 
-_COMPILER_TROUBLE = (
+COMPILER_TROUBLE = (
     RuntimeError,
     AssertionError,
     AttributeError,
@@ -88,19 +86,6 @@ class Lowered:
     tape: Tape
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchConfig:
-    """How Inductor's autotuner launches a Triton kernel.
-
-    `grid` are three expressions over the kernel's parameters, after the assignments in `prelude`.
-    """
-
-    blocks: dict[str, int]
-    options: dict[str, int | bool]
-    grid: tuple[str, str, str]
-    prelude: tuple[str, ...]
-
-
 class _CapturedError(Exception):
     """Ends compilation once the source is known."""
 
@@ -128,9 +113,9 @@ def lower(traced: Traced, options: Options) -> Lowered:
         stack.enter_context(_dot_precision(options.dot_precision))
         try:
             compile_fx.compile_fx(module, list(traced.values), inner_compile=lowering.inner_compile)
-        except _COMPILER_TROUBLE as error:
+        except COMPILER_TROUBLE as error:
             if lowering.source is None:
-                raise UnsupportedError(_explain(error)) from error
+                raise UnsupportedError(explain(error)) from error
         except _CapturedError:
             pass
     if lowering.source is None:
@@ -319,7 +304,8 @@ def _returns_mutations() -> bool:
     return metadata is not None and bool(metadata.mutated_inp_runtime_indices)
 
 
-def _explain(error: BaseException) -> str:
+def explain(error: BaseException) -> str:
+    """An error of Inductor's in one line."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"Inductor: {lines[0].strip()[:200]}"
 
@@ -337,79 +323,3 @@ def public_name(kernel: str) -> str:
     if function is not None and function is getattr(torch, kernel, None):
         return f"torch.{kernel}"
     raise UnsupportedError(f"calls Inductor's own helper {kernel}")
-
-
-def run_and_autotune(lowered: Lowered, traced: Traced) -> dict[str, LaunchConfig]:
-    """Runs the wrapper once on the device: how its autotuner launches each kernel, by name."""
-    module = PyCodeCache.load(lowered.source)
-    for name, value in lowered.constants.items():
-        setattr(module, name, value)
-    try:
-        module.call([traced.values[index] for index in lowered.arguments])
-        torch.cuda.synchronize()
-    except _COMPILER_TROUBLE as error:
-        raise UnsupportedError(_explain(error)) from error
-    return {
-        name: _launch_config(kernel)
-        for name, kernel in vars(module).items()
-        if hasattr(kernel, "launchers") and hasattr(kernel, "inductor_meta") and kernel.launchers
-    }
-
-
-def skip_grouped_convolution_templates() -> None:
-    """Has the autotuner pass over Triton templates for grouped convolutions, for this process.
-
-    They multiply whole tiles for each group: on a depthwise convolution one launch takes seconds
-    where cuDNN takes a millisecond, and the autotuner launches each choice several times.
-    """
-    benchmark = TritonTemplateCaller.benchmark
-
-    def unless_grouped(choice: Any, *args: Any, **kwargs: Any) -> Any:
-        shapes = [node.get_size() for node in choice.input_nodes[:2]]
-        if all(len(shape) >= 4 for shape in shapes) and shapes[0][1] != shapes[1][1]:
-            return float("inf")
-        return benchmark(choice, *args, **kwargs)
-
-    TritonTemplateCaller.benchmark = unless_grouped
-
-
-def lock_benchmarks(device: str) -> None:
-    """Has Inductor's autotuner hold the device alone while it times a choice, for this process.
-
-    Compiling, which is most of an autotuner's time, then leaves the device to others.
-    """
-    kind = type(benchmarker)
-    benchmark = kind.benchmark_gpu
-
-    def alone(*args: Any, **kwargs: Any) -> Any:
-        with device_lock(device, exclusive=True):
-            return benchmark(*args, **kwargs)
-
-    kind.benchmark_gpu = alone
-
-
-def _launch_config(kernel: Any) -> LaunchConfig:
-    from torch._inductor.runtime.triton_heuristics import GridExpr
-
-    chosen = kernel.launchers[0].config
-    try:  # block sizes by name, so that the grid follows when one is changed
-        grid = GridExpr.from_meta(kernel.inductor_meta, {name: name for name in chosen.kwargs})
-    except (AssertionError, TypeError):  # the grid's form depends on the values
-        grid = GridExpr.from_meta(kernel.inductor_meta, chosen)
-    options: dict[str, int | bool] = {
-        "num_warps": chosen.num_warps,
-        "num_stages": chosen.num_stages,
-    }
-    if getattr(chosen, "maxnreg", None):
-        options["maxnreg"] = chosen.maxnreg
-    for flag in ("launch_pdl", "launch_cooperative_grid"):
-        if kernel.triton_meta.get(flag):
-            options[flag] = True
-    if "enable_fp_fusion" in kernel.triton_meta:
-        options["enable_fp_fusion"] = kernel.triton_meta["enable_fp_fusion"]
-    return LaunchConfig(
-        dict(chosen.kwargs),
-        options,
-        (str(grid.x_grid), str(grid.y_grid), str(grid.z_grid)),
-        tuple(grid.prefix),
-    )

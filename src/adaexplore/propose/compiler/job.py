@@ -11,16 +11,15 @@ import torch
 from adaexplore.errors import BadProblemError
 from adaexplore.problem import Precision, Problem
 from adaexplore.propose.compiler import cpp_text
-from adaexplore.propose.compiler.families import OWN, effective
-from adaexplore.propose.compiler.graph import Traced, UnsupportedError, trace
-from adaexplore.propose.compiler.identity import fingerprint
-from adaexplore.propose.compiler.inductor import (
-    Options,
+from adaexplore.propose.compiler.autotuned import (
     lock_benchmarks,
-    lower,
     run_and_autotune,
     skip_grouped_convolution_templates,
 )
+from adaexplore.propose.compiler.families import OWN, effective
+from adaexplore.propose.compiler.graph import Traced, UnsupportedError, trace
+from adaexplore.propose.compiler.identity import fingerprint
+from adaexplore.propose.compiler.inductor import Options, lower
 from adaexplore.propose.compiler.reference import Reference
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.sandbox.compile_threads import compile_in_parallel

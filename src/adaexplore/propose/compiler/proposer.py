@@ -9,6 +9,7 @@ from typing import Any
 from adaexplore.candidate import Candidate
 from adaexplore.evaluation import rank
 from adaexplore.node import Node
+from adaexplore.problem import Language
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context
 from adaexplore.propose.compiler.families import Family, families, knobs
@@ -17,8 +18,14 @@ from adaexplore.propose.compiler.patches import launch_patches
 
 ORIGIN = "compiler"
 JOB = "adaexplore.propose.compiler.job:run"
-MAX_TRIES = 6
-"""Choices sent in one job: they share its trace, and a known candidate costs no step."""
+MAX_TRIES: dict[Language, int] = {"cpp": 6, "triton": 3}
+"""Choices sent in one job: they share its trace, and a known candidate costs no step.
+
+On a GPU each is also run and autotuned, which takes its time.
+"""
+
+_PARENTS = 10
+"""Of so many good candidates are combinations made."""
 
 RunJob = Callable[[str, dict[str, Any], float], dict[str, Any]]
 """Runs `module:function` on a request in a process of its own, within so many seconds.
@@ -31,7 +38,7 @@ class CompilerProposer:
     """Large steps choose a family of options, small steps turn one knob or launch parameter.
 
     Deterministic: the same context and seed give the same proposal. A candidate that the history
-    holds is proposed again only if nothing else comes of the next `MAX_TRIES` choices.
+    holds is proposed again only if nothing else comes of `MAX_TRIES` choices.
     """
 
     def __init__(self, run_job: RunJob, timeout_s: float) -> None:
@@ -54,6 +61,7 @@ class CompilerProposer:
 
     def _compile(self, context: Context, tries: list[Family]) -> Proposal:
         problem = context.problem
+        tries = tries[: MAX_TRIES[problem.language]]
         request = {
             "problem": problem.to_json(),
             "tries": [
@@ -64,9 +72,10 @@ class CompilerProposer:
         try:
             reply = self._run_job(JOB, request, self._timeout_s)
         except TimeoutError:
-            return _failure(context, f"the compiler took more than {self._timeout_s:g} s", tries)
+            reason = f"the compiler took more than {self._timeout_s:g} s"
+            return _failure(context, reason, tries[:1])
         except RuntimeError as error:
-            return _failure(context, f"the compiler's process died: {error}", tries)
+            return _failure(context, f"the compiler's process died: {error}", tries[:1])
         if "failure" in reply:
             return _failure(context, reply["failure"], tries)
         settings = {key: reply[key] for key in ("family", "knobs", "features", "passed_over")}
@@ -75,7 +84,10 @@ class CompilerProposer:
 
 
 def _failure(context: Context, reason: str, tries: list[Family]) -> Proposal:
-    """No candidate. The families tried are noted, so that the next step goes on to others."""
+    """No candidate. What was tried is noted, so that the next step goes on to other families.
+
+    Of a lost job nobody knows how far it came: its first family counts as tried, the rest do not.
+    """
     return Proposal(
         Candidate("", context.problem.language),
         ORIGIN,
@@ -101,7 +113,7 @@ def _large_tries(context: Context, rng: random.Random) -> list[Family]:
     }
     fresh = [f for f in families(problem.device, problem.precision) if f.name not in tried]
     if fresh:
-        return _slightly_shuffled(fresh, rng)[:MAX_TRIES]
+        return _slightly_shuffled(fresh, rng)
     return _combinations(context, rng)
 
 
@@ -119,11 +131,11 @@ def _combinations(context: Context, rng: random.Random) -> list[Family]:
         reverse=True,
     )
     shown = [node for node in context.pool if node.proposal.origin == ORIGIN]
-    parents = [node.proposal.settings for node in [*shown, *nodes][: 2 * MAX_TRIES]]
+    parents = [node.proposal.settings for node in [*shown, *nodes][:_PARENTS]]
     features = _features(context.history)
     choices = _turns(problem.device, problem.precision, features)
     tries = []
-    for _ in range(MAX_TRIES):
+    for _ in range(MAX_TRIES[problem.language]):
         first, second = rng.choice(parents), rng.choice(parents)
         merged = {**second["knobs"], **first["knobs"]}
         if choices:
@@ -146,7 +158,7 @@ def _small_tries(context: Context, parent: Node, rng: random.Random) -> list[Fam
         if current.get(name, values[0]) != value
     ]
     rng.shuffle(turns)
-    return turns[:MAX_TRIES]
+    return turns
 
 
 def _turns(device: str, precision: Any, features: set[str]) -> list[tuple[str, tuple[Any, ...]]]:

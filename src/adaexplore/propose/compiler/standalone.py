@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adaexplore.propose.compiler import runtime
+from adaexplore.propose.compiler.autotuned import LaunchConfig
 from adaexplore.propose.compiler.forward import Forward
 from adaexplore.propose.compiler.graph import (
     MAX_LITERAL,
@@ -21,7 +22,7 @@ from adaexplore.propose.compiler.graph import (
     UnsupportedError,
     Weight,
 )
-from adaexplore.propose.compiler.inductor import LaunchConfig, Lowered, public_name
+from adaexplore.propose.compiler.inductor import Lowered, public_name
 from adaexplore.propose.compiler.reference import Reference
 from adaexplore.propose.compiler.triton_text import TritonText, is_triton_launch
 from adaexplore.propose.compiler.wrapper import (

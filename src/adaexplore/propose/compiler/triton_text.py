@@ -6,8 +6,8 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from adaexplore.propose.compiler.autotuned import LaunchConfig
 from adaexplore.propose.compiler.graph import UnsupportedError
-from adaexplore.propose.compiler.inductor import LaunchConfig
 from adaexplore.propose.compiler.wrapper import TritonKernel, dotted
 
 

@@ -147,7 +147,7 @@ def test_same_seed_and_history_same_proposal() -> None:
 def test_requests_are_bounded_and_name_what_is_known() -> None:
     job = Job()
     history = steps(CompilerProposer(job, 60.0), 30, problem())
-    assert all(0 < len(request["tries"]) <= MAX_TRIES for request in job.requests)
+    assert all(0 < len(request["tries"]) <= MAX_TRIES["cpp"] for request in job.requests)
     assert len(job.requests[-1]["known"]) == len(history) - 1
 
 

@@ -9,8 +9,9 @@ import references
 import torch
 import wrappers
 
+from adaexplore.propose.compiler.autotuned import LaunchConfig
 from adaexplore.propose.compiler.graph import Argument, Literal, Traced, UnsupportedError, Weight
-from adaexplore.propose.compiler.inductor import LaunchConfig, Lowered
+from adaexplore.propose.compiler.inductor import Lowered
 from adaexplore.propose.compiler.patches import launch_patches
 from adaexplore.propose.compiler.reference import Reference
 from adaexplore.propose.compiler.standalone import write
