@@ -128,7 +128,8 @@ def trace(
                 continue
             kept[id(value)] = node
         sources.append(source)
-        values.append(value.detach())
+        # matmul decomposes by whether its operands want gradients, as under torch.compile
+        values.append(value.detach().requires_grad_(value.requires_grad))
     graph.recompile()
     result, outputs = _result(program)
     output_dtypes = tuple(node.meta["val"].dtype for node in _outputs(graph) if _is_tensor(node))
