@@ -78,6 +78,8 @@ def _search(directory: RunDirectory, running: Session, console: Console) -> int:
             f"stopped after {done} of {run.steps} steps; nothing recorded is lost. Go on with:\n"
             f"  adaexplore resume {shlex.quote(str(directory.path))}",
             highlight=False,
+            markup=False,
+            soft_wrap=True,  # a command that is broken into two lines cannot be copied
         )
     finally:
         proposer.close()
@@ -85,7 +87,8 @@ def _search(directory: RunDirectory, running: Session, console: Console) -> int:
     write_report(summary, directory.report_path)
     console.print(tree_table(summary))
     console.print(headline(summary))
-    console.print(f"{directory.path}: run.db, best.py, report.html", highlight=False)
+    files = f"{directory.path}: run.db, best.py, report.html"
+    console.print(files, highlight=False, markup=False, soft_wrap=True)
     return status
 
 

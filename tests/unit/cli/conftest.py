@@ -1,0 +1,100 @@
+"""The command line, run in this process with the workers of a server that is up already."""
+
+import sys
+import textwrap
+from dataclasses import dataclass
+
+import pytest
+
+from adaexplore.cli import main
+from adaexplore.sandbox.process import ForkServer
+
+PROBLEM = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) + 1
+
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+"""
+CANDIDATE = """
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        for _ in range(9):
+            out = x.clamp(min=0) + 1
+        return out
+"""
+
+
+class BorrowedServer:
+    """A server that stays when a command is done with it."""
+
+    def __init__(self, server) -> None:
+        self.spawn = server.spawn
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The one line on stderr that says what was wrong with the input."""
+        assert self.code == 2, self
+        assert self.out == "", self
+        [line] = self.err.splitlines()
+        assert line.startswith("adaexplore: ")
+        return line
+
+
+@pytest.fixture
+def adaexplore(monkeypatch, capsys, server):
+    """Runs a command line."""
+    monkeypatch.setattr(
+        ForkServer, "start", staticmethod(lambda preload=(): BorrowedServer(server))
+    )
+
+    def run(*words) -> Result:
+        monkeypatch.setattr(sys, "argv", ["adaexplore", *map(str, words)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        out, err = capsys.readouterr()
+        return Result(caught.value.code or 0, out, err)
+
+    return run
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a file and says where it is."""
+
+    def file(name: str, text: str):
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return file
+
+
+@pytest.fixture
+def problem(file):
+    return file("problem.py", PROBLEM)
+
+
+@pytest.fixture
+def candidate(file):
+    return file("candidate.py", CANDIDATE)

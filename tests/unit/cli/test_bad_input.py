@@ -1,0 +1,154 @@
+"""What a user may get wrong: exit code 2, one line that says what, where and how to mend it."""
+
+import ctypes
+import sqlite3
+
+import pytest
+
+from adaexplore.problem import Problem
+from adaexplore.settings import Settings
+from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
+
+PARTS = {
+    "head": "import torch\nfrom torch import nn\n",
+    "model": "class Model(nn.Module):\n    def forward(self, x):\n        return x + 1\n",
+    "inputs": "def get_inputs():\n    return [torch.randn(8, 8)]\n",
+}
+
+
+def written(**changed: str) -> str:
+    return "".join((PARTS | changed).values())
+
+
+def forward(body: str) -> str:
+    return written(model=f"class Model(nn.Module):\n    def forward(self, x):\n        {body}\n")
+
+
+@pytest.fixture
+def run_path(tmp_path):
+    """A run directory with nothing recorded yet."""
+    record = RunRecord(
+        problem=Problem("example", written(), "cpp", "cpu"),
+        settings=Settings(),
+        seed=0,
+        proposer="compiler",
+        steps=3,
+        environment={},
+        command="adaexplore explore example.py",
+        created_at=0.0,
+    )
+    create_run(tmp_path / "run", record).close()
+    return tmp_path / "run"
+
+
+class TestProblemFile:
+    @pytest.mark.parametrize("command", ["explore", "evaluate"])
+    def test_a_missing_one(self, adaexplore, tmp_path, candidate, command):
+        words = [command, tmp_path / "gone.py", *([candidate] if command == "evaluate" else [])]
+        assert "gone.py: no such file" in adaexplore(*words).complaint
+
+    @pytest.mark.parametrize(
+        ("source", "words"),
+        [
+            ("class Model(:\n", "line 1, column 13: syntax error"),
+            (written(model=""), "defines no Model"),
+            (written(model="class Modle: ...\n"), "Modle at line 3"),
+            (written(inputs=""), "defines no get_inputs"),
+            ("", "is empty"),
+        ],
+    )
+    def test_one_that_can_be_seen_to_be_wrong(self, adaexplore, file, source, words):
+        line = adaexplore("explore", file("wrong.py", source), "--device", "cpu").complaint
+        assert "wrong.py" in line
+        assert words in line
+
+    @pytest.mark.parametrize(
+        ("source", "words"),
+        [
+            (written(inputs="def get_inputs():\n    raise OSError('gone')\n"), "OSError: gone"),
+            (forward("raise ValueError('no')"), "line 5: forward() raised ValueError: no"),
+            (forward("return x * float('nan')"), "output is NaN in 64 of 64 elements"),
+            (forward("return 'text'"), "return tensors"),
+            (forward("return None"), "return tensors"),
+            (forward("return torch.rand_like(x)"), "differs between two runs"),
+            (forward("return x.new_ones(200 * 2**30)"), "too large for cpu"),
+        ],
+    )
+    def test_one_that_must_be_run_to_tell(self, adaexplore, file, candidate, source, words):
+        path = file("wrong.py", source)
+        result = adaexplore("evaluate", path, candidate, "--device", "cpu", "--json")
+        assert result.code == 2
+        assert result.out == ""
+        line = result.err.splitlines()[-1]
+        assert line.startswith("adaexplore: wrong.py")
+        assert words in line
+        assert "Traceback" not in result.err
+
+    def test_a_missing_candidate(self, adaexplore, problem, tmp_path):
+        result = adaexplore("evaluate", problem, tmp_path / "gone.py", "--device", "cpu")
+        assert "gone.py: cannot read the candidate: No such file" in result.complaint
+
+
+class TestOptions:
+    @pytest.fixture
+    def no_gpu(self, monkeypatch):
+        def missing(name):
+            raise OSError(name)
+
+        monkeypatch.setattr(ctypes, "CDLL", missing)
+
+    def test_cuda_where_there_is_none(self, adaexplore, problem, no_gpu):
+        line = adaexplore("explore", problem, "--device", "cuda").complaint
+        assert "--device cuda: no such GPU; there is none on this machine" in line
+        assert "--device cpu" in line
+
+    def test_a_device_that_is_none(self, adaexplore, problem):
+        line = adaexplore("explore", problem, "--device", "tpu").complaint
+        assert "--device tpu: write cpu, cuda or cuda:<index>" in line
+
+    def test_a_language_that_does_not_run_there(self, adaexplore, problem):
+        words = ["explore", problem, "--device", "cpu", "--language", "triton"]
+        assert "triton needs cuda, cpp needs cpu" in adaexplore(*words).complaint
+
+    @pytest.mark.parametrize(
+        ("pair", "words"),
+        [
+            ("timout_s=5", "did you mean timeout_s or "),
+            ("c=high", "--set c=high: Input should be a valid number"),
+            ("c", "write it as key=value"),
+        ],
+    )
+    def test_settings(self, adaexplore, problem, pair, words):
+        assert words in adaexplore("explore", problem, "--set", pair).complaint
+
+
+class TestRunDirectory:
+    @pytest.mark.parametrize("command", ["resume", "show", "report"])
+    def test_one_that_is_none(self, adaexplore, tmp_path, command):
+        assert "there is no run.db in it" in adaexplore(command, tmp_path).complaint
+        assert "does not exist" in adaexplore(command, tmp_path / "gone").complaint
+
+    @pytest.mark.parametrize("command", ["resume", "show", "report"])
+    def test_one_from_a_newer_version(self, adaexplore, run_path, command):
+        with sqlite3.connect(run_path / "run.db") as database:
+            database.execute("UPDATE run SET format_version = ?", [FORMAT_VERSION + 1])
+        database.close()
+        line = adaexplore(command, run_path).complaint
+        assert f"is in run format {FORMAT_VERSION + 1}" in line
+        assert "upgrade" in line
+
+    def test_one_in_use_by_another_process(self, adaexplore, run_path):
+        with open_run(run_path):
+            assert "is in use by another process" in adaexplore("resume", run_path).complaint
+            assert adaexplore("show", run_path).code == 0
+
+    def test_one_that_is_there_already(self, adaexplore, problem, run_path):
+        before = (run_path / "run.db").read_bytes()
+        result = adaexplore("explore", problem, "--device", "cpu", "--run", run_path)
+        assert result.code == 2
+        assert "exists and is not empty" in result.err
+        assert (run_path / "run.db").read_bytes() == before
+
+    def test_a_report_that_cannot_be_written(self, adaexplore, run_path):
+        line = adaexplore("report", run_path, "-o", run_path / "no" / "such" / "r.html").complaint
+        assert "cannot write the report" in line

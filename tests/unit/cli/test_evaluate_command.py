@@ -1,0 +1,88 @@
+import json
+
+import pytest
+
+KEYS = {
+    "status",
+    "precision",
+    "error",
+    "time_us",
+    "time_ci_us",
+    "baselines_us",
+    "speedup",
+    "speedup_ci",
+    "speedup_eager",
+    "samples",
+    "reason",
+    "detail",
+    "cost",
+}
+
+
+class TestJson:
+    def test_a_right_candidate_is_one_object_and_nothing_else(self, adaexplore, problem, candidate):
+        result = adaexplore("evaluate", problem, candidate, "--device", "cpu", "--json")
+        assert result.code == 0
+        assert len(result.out.splitlines()) == 1
+        verdict = json.loads(result.out)
+        assert verdict.keys() == KEYS
+        assert (verdict["status"], verdict["precision"], verdict["reason"]) == (
+            "passed",
+            "fp32",
+            "",
+        )
+        low, high = verdict["time_ci_us"]
+        assert 0 < low <= verdict["time_us"] <= high
+        assert verdict["baselines_us"].keys() == {"eager", "compile"}
+
+    @pytest.mark.parametrize(
+        ("source", "status"),
+        [
+            ("def ModelNew(:", "compile_error"),
+            ("import torch\nclass ModelNew(torch.nn.Module):\n    pass\n", "runtime_error"),
+            (
+                "import torch\nclass ModelNew(torch.nn.Module):\n"
+                "    def forward(self, x):\n        return x * 0\n",
+                "wrong_output",
+            ),
+        ],
+    )
+    def test_so_is_a_wrong_one_with_exit_code_0(self, adaexplore, problem, file, source, status):
+        wrong = file("wrong.py", source)
+        result = adaexplore("evaluate", problem, wrong, "--device", "cpu", "--json")
+        assert result.code == 0
+        verdict = json.loads(result.out)
+        assert verdict.keys() == KEYS
+        assert verdict["status"] == status
+        assert verdict["reason"]
+        assert verdict["time_us"] is verdict["speedup"] is None
+
+
+class TestText:
+    def test_a_right_candidate(self, adaexplore, problem, candidate):
+        result = adaexplore("evaluate", problem, candidate, "--device", "cpu")
+        assert result.code == 0
+        for word in ("passed", "fp32", "eager", "speedup"):
+            assert word in result.out
+
+    def test_a_wrong_one(self, adaexplore, problem, file):
+        wrong = file("wrong.py", "[not python")
+        result = adaexplore("evaluate", problem, wrong, "--device", "cpu")
+        assert result.code == 0
+        assert result.out.startswith("compile_error: SyntaxError")
+
+    def test_a_time_limit_can_be_set(self, adaexplore, problem, file):
+        slow = file("slow.py", "import time\ntime.sleep(600)\n")
+        words = ["evaluate", problem, slow, "--device", "cpu", "--set", "timeout_s=0.5"]
+        assert adaexplore(*words).out.startswith("timeout: not done after 0.5 s")
+
+
+def test_a_reference_that_kills_its_process_is_infrastructure_trouble(adaexplore, file, candidate):
+    deadly = file(
+        "deadly.py",
+        "import os\nclass Model: ...\ndef get_inputs(): ...\nos._exit(0)\n",
+    )
+    result = adaexplore("evaluate", deadly, candidate, "--device", "cpu", "--json")
+    assert result.code == 3
+    assert result.out == ""
+    assert result.err.splitlines()[-1].startswith("adaexplore: the judge is gone")

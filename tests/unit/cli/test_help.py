@@ -1,0 +1,83 @@
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = {
+    "explore": ["PROBLEM", "--steps", "--proposer", "--language", "--device", "--run", "--set"],
+    "resume": ["RUN", "--steps"],
+    "evaluate": ["PROBLEM", "CANDIDATE", "--device", "--precision", "--json"],
+    "show": ["RUN"],
+    "report": ["RUN", "--output"],
+    "settings": [],
+}
+LOADED = """
+import sys
+sys.argv = ["adaexplore", *sys.argv[1:]]
+from adaexplore.cli import main
+try:
+    main()
+except SystemExit as end:
+    code = end.code
+heavy = [name for name in ("torch", "triton", "numpy") if name in sys.modules]
+print("loaded:", *heavy)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(adaexplore, command):
+    result = adaexplore(command, "--help")
+    assert result.code == 0
+    assert all(word in result.out for word in COMMANDS[command])
+
+
+def test_the_list_of_commands_is_complete(adaexplore):
+    result = adaexplore("--help")
+    assert result.code == 0
+    assert all(command in result.out for command in COMMANDS)
+
+
+def test_settings_are_listed_with_their_defaults(adaexplore):
+    result = adaexplore("settings")
+    assert result.code == 0
+    assert "timeout_s" in result.out
+    assert "180.0" in result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["no-such-command"], "no-such-command"),
+        (["explore"], "PROBLEM"),
+        (["explore", "x.py", "--steps", "0"], "--steps"),
+        (["explore", "x.py", "--precision", "fp8"], "--precision"),
+        (["explore", "x.py", "--nonsense"], "--nonsense"),
+    ],
+)
+def test_a_misused_command_line_is_bad_input(adaexplore, words, said):
+    result = adaexplore(*words)
+    assert result.code == 2
+    assert said in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["explore", "--help"], ["settings"], ["evaluate", "no.py", "such.py"]],
+    ids=" ".join,
+)
+def test_nothing_heavy_is_loaded_for_it(words):
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *words], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    script = (
+        "import sys, adaexplore\n"
+        "assert adaexplore.Problem and adaexplore.__version__\n"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'triton', 'sqlalchemy', 'rich')))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0

@@ -1,0 +1,106 @@
+"""explore, resume, show and report, with a proposer that needs no compiler."""
+
+import pytest
+
+from adaexplore.candidate import Candidate
+from adaexplore.cli.session import Session
+from adaexplore.proposal import Proposal
+from adaexplore.store import read_run
+
+
+class Renaming:
+    """Proposes the reference itself under the candidate's name, a new text at every step."""
+
+    def __init__(self, interrupt_at: int | None = None) -> None:
+        self.interrupt_at = interrupt_at
+
+    def propose(self, context):
+        step = len(context.history) + 1
+        if step == self.interrupt_at:
+            raise KeyboardInterrupt
+        source = context.problem.source.replace("class Model(", "class ModelNew(")
+        repeated = source.replace("return torch.relu(x) + 1", SLOWLY)
+        assert repeated != source
+        return Proposal(Candidate(f"{repeated}\n# {step}\n", "cpp"), "renaming", f"step {step}")
+
+    def close(self):
+        pass
+
+
+SLOWLY = """
+        for _ in range(9):
+            out = torch.relu(x) + 1
+        return out
+"""
+
+
+@pytest.fixture
+def proposer(monkeypatch):
+    proposer = Renaming()
+    monkeypatch.setattr(Session, "proposer", lambda *_: proposer)
+    return proposer
+
+
+@pytest.fixture
+def explore(adaexplore, problem, proposer, tmp_path):
+    def explore(*words):
+        path = tmp_path / "run"
+        return adaexplore("explore", problem, "--device", "cpu", "--run", path, *words), path
+
+    return explore
+
+
+def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
+    result, path = explore("--steps", 3, "--seed", 4, "--set", "window=2")
+    assert result.code == 0, result
+    assert {"run.db", "best.py", "report.html"} <= {entry.name for entry in path.iterdir()}
+    for word in ("step   1/3", "step   3/3", "confirming", "3 of 3 steps"):
+        assert word in result.out
+    with read_run(path) as run:
+        record, nodes, confirmation = run.store.run(), run.store.nodes(), run.store.confirmation()
+    assert [node.evaluation.status for node in nodes] == ["passed"] * 3
+    assert (record.seed, record.settings.window, record.steps) == (4, 2, 3)
+    assert {"cpu", "torch", "python", "commit"} <= record.environment.keys()
+    assert "--seed 4 --set window=2" in record.command
+    assert confirmation.evaluation.status == "passed"
+    assert "class ModelNew(" in (path / "best.py").read_text()
+
+    shown = adaexplore("show", path)
+    assert shown.code == 0
+    assert shown.out.count("passed") >= 3
+
+    page = tmp_path / "elsewhere.html"
+    reported = adaexplore("report", path, "-o", page)
+    assert (reported.code, reported.out.strip()) == (0, str(page))
+    assert "ModelNew" in page.read_text()
+
+    longer = adaexplore("resume", path, "--steps", 4)
+    assert longer.code == 0
+    assert "step   4/4" in longer.out
+    assert "step   3/" not in longer.out
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_does(explore, adaexplore, proposer):
+    proposer.interrupt_at = 2
+    result, path = explore("--steps", 3)
+    assert result.code == 130
+    assert "stopped after 1 of 3 steps; nothing recorded is lost" in result.out
+    assert f"adaexplore resume {path}" in result.out
+    assert (path / "report.html").exists()
+
+    proposer.interrupt_at = None
+    resumed = adaexplore("resume", path)
+    assert resumed.code == 0
+    with read_run(path) as run:
+        assert run.store.node_count() == 3
+
+
+def test_an_interruption_before_the_first_step_leaves_a_run_to_resume(
+    explore, adaexplore, proposer
+):
+    proposer.interrupt_at = 1
+    result, path = explore("--steps", 1)
+    assert result.code == 130
+    assert "stopped after 0 of 1 steps" in result.out
+    proposer.interrupt_at = None
+    assert adaexplore("resume", path).code == 0
