@@ -162,8 +162,11 @@ class ForkServer:
             server = ForkServer(ours, root, process)
             try:
                 ours.receive(_START_S)
-            except (ChannelClosedError, TimeoutError) as error:
+            except BaseException as error:
+                process.kill()  # on Ctrl-C it may be in the middle of a long import
                 server.close()
+                if not isinstance(error, ChannelClosedError | TimeoutError):
+                    raise
                 log.seek(0)
                 lines = log.read().decode(errors="replace").strip().splitlines()
                 raise InfrastructureError(

@@ -1,10 +1,12 @@
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from adaexplore.errors import InfrastructureError
+from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError, describe_exit
 
 ENOUGH_S = 60.0
@@ -164,6 +166,18 @@ class TestStarting:
             worker.call(request, ENOUGH_S)
         server.close()
         assert not server.root.exists()
+
+    def test_ctrl_c_while_it_starts_leaves_nothing(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Channel, "receive", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ForkServer.start(["worker_entries:never_done"])
+        assert list(tmp_path.iterdir()) == []
 
     def test_a_server_that_is_gone_is_infrastructure_trouble(self):
         server = ForkServer.start()

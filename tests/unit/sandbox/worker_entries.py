@@ -19,6 +19,11 @@ def compile_nothing():
     torch.compiler.set_stance("force_eager")
 
 
+def never_done():
+    """For preloading: as if an import took for ever."""
+    time.sleep(600)
+
+
 def echo(channel, control):
     while True:
         channel.send(channel.receive())
