@@ -82,15 +82,15 @@ def bounds_from(
     finite is not on offer. `peak` is the largest absolute element of the truth over its root mean
     square: the floor of one element is relative to the largest.
     """
-    floor = floor_of(dtype) if dtype.is_floating_point else 0.0
-    norm, element = floor, floor * max(peak, 1.0) * ELEMENT_FACTOR
+    norm = element = 0.0
     bounds: dict[Precision, Deviation] = {}
     for precision in PRECISIONS:
         if precision not in runs or not math.isfinite(runs[precision].norm):
             continue
-        factor = NORM_FACTOR[precision]
-        norm = max(norm, factor * runs[precision].norm)
-        element = max(element, factor * ELEMENT_FACTOR * runs[precision].element)
+        floor = floor_of(dtype, precision) if dtype.is_floating_point else 0.0
+        factor, run = NORM_FACTOR[precision], runs[precision]
+        norm = max(norm, floor, factor * run.norm)
+        element = max(element, ELEMENT_FACTOR * max(floor * max(peak, 1.0), factor * run.element))
         bounds[precision] = Deviation(norm, element)
     return bounds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -51,19 +52,22 @@ class InputSet:
 
 
 def input_sets(instance: Instance, seed: int) -> Iterator[InputSet]:
-    """The problem's own inputs under `OWN_SEEDS` seeds, then one set for each distribution.
+    """The problem's own inputs under `OWN_SEEDS` seeds, and one set for each distribution.
 
-    A distribution may lie outside what the reference can take; whoever uses it finds out.
+    In turn, so that whoever must stop early has seen both. A distribution may lie outside what the
+    reference can take; whoever uses it finds out.
     """
-    for i in range(OWN_SEEDS):
-        yield InputSet(f"own-{i}", instance.inputs(seed + i), own=True)
-    for i, (name, transform) in enumerate(DISTRIBUTIONS.items(), start=OWN_SEEDS):
-        inputs = instance.inputs(seed + i)
-        generator = torch.Generator(instance.device).manual_seed(seed + i)
+    own = (InputSet(f"own-{i}", instance.inputs(seed + i), own=True) for i in range(OWN_SEEDS))
+    for i, name in enumerate(DISTRIBUTIONS, start=OWN_SEEDS):
+        yield from itertools.islice(own, 1)
+        yield _drawn(instance, name, seed + i)
 
-        def apply(
-            t: torch.Tensor, f: _Transform = transform, g: torch.Generator = generator
-        ) -> torch.Tensor:
-            return f(t, g) if t.is_floating_point() else t
 
-        yield InputSet(name, map_tensors(apply, inputs), own=False)
+def _drawn(instance: Instance, name: str, seed: int) -> InputSet:
+    inputs = instance.inputs(seed)
+    generator = torch.Generator(instance.device).manual_seed(seed)
+
+    def draw(t: torch.Tensor) -> torch.Tensor:
+        return DISTRIBUTIONS[name](t, generator) if t.is_floating_point() else t
+
+    return InputSet(name, map_tensors(draw, inputs), own=False)

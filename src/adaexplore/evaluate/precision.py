@@ -15,19 +15,21 @@ NORM_FACTOR: dict[Precision, float] = {"fp32": 4.0, "tf32": 2.0, "half": 2.0}
 ELEMENT_FACTOR = 4.0
 """The worst element may exceed the reference's worst by this much more: extremes vary more."""
 
-FLOOR = 2e-6
-"""Relative error that is always allowed in fp32: some 16 roundings (2^-23 each).
+FLOOR: dict[Precision, float] = {"fp32": 2e-6, "tf32": 2.0**-10, "half": 2.0**-8}
+"""Relative error that is always allowed in a class.
 
-Where PyTorch happens to be exact (a maximum, a copy, one product), an honest kernel that rounds
-differently would otherwise be refused. Single-pass TF32 is two orders of magnitude above it.
+For fp32 some 16 roundings (2^-23 each): where PyTorch happens to be exact (a maximum, a copy), an
+honest kernel that rounds differently would otherwise be refused. For the others one rounding of
+an operand by truncation, the tensor cores' way: cuDNN and cuBLAS choose for themselves whether they
+use TF32, and where they do not, their error would bound the class at that of fp32.
 """
 
-_HALF_FLOOR = 2e-3  # the same in bfloat16-sized steps, for modules that are half throughout
 
-
-def floor_of(dtype: torch.dtype) -> float:
-    """The relative error that is always allowed in an output of this dtype."""
-    return FLOOR if torch.finfo(dtype).eps <= torch.finfo(torch.float32).eps else _HALF_FLOOR
+def floor_of(dtype: torch.dtype, precision: Precision) -> float:
+    """The relative error that is always allowed in an output of this dtype, in this class."""
+    if torch.finfo(dtype).eps <= torch.finfo(torch.float32).eps:
+        return FLOOR[precision]
+    return FLOOR["half"]
 
 
 def up_to(precision: Precision) -> tuple[Precision, ...]:

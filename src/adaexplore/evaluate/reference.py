@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation
 from adaexplore.evaluate.inputs import InputSet, input_sets
 from adaexplore.evaluate.precision import baseline_scope, up_to
 from adaexplore.evaluate.tensors import SharedTensor, fingerprint, share
+from adaexplore.evaluate.widen import widened
 from adaexplore.problem import Precision, Problem
 from adaexplore.sandbox.instance import (
     Inputs,
@@ -29,8 +29,8 @@ from adaexplore.sandbox.instance import (
     tensors_of,
 )
 
-_MIN_SETS = 2
-_MEMORY_SHARE = 0.4  # of the GPU, for inputs and truths; the rest is for running
+_MIN_SETS = 3
+_MEMORY_SHARE = 0.15  # of the GPU, for inputs and truths; the rest is for running
 _RANDOM = 1e-2  # two runs of one reference that differ more than this draw random numbers
 _ILL_CONDITIONED = 0.05  # strict eager this far from float64: no basis for a verdict
 
@@ -168,14 +168,13 @@ class Reference:
         return outputs
 
     def _checked_sets(self) -> list[CheckedSet]:
-        double = _in_double(self.instance.model)
         checked: list[CheckedSet] = []
         for candidate in input_sets(self.instance, self.problem.seed):
             if len(checked) >= _MIN_SETS and _memory_used(self.problem.device) > _MEMORY_SHARE:
                 self.notes.append(f"memory: verified on {len(checked)} input sets only")
                 break
             try:
-                truths = self._truths(candidate, double)
+                truths = self._truths(candidate)
             except BadProblemError:
                 if candidate.own:
                     raise
@@ -200,10 +199,10 @@ class Reference:
             )
         return checked
 
-    def _truths(self, given: InputSet, double: nn.Module | None) -> list[Truth] | None:
+    def _truths(self, given: InputSet) -> list[Truth] | None:
         """Truth and bounds for one input set; None where it gives no basis for a verdict."""
         strict = self._run("fp32", given.inputs)
-        values = self._float64(double, given.inputs)
+        values = self._float64(given.inputs)
         if values is None:
             note = "no float64 run of the reference: verified against its strict fp32 run"
             if note not in self.notes:
@@ -231,10 +230,7 @@ class Reference:
         every = up_to(self.precision)
         return tuple(p for p in every if p != "tf32" or self.problem.device != "cpu")
 
-    def _float64(self, double: nn.Module | None, inputs: Inputs) -> list[torch.Tensor] | None:
-        if double is None:
-            return None
-
+    def _float64(self, inputs: Inputs) -> list[torch.Tensor] | None:
         def widen(t: torch.Tensor) -> torch.Tensor:
             return t.double() if t.is_floating_point() else t
 
@@ -242,7 +238,7 @@ class Reference:
         torch.manual_seed(self.problem.seed)
         torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
         try:
-            with torch.no_grad():
+            with torch.no_grad(), widened(self.instance.model) as double:
                 outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
         except torch.OutOfMemoryError as error:
             raise BadProblemError(
@@ -297,16 +293,9 @@ def _is_half(instance: Instance, inputs: Inputs) -> bool:
     return any(torch.finfo(dtype).bits <= 16 for dtype in floats)
 
 
-def _in_double(model: nn.Module) -> nn.Module | None:
-    try:
-        return copy.deepcopy(model).double()
-    except (RuntimeError, TypeError):  # modules that hold what cannot be copied
-        return None
-
-
 def _memory_used(device: str) -> float:
-    """The share of a GPU's memory in use; 0 on the CPU, where the operating system pages."""
+    """The share of a GPU's memory that this process holds tensors in; 0 on the CPU."""
     if device == "cpu":
         return 0.0
-    free, total = torch.cuda.mem_get_info(device)
-    return 1.0 - free / total
+    total = torch.cuda.get_device_properties(device).total_memory
+    return torch.cuda.memory_allocated(device) / total

@@ -102,7 +102,7 @@ class TestBounds:
 
     def test_where_pytorch_is_exact_a_few_roundings_are_allowed(self):
         bounds = bounds_from({"fp32": Deviation(0.0, 0.0)}, torch.float32, peak=3.0)
-        assert bounds["fp32"] == Deviation(FLOOR, FLOOR * 3.0 * ELEMENT_FACTOR)
+        assert bounds["fp32"] == Deviation(FLOOR["fp32"], FLOOR["fp32"] * 3.0 * ELEMENT_FACTOR)
 
     def test_integers_get_no_such_allowance(self):
         bounds = bounds_from({"fp32": Deviation(0.0, 0.0)}, torch.int64, peak=1.0)

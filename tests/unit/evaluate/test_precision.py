@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from adaexplore.evaluate.precision import FLOOR, baseline_scope, floor_of, set_flags, up_to
+from adaexplore.problem import PRECISIONS
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +71,9 @@ def test_nothing_in_a_scope_records_gradients():
 
 
 def test_floors_fit_the_dtype():
-    assert floor_of(torch.float64) == floor_of(torch.float32) == FLOOR
+    for precision in PRECISIONS:
+        assert floor_of(torch.float64, precision) == FLOOR[precision]
+        assert floor_of(torch.float32, precision) == FLOOR[precision]
+    assert FLOOR["fp32"] < FLOOR["tf32"] < FLOOR["half"]
     for half in (torch.bfloat16, torch.float16):
-        assert torch.finfo(half).eps / 4 < floor_of(half) < 0.01
+        assert torch.finfo(half).eps / 4 < floor_of(half, "fp32") < 0.01
