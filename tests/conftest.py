@@ -18,6 +18,17 @@ _PRELOAD = (
 )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips what needs a GPU where there is none."""
+    needing = [item for item in items if item.get_closest_marker("gpu")]
+    if needing:
+        import torch
+
+        if not torch.cuda.is_available():
+            for item in needing:
+                item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
 @pytest.fixture(scope="session")
 def server():
     """A fork server, started while a key lay in the environment.
