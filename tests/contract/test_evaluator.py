@@ -604,6 +604,24 @@ FORMS = {
         """,
         ("x - x.mean(0)", "x - self.norm.running_mean"),
     ),
+    "complex numbers in and out": Form(
+        """
+        class Model(nn.Module):
+            def forward(self, x):
+                return torch.fft.fft(x), x.abs()
+
+        def get_inputs():
+            return [torch.randn(16, 32, dtype=torch.complex64)]
+        """,
+        """
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for _ in range(9):
+                    spectrum = torch.fft.ifft(x.conj()).conj() * 32
+                return spectrum, (x * x.conj()).real.sqrt()
+        """,
+        ("* 32", "* 31"),
+    ),
     "half precision throughout": Form(
         """
         class Model(nn.Module):

@@ -46,8 +46,14 @@ class Truth:
         return None
 
 
+def exact(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy to be compared with: float64, complex numbers as pairs, integers as they are."""
+    return _real(tensor).to(torch.float64 if _is_inexact(tensor) else tensor.dtype, copy=True)
+
+
 def deviation(out: torch.Tensor, truth: torch.Tensor) -> Deviation:
-    """Measures `out` (any dtype) against `truth` of the same shape (float64, or integers)."""
+    """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape."""
+    out = _real(out)
     if truth.numel() == 0:
         return Deviation(0.0, 0.0)
     if not truth.is_floating_point():
@@ -83,11 +89,12 @@ def bounds_from(
     square: the floor of one element is relative to the largest.
     """
     norm = element = 0.0
+    inexact = dtype.is_floating_point or dtype.is_complex
     bounds: dict[Precision, Deviation] = {}
     for precision in PRECISIONS:
         if precision not in runs or not math.isfinite(runs[precision].norm):
             continue
-        floor = floor_of(dtype, precision) if dtype.is_floating_point else 0.0
+        floor = floor_of(dtype, precision) if inexact else 0.0
         factor, run = NORM_FACTOR[precision], runs[precision]
         norm = max(norm, floor, factor * run.norm)
         element = max(element, ELEMENT_FACTOR * max(floor * max(peak, 1.0), factor * run.element))
@@ -97,6 +104,7 @@ def bounds_from(
 
 def explain(out: torch.Tensor, truth: torch.Tensor) -> str:
     """Where and how an output is wrong: the share of wrong elements and the first of them."""
+    out = _real(out)
     if not truth.is_floating_point():
         wrong = out != truth
     else:
@@ -114,3 +122,11 @@ def explain(out: torch.Tensor, truth: torch.Tensor) -> str:
     text = f"{count} of {truth.numel()} elements are wrong ({100 * count / truth.numel():.3g} %), "
     text += f"the first at {first}: got {got:.6g}, expected {want:.6g}"
     return text + (f"; {nans} elements are NaN" if nans else "")
+
+
+def _is_inexact(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -13,7 +13,7 @@ from torch import nn
 
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.clock import Clock, clock_for
-from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation
+from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation, exact
 from adaexplore.evaluate.inputs import InputSet, input_sets
 from adaexplore.evaluate.precision import baseline_scope, up_to
 from adaexplore.evaluate.tensors import SharedTensor, fingerprint, share
@@ -159,7 +159,7 @@ class Reference:
         with self._scope("fp32"):
             again = self.instance(inputs)
         for (path, first), (_, second) in zip(outputs, again, strict=True):
-            difference = deviation(second, _exact(first))
+            difference = deviation(second, exact(first))
             if difference.norm > _RANDOM:
                 raise BadProblemError(
                     f"{name}: {path} differs between two runs on the same inputs (dropout in "
@@ -207,7 +207,7 @@ class Reference:
             note = "no float64 run of the reference: verified against its strict fp32 run"
             if note not in self.notes:
                 self.notes.append(note)
-            values = [_exact(t) for _, t in strict]
+            values = [exact(t) for _, t in strict]
         runs: list[dict[Precision, Deviation]] = [{} for _ in strict]
         for precision in self._classes():
             outputs = strict if precision == "fp32" else self._run(precision, given.inputs)
@@ -218,7 +218,7 @@ class Reference:
         truths = []
         for (path, out), value, by_class in zip(strict, values, runs, strict=True):
             first = next(iter(by_class.values()))
-            if out.dtype.is_floating_point and not first.norm <= _ILL_CONDITIONED:
+            if not first.norm <= _ILL_CONDITIONED:
                 return None
             truths.append(Truth(path, value, bounds_from(by_class, out.dtype, _peak(value))))
         return truths
@@ -232,6 +232,8 @@ class Reference:
 
     def _float64(self, inputs: Inputs) -> list[torch.Tensor] | None:
         def widen(t: torch.Tensor) -> torch.Tensor:
+            if t.is_complex():
+                return t.to(torch.complex128)
             return t.double() if t.is_floating_point() else t
 
         wide = map_tensors(widen, inputs)
@@ -249,7 +251,7 @@ class Reference:
             return None  # an operation without float64, a cast to float32 or a check of the dtype
         finally:
             torch.set_default_dtype(torch.float32)
-        return [_exact(t) for _, t in outputs]
+        return [exact(t) for _, t in outputs]
 
     def _compile(self) -> nn.Module | None:
         """The reference under `torch.compile`, checked on the first inputs; None if it fails."""
@@ -267,10 +269,6 @@ class Reference:
                 self.notes.append("torch.compile gives a wrong result: it is no baseline here")
                 return None
         return compiled  # type: ignore[return-value]
-
-
-def _exact(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor.clone()
 
 
 def _peak(value: torch.Tensor) -> float:

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation, explain
+from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation, exact, explain
 from adaexplore.evaluate.precision import ELEMENT_FACTOR, FLOOR, NORM_FACTOR
 
 INFINITE = Deviation(math.inf, math.inf)
@@ -49,6 +49,13 @@ class TestDeviation:
     def test_booleans_count_unequal_elements(self):
         found = deviation(torch.tensor([True, True]), torch.tensor([True, False]))
         assert found == Deviation(0.5, 0.5)
+
+    def test_complex_numbers_count_as_pairs(self):
+        truth = exact(torch.tensor([3 + 4j]))
+        assert truth.dtype == torch.float64
+        assert deviation(torch.tensor([3 + 4j]), truth) == Deviation(0.0, 0.0)
+        assert deviation(torch.tensor([3 - 4j]), truth).norm == pytest.approx(8 / 5)
+        assert deviation(torch.tensor([3 - 4j]).conj(), truth).norm == 0.0
 
     def test_infinities_where_the_truth_has_them_are_right(self):
         truth = double(1.0, math.inf, -math.inf)

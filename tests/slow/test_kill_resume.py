@@ -1,0 +1,119 @@
+"""A search killed at random moments and resumed loses no recorded step and leaves no process."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from adaexplore.errors import BadInputError
+from adaexplore.node import ROOT_ID, Node
+from adaexplore.store import read_run
+
+PROBLEM = Path(__file__).parents[2] / "examples" / "problems" / "softmax.py"
+STEPS = 6
+KILLS = 10
+LONGEST_S = 180.0
+
+
+class Run:
+    """A run directory and the command line that works on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "run"
+        self._environment = os.environ | {"TMPDIR": str(folder)}
+
+    @property
+    def exists(self) -> bool:
+        """False also where a kill came between making the directory and the first transaction."""
+        try:
+            read_run(self.path).close()
+        except BadInputError:
+            return False
+        return True
+
+    def nodes(self) -> list[Node]:
+        """The recorded steps."""
+        if not self.exists:
+            return []
+        with read_run(self.path) as run:
+            return run.store.nodes()
+
+    def start(self) -> subprocess.Popen[str]:
+        """Begins the search, or goes on with it."""
+        if self.exists:
+            words = ["resume", str(self.path)]
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
+            words = ["explore", str(PROBLEM), "--device", "cpu", "--run", str(self.path)]
+            words += ["--steps", str(STEPS), "--seed", "3"]
+        return subprocess.Popen(
+            [sys.executable, "-m", "adaexplore", *words],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+
+def family(pid: int) -> set[int]:
+    """A process and all its descendants, as they are now."""
+    found = [pid]
+    for parent in found:
+        for listed in Path(f"/proc/{parent}/task").glob("*/children"):
+            try:
+                found += [int(child) for child in listed.read_text().split()]
+            except OSError:
+                continue
+    return set(found)
+
+
+def kill_at_some_moment(run: Run, search: subprocess.Popen[str], rng: random.Random) -> set[int]:
+    """Lets the search work for a while and kills its whole tree; all processes it ever had."""
+    known, seen = len(run.nodes()), set()
+    waiting = rng.random() < 0.7  # for a step first: starting up is most of so short a search
+    end = time.monotonic() + (LONGEST_S if waiting else rng.uniform(1.0, 20.0))
+    while time.monotonic() < end and search.poll() is None:
+        seen |= family(search.pid)
+        if waiting and len(run.nodes()) > known:
+            waiting, end = False, time.monotonic() + rng.uniform(0.0, 2.0)
+        time.sleep(0.05)
+    now = family(search.pid)
+    for pid in now:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    search.communicate()
+    return seen | now
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_killed_at_random_moments_and_resumed(tmp_path, eventually, is_running):
+    rng = random.Random(0)
+    run = Run(tmp_path)
+    before: list[Node] = []
+    for _ in range(KILLS):
+        pids = kill_at_some_moment(run, run.start(), rng)
+        assert eventually(lambda pids=pids: not any(map(is_running, pids)))
+        after = run.nodes()
+        assert after[: len(before)] == before
+        before = after
+
+    search = run.start()
+    output, _ = search.communicate(timeout=900)
+    assert search.returncode == 0, output
+    nodes = run.nodes()
+    assert nodes[: len(before)] == before
+    assert [node.id for node in nodes] == list(range(1, STEPS + 1))
+    assert all(ROOT_ID <= node.parent_id < node.id for node in nodes)
+    assert any(node.evaluation.status == "passed" for node in nodes)
+    with read_run(run.path) as directory:
+        assert directory.store.confirmation() is not None
+    assert {"best.py", "report.html"} <= {entry.name for entry in run.path.iterdir()}
