@@ -16,7 +16,7 @@ from adaexplore.evaluation import Passed
 from adaexplore.problem import Problem
 
 TIMEOUT_S = 20.0
-SHORT_S = 2.0
+SHORT_S = 3.0
 MEMORY_BYTES = 4 << 30
 
 IMPLEMENTATIONS = [

@@ -44,7 +44,7 @@ def main(channel: Channel, control: Channel | None) -> None:
                 assert bench is not None
                 candidate = Candidate(request["source"], request["language"])
                 evaluation = bench.evaluate(candidate, request["timeout_s"])
-                _release_memory()
+                torch.cuda.empty_cache()  # without collecting garbage, which takes 0.15 s
                 reply = {"evaluation": to_json(evaluation)}
         except BadProblemError as error:
             reply = {"bad_problem": str(error)}
