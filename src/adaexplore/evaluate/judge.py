@@ -18,6 +18,7 @@ from adaexplore.problem import Problem
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.instance import is_out_of_memory
 from adaexplore.sandbox.process import ForkServer
 
 
@@ -32,11 +33,7 @@ def main(channel: Channel, control: Channel | None) -> None:
         request = channel.receive()
         try:
             if request["op"] == "prepare":
-                problem = Problem.from_json(request["problem"])
-                with device_lock(problem.device, exclusive=False):
-                    reference = Reference(problem, folder)
-                with device_lock(problem.device, exclusive=True):
-                    reference.time_baselines()
+                reference = _prepared(Problem.from_json(request["problem"]), folder)
                 bench = Bench(reference, server, request["memory_bytes"])
                 reply: dict[str, Any] = {"facts": reference.facts()}
                 _release_memory()
@@ -51,6 +48,22 @@ def main(channel: Channel, control: Channel | None) -> None:
         except Exception as error:  # noqa: BLE001 - reported as infrastructure trouble
             reply = {"broken": f"{type(error).__name__}: {error}", "log": traceback.format_exc()}
         channel.send(reply)
+
+
+def _prepared(problem: Problem, folder: Path) -> Reference:
+    try:
+        with device_lock(problem.device, exclusive=False):
+            reference = Reference(problem, folder)
+        with device_lock(problem.device, exclusive=True):
+            reference.time_baselines()
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise BadProblemError(
+            f"{problem.name}.py: verifying it takes more memory than {problem.device} has free; "
+            "reduce the sizes in the file, or end what else uses the device"
+        ) from error
+    return reference
 
 
 def _release_memory() -> None:

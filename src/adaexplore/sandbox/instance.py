@@ -131,7 +131,7 @@ class Boundary:
         line = _line_in(self.file, error)
         place = f"{self.name}, line {line}" if line else self.name
         text = (str(error).strip().splitlines() or ["no message"])[0]
-        if _is_out_of_memory(error):
+        if is_out_of_memory(error):
             wanted = re.search(r"tried to allocate ([\d.]+ ?\w+)", str(error), re.IGNORECASE)
             asked = f" asked for {_readable(wanted[1])} and" if wanted else ""
             return (
@@ -298,11 +298,16 @@ def _line_in(file: Path, error: BaseException) -> int | None:
     return line
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
-    """CUDA has a type of its own; the CPU allocator raises a `RuntimeError` that says so."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
-    )
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, of the device or of the machine.
+
+    CUDA has a type of its own, but after a fork its allocator can fail to report with it; the CPU
+    allocator raises a `RuntimeError` that says so.
+    """
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    texts = ("can't allocate memory", "CUDACachingAllocator")
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
 
 
 def _readable(size: str) -> str:

@@ -36,7 +36,8 @@ def run_and_autotune(lowered: Lowered, traced: Traced) -> dict[str, LaunchConfig
     for name, value in lowered.constants.items():
         setattr(module, name, value)
     try:
-        module.call([traced.values[index] for index in lowered.arguments])
+        with torch.no_grad():
+            module.call([traced.values[index] for index in lowered.arguments])
         torch.cuda.synchronize()
     except COMPILER_TROUBLE as error:
         raise UnsupportedError(explain(error)) from error
