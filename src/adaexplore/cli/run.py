@@ -16,7 +16,7 @@ from adaexplore.explore import Search
 from adaexplore.problem import Problem
 from adaexplore.report.terminal import headline, tree_table
 from adaexplore.settings import Settings, parse_settings
-from adaexplore.store import RunDirectory, RunRecord, create_run, open_run
+from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, require_free
 
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 _STARTING = "starting the worker processes (importing torch takes some seconds)"
@@ -30,8 +30,11 @@ def explore(
     chosen = parse_settings(settings)
     problem = load_problem(asked)
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    require_free(path)  # said at once, not after the workers have started
     with ExitStack() as stack:
         running = _start(stack, console, problem, chosen)
+        with working(console, "running the reference, in float64 too, and torch.compile"):
+            running.evaluator.prepare()  # a run is made only for a reference that can be judged
         record = RunRecord(
             problem=problem,
             settings=chosen,

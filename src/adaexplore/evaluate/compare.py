@@ -79,6 +79,10 @@ def deviation(out: torch.Tensor, truth: torch.Tensor) -> Deviation:
     return Deviation(norm / scale, worst / rms)
 
 
+LOOSEST = 0.1
+"""No class allows more than this relative error, however far off PyTorch's own run in it is."""
+
+
 def bounds_from(
     runs: Mapping[Precision, Deviation], dtype: torch.dtype, peak: float
 ) -> dict[Precision, Deviation]:
@@ -96,7 +100,7 @@ def bounds_from(
             continue
         floor = floor_of(dtype, precision) if inexact else 0.0
         factor, run = NORM_FACTOR[precision], runs[precision]
-        norm = max(norm, floor, factor * run.norm)
+        norm = min(max(norm, floor, factor * run.norm), LOOSEST)
         element = max(element, ELEMENT_FACTOR * max(floor * max(peak, 1.0), factor * run.element))
         bounds[precision] = Deviation(norm, element)
     return bounds

@@ -71,6 +71,13 @@ class Limits:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
+def allow_many_files() -> None:
+    """Raises the soft limit of open files: on the CPU every shared tensor holds one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def clean_environment(folder: str) -> dict[str, str]:
     """The environment of a worker: what compilers and drivers need, no keys, caches in `folder`."""
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}

@@ -18,6 +18,7 @@ from adaexplore.errors import InfrastructureError
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.limits import Limits, clean_environment
 
+_PREFIX = "adaexplore-"
 _START_S = 300.0  # importing torch from a cold disk can take minutes
 _END_S = 20.0
 _LOG_TAIL_BYTES = 16_384
@@ -120,6 +121,14 @@ def _ends_by_itself(pid: int) -> bool:
     return False
 
 
+def _sweep() -> None:
+    """Removes the folders of servers that were killed together with the processes they served."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}[0-9]*-*"):
+        owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 class ForkServer:
     """A handle on the fork server; `start` one, or receive one inside a trusted worker."""
 
@@ -138,7 +147,8 @@ class ForkServer:
 
         Raises `InfrastructureError` if it does not come up.
         """
-        root = Path(tempfile.mkdtemp(prefix="adaexplore-"))
+        _sweep()
+        root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         ours, theirs = Channel.pair()
         environment = clean_environment(str(root))
         package_root = str(Path(__file__).parents[2])

@@ -23,7 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
-from adaexplore.sandbox.limits import Limits, adopt_orphans, clean_environment, die_with_parent
+from adaexplore.sandbox.limits import (
+    Limits,
+    adopt_orphans,
+    allow_many_files,
+    clean_environment,
+    die_with_parent,
+)
 
 _REAP_S = 10.0
 
@@ -205,6 +211,7 @@ def main() -> None:
     """Entry point of the server process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
     adopt_orphans()
+    allow_many_files()
     server = Server(control := Channel.from_fd(int(sys.argv[1])), Path(sys.argv[2]))
     try:
         _preload(sys.argv[3:])

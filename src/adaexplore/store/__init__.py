@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from adaexplore.store.base import FORMAT_VERSION, Confirmation, RunRecord, Store
-from adaexplore.store.directory import RunDirectory, create_run, open_run, read_run
+from adaexplore.store.directory import RunDirectory, create_run, open_run, read_run, require_free
 
 __all__ = [
     "FORMAT_VERSION",
@@ -20,4 +20,5 @@ __all__ = [
     "create_run",
     "open_run",
     "read_run",
+    "require_free",
 ]

@@ -57,19 +57,25 @@ def create_run(path: Path, run: RunRecord) -> RunDirectory:
 
     Raises `BadInputError` if `path` exists and is not an empty directory, or cannot be written.
     """
+    require_free(path)
     with _os_trouble(f"cannot create the run directory {path}"):
         path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise BadInputError(
-                f"{path} exists and is not empty; name another directory with --run, "
-                "or continue a run that is there with: adaexplore resume"
-            )
     with ExitStack() as resources:
         _hold_lock(path, resources)
         engine = sqlite_engine(path / DATABASE_NAME, "create")
         resources.callback(engine.dispose)
         store = SqlStore.create(engine, path, run)
         return RunDirectory(path, store, resources.pop_all())
+
+
+def require_free(path: Path) -> None:
+    """Raises `BadInputError` unless `path` is missing or an empty directory."""
+    with _os_trouble(f"cannot create the run directory {path}"):
+        if path.exists() and any(path.iterdir()):
+            raise BadInputError(
+                f"{path} exists and is not empty; name another directory with --run, "
+                "or continue a run that is there with: adaexplore resume"
+            )
 
 
 def open_run(path: Path) -> RunDirectory:

@@ -104,3 +104,22 @@ def test_an_interruption_before_the_first_step_leaves_a_run_to_resume(
     assert "stopped after 0 of 1 steps" in result.out
     proposer.interrupt_at = None
     assert adaexplore("resume", path).code == 0
+
+
+NOT_A_NUMBER = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * float("nan")
+
+def get_inputs():
+    return [torch.ones(3)]
+"""
+
+
+def test_a_bad_reference_leaves_no_run(adaexplore, file, proposer, tmp_path):
+    problem = file("nan.py", NOT_A_NUMBER)
+    result = adaexplore("explore", problem, "--device", "cpu", "--run", tmp_path / "run")
+    assert result.code == 2
+    assert not (tmp_path / "run").exists()

@@ -5,7 +5,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation, exact, explain
+from adaexplore.evaluate.compare import (
+    LOOSEST,
+    Deviation,
+    Truth,
+    bounds_from,
+    deviation,
+    exact,
+    explain,
+)
 from adaexplore.evaluate.precision import ELEMENT_FACTOR, FLOOR, NORM_FACTOR
 
 INFINITE = Deviation(math.inf, math.inf)
@@ -110,6 +118,12 @@ class TestBounds:
     def test_where_pytorch_is_exact_a_few_roundings_are_allowed(self):
         bounds = bounds_from({"fp32": Deviation(0.0, 0.0)}, torch.float32, peak=3.0)
         assert bounds["fp32"] == Deviation(FLOOR["fp32"], FLOOR["fp32"] * 3.0 * ELEMENT_FACTOR)
+
+    def test_no_class_is_looser_than_a_tenth(self):
+        runs = {"fp32": Deviation(1e-6, 3e-6), "half": Deviation(0.4, 2.0)}
+        bounds = bounds_from(runs, torch.float32, peak=1.0)
+        assert bounds["half"].norm == LOOSEST == 0.1
+        assert bounds["fp32"].norm < 1e-5
 
     def test_integers_get_no_such_allowance(self):
         bounds = bounds_from({"fp32": Deviation(0.0, 0.0)}, torch.int64, peak=1.0)

@@ -1,4 +1,5 @@
 import os
+import resource
 import signal
 import tempfile
 from pathlib import Path
@@ -54,6 +55,11 @@ class TestWorker:
         seen = spawn().call({"do": "surroundings"}, ENOUGH_S)["descriptors"]
         opened_to_look = 1
         assert len([fd for fd in seen if fd > 2]) == 1 + opened_to_look
+
+    def test_it_may_hold_many_files(self, spawn):
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        open_files = spawn().call({"do": "surroundings"}, ENOUGH_S)["open_files"]
+        assert open_files == min(hard, 65_536) or hard == resource.RLIM_INFINITY
 
     def test_it_finds_torch_imported(self, spawn):
         assert spawn().call({"do": "surroundings"}, ENOUGH_S)["torch"]
@@ -178,6 +184,19 @@ class TestStarting:
         with pytest.raises(KeyboardInterrupt):
             ForkServer.start(["worker_entries:never_done"])
         assert list(tmp_path.iterdir()) == []
+
+    def test_what_killed_servers_left_is_swept_away(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        pid_max = int(Path("/proc/sys/kernel/pid_max").read_text())
+        left = tmp_path / f"adaexplore-{pid_max + 1}-abc"
+        in_use = tmp_path / f"adaexplore-{os.getpid()}-abc"
+        somebodys = tmp_path / "adaexplore-notes-abc"
+        for folder in (left, in_use, somebodys):
+            folder.mkdir()
+        ForkServer.start().close()
+        assert not left.exists()
+        assert in_use.exists()
+        assert somebodys.exists()
 
     def test_a_server_that_is_gone_is_infrastructure_trouble(self):
         server = ForkServer.start()

@@ -1,6 +1,7 @@
 """What workers run in the tests: entry functions for the fork server to import."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def _see_surroundings(request, channel):
         "descriptors": [int(entry.name) for entry in Path("/proc/self/fd").iterdir()],
         "interrupts": str(signal.getsignal(signal.SIGINT)),
         "torch": "torch" in sys.modules,
+        "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     }
 
 
