@@ -161,36 +161,28 @@ def _table(rows: list[dict[str, Any]], precision: str) -> Table:
     clear = sum(_verdict(row["best"]) == CLEAR for row in rows if row["best"])
     table = Table(
         title=f"{precision}: {len(speedups)} of {len(rows)} correct, {clear} clearly faster, "
-        f"geometric mean {mean:.3f}x like for like",
+        f"geometric mean {mean:.3f}x",
         title_justify="left",
         box=None,
+        pad_edge=False,
     )
-    for name in (
-        "problem",
-        "eager",
-        "compile",
-        "best",
-        "like for like",
-        "95 %",
-        "eager x",
-        "error",
-    ):
-        table.add_column(name, justify="left" if name == "problem" else "right", no_wrap=True)
+    table.add_column("times in µs", no_wrap=True)
+    for name in ("eager", "compile", "best", "like for like", "over eager", "error"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         best = row["best"]
         if best is None:
-            table.add_row(row["problem"], *["-"] * 6, row["error"][:40])
+            table.add_row(row["problem"], *["-"] * 5, row["error"][:40])
             continue
         baselines, (low, high) = best["baselines_us"], best["speedup_ci"]
         table.add_row(
             row["problem"],
-            f"{baselines['eager']:.0f} µs",
-            f"{baselines['compile']:.0f} µs" if baselines["compile"] else "-",
-            f"{best['time_us']:.0f} µs",
-            f"{best['speedup']:.3f}x",
-            f"{low:.3f}-{high:.3f}",
+            f"{baselines['eager']:.0f}",
+            f"{baselines['compile']:.0f}" if baselines["compile"] else "-",
+            f"{best['time_us']:.0f}",
+            f"{best['speedup']:.2f}x {low:.2f}-{high:.2f}",
             f"{best['speedup_eager']:.2f}x",
-            f"{best['error']:.1e}",
+            f"{best['error']:.0e}",
         )
     return table
 

@@ -18,11 +18,15 @@ Knobs = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A set of knobs that belong together, tried where the graph has every feature in `needs`."""
+    """A set of knobs that belong together, tried where the graph has every feature in `needs`.
+
+    `change` says what is new beside the parent's knobs, for the note; empty where all of them are.
+    """
 
     name: str
     knobs: Knobs = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
+    change: str = ""
 
 
 @dataclass(frozen=True, slots=True)

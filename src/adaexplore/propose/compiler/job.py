@@ -29,11 +29,11 @@ from adaexplore.sandbox.instance import Instance
 def run(request: dict[str, Any]) -> dict[str, Any]:
     """Turns the first usable of several choices of knobs into a candidate.
 
-    `request` has `problem` (see `Problem.to_json`), `tries` (each with `family`, `knobs` and the
-    features it `needs`) and `known`, fingerprints of candidates not wanted again. The reply has
-    `source`, `family`, `knobs`, `note`, `features` of the graph and `passed_over` (why other tries
-    were not used, by family); or `failure`, one line. A known candidate comes back only where no
-    try gives another.
+    `request` has `problem` (see `Problem.to_json`), `tries` (each with `family`, `knobs`, the
+    features it `needs` and optionally the `change` from its parent's knobs) and `known`,
+    fingerprints of candidates not wanted again. The reply has `source`, `family`, `knobs`, `note`,
+    `features` of the graph and `passed_over` (why other tries were not used, by family); or
+    `failure`, one line. A known candidate comes back only where no try gives another.
     """
     problem = Problem.from_json(request["problem"])
     compile_in_parallel()
@@ -76,7 +76,7 @@ def _first_usable(
             passed_over[family] = f"needs {', '.join(sorted(missing))}"
             continue
         try:
-            source, note = _candidate(problem, reference, traced, family, attempt["knobs"])
+            source, note = _candidate(problem, reference, traced, attempt)
         except UnsupportedError as error:
             passed_over[family] = str(error)
             continue
@@ -99,10 +99,10 @@ def _first_usable(
 
 
 def _candidate(
-    problem: Problem, reference: Reference, traced: Traced, family: str, knobs: dict[str, Any]
+    problem: Problem, reference: Reference, traced: Traced, attempt: dict[str, Any]
 ) -> tuple[str, str]:
     """A candidate's source and a line on what was done."""
-    knobs = effective(knobs)
+    family, knobs = attempt["family"], effective(attempt["knobs"])
     options = Options(
         config={key: value for key, value in knobs.items() if key not in OWN},
         fold=knobs.get("fold", False),
@@ -127,7 +127,9 @@ def _candidate(
     for name, change in (("fast_exp", cpp_text.fast_exp), ("reciprocal", cpp_text.reciprocal)):
         source = change(source) if knobs.get(name) else source
     folded = f"; {written.folded} constants folded" if written.folded else ""
-    return source, f"{family}: {chosen}; {written.kernels} kernels{folded}"
+    done = attempt.get("change") or chosen
+    kernels = f"{written.kernels} kernel{'' if written.kernels == 1 else 's'}"
+    return source, f"{family}: {done}; {kernels}{folded}"
 
 
 def _set_precision(precision: Precision) -> None:

@@ -65,7 +65,13 @@ class CompilerProposer:
         request = {
             "problem": problem.to_json(),
             "tries": [
-                {"family": t.name, "knobs": dict(t.knobs), "needs": sorted(t.needs)} for t in tries
+                {
+                    "family": t.name,
+                    "knobs": dict(t.knobs),
+                    "needs": sorted(t.needs),
+                    "change": t.change,
+                }
+                for t in tries
             ],
             "known": sorted({fingerprint(node.candidate.source) for node in context.history}),
         }
@@ -152,7 +158,11 @@ def _small_tries(context: Context, parent: Node, rng: random.Random) -> list[Fam
     current = dict(settings.get("knobs", {}))
     features = set(settings.get("features", ())) or _features(context.history)
     turns = [
-        Family(f"{settings.get('family', 'default')}", current | {name: value})
+        Family(
+            settings.get("family", "default"),
+            current | {name: value},
+            change=f"{name} {current.get(name, values[0])} -> {value}",
+        )
         for name, values in _turns(problem.device, problem.precision, features)
         for value in values
         if current.get(name, values[0]) != value
