@@ -25,9 +25,6 @@ from adaexplore.store import Confirmation, Store
 class Listener(Protocol):
     """Told what a search is doing, as it does it."""
 
-    def preparing(self) -> None:
-        """The reference and its baselines are about to be run."""
-
     def prepared(self, facts: dict[str, Any]) -> None:
         """What is now known about the reference."""
 
@@ -81,7 +78,6 @@ class Search:
         against, `InfrastructureError` when the machinery is gone, and `BadInputError` when the
         store is full; what was recorded stays.
         """
-        self._listener.preparing()
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)

@@ -50,12 +50,6 @@ class SearchProgress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def preparing(self) -> None:
-        """See `explore.Listener`."""
-        self._say("running the reference, in float64 too, and torch.compile")
-        if not self._console.is_terminal:
-            self._line("preparing: the reference, its float64 run and torch.compile")
-
     def prepared(self, facts: dict[str, Any]) -> None:
         """See `explore.Listener`."""
         times = [f"{name} {duration_us(t)}" for name, t in facts["baselines_us"].items()]

@@ -33,8 +33,6 @@ def explore(
     require_free(path)  # said at once, not after the workers have started
     with ExitStack() as stack:
         running = _start(stack, console, problem, chosen)
-        with working(console, "running the reference, in float64 too, and torch.compile"):
-            running.evaluator.prepare()  # a run is made only for a reference that can be judged
         record = RunRecord(
             problem=problem,
             settings=chosen,
@@ -60,8 +58,12 @@ def resume(path: Path, steps: int | None) -> int:
 
 
 def _start(stack: ExitStack, console: Console, problem: Problem, settings: Settings) -> Session:
+    """Starts the processes and has the reference judged: no run is made for one that cannot be."""
     with working(console, _STARTING):
-        return stack.enter_context(session(problem, settings))
+        running = stack.enter_context(session(problem, settings))
+    with working(console, "running the reference, in float64 too, and torch.compile"):
+        running.evaluator.prepare()
+    return running
 
 
 def _search(directory: RunDirectory, running: Session, console: Console) -> int:
