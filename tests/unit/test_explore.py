@@ -88,9 +88,6 @@ class Listener:
         if what == self._raise_at:
             raise self._error
 
-    def preparing(self):
-        self._hear("preparing")
-
     def prepared(self, facts):
         self._hear("prepared")
 
@@ -228,7 +225,7 @@ class TestStoppingAndResuming:
         run.search()
         assert run.tree() == whole_tree
 
-    @pytest.mark.parametrize("moment", ["preparing", "prepared", "confirming"])
+    @pytest.mark.parametrize("moment", ["prepared", "confirming"])
     def test_stopped_before_and_after_the_steps_too(self, new_run, whole_tree, moment):
         run = new_run()
         with pytest.raises(KeyboardInterrupt):
@@ -258,7 +255,7 @@ class TestStoppingAndResuming:
         run.search()
         proposed, evaluated = len(run.proposer.contexts), len(run.evaluator.evaluated)
         told = run.search().told
-        assert told == [("preparing",), ("prepared",)]
+        assert told == [("prepared",)]
         assert len(run.proposer.contexts) == proposed
         assert len(run.evaluator.evaluated) == evaluated
 

@@ -32,7 +32,11 @@ def explore(
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)  # said at once, not after the workers have started
     with ExitStack() as stack:
-        running = _start(stack, console, problem, chosen)
+        try:
+            running = _start(stack, console, problem, chosen)
+        except KeyboardInterrupt:
+            console.print("stopped before the first step; no run was made", highlight=False)
+            return INTERRUPTED
         record = RunRecord(
             problem=problem,
             settings=chosen,
@@ -53,7 +57,11 @@ def resume(path: Path, steps: int | None) -> int:
         run = directory.store.run()
         if steps is not None:
             directory.store.set_steps(max(steps, directory.store.node_count()))
-        running = _start(stack, console, run.problem, run.settings)
+        try:
+            running = _start(stack, console, run.problem, run.settings)
+        except KeyboardInterrupt:
+            _say_how_to_go_on(directory, console)
+            return INTERRUPTED
         return _search(directory, running, console)
 
 
@@ -78,14 +86,7 @@ def _search(directory: RunDirectory, running: Session, console: Console) -> int:
             ).run()
     except KeyboardInterrupt:
         status = INTERRUPTED
-        done = directory.store.node_count()
-        console.print(
-            f"stopped after {done} of {run.steps} steps; nothing recorded is lost. Go on with:\n"
-            f"  adaexplore resume {shlex.quote(str(directory.path))}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,  # a command that is broken into two lines cannot be copied
-        )
+        _say_how_to_go_on(directory, console)
     finally:
         proposer.close()
     summary = summary_of(directory.store, directory.path)
@@ -95,6 +96,17 @@ def _search(directory: RunDirectory, running: Session, console: Console) -> int:
     files = f"{directory.path}: run.db, best.py, report.html"
     console.print(files, highlight=False, markup=False, soft_wrap=True)
     return status
+
+
+def _say_how_to_go_on(directory: RunDirectory, console: Console) -> None:
+    done, planned = directory.store.node_count(), directory.store.run().steps
+    console.print(
+        f"stopped after {done} of {planned} steps; nothing recorded is lost. Go on with:\n"
+        f"  adaexplore resume {shlex.quote(str(directory.path))}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,  # a command that is broken into two lines cannot be copied
+    )
 
 
 def _command(asked: Asked, problem: Problem, steps: int, proposer: str, settings: list[str]) -> str:

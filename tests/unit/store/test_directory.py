@@ -65,7 +65,9 @@ def test_nothing_is_ever_created_over_something(path, tmp_path):
     assert read_run(path).store.node_count() == 3
     file = tmp_path / "file"
     file.write_text("mine")
-    with pytest.raises(BadInputError, match=r"cannot create the run directory .*file: Not a directory"):
+    with pytest.raises(
+        BadInputError, match=r"cannot create the run directory .*file: Not a directory"
+    ):
         create_run(file, sample_run())
     with pytest.raises(BadInputError, match="Not a directory"):
         create_run(file / "below", sample_run())
