@@ -790,6 +790,10 @@ BAD_REFERENCES = {
         reference("return x.new_ones(200 * 2**30)"),
         "too large for",
     ),
+    "too large in float64": (
+        reference("if x.dtype is torch.float64: x.new_ones(200 * 2**30)\n        return x"),
+        "its float64 run does not fit on",
+    ),
     "inputs too large": (
         reference("return x", inputs="[torch.ones(200 * 2**30)]"),
         "too large for",

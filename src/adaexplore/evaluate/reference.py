@@ -25,6 +25,7 @@ from adaexplore.sandbox.instance import (
     NamedTensor,
     check_outputs,
     flatten_outputs,
+    is_out_of_memory,
     map_tensors,
     tensors_of,
 )
@@ -76,9 +77,11 @@ class Reference:
         self.clock: Clock = clock_for(problem.device)
         self.notes: list[str] = []
         self.errors: dict[Precision, float] = {}
-        self.native_half = _is_half(self.instance, self.instance.inputs(problem.seed))
+        first = self.instance.inputs(problem.seed)
+        self.native_half = _is_half(self.instance, first)
         self.precision: Precision = "half" if self.native_half else problem.precision
-        self.outputs = self._first_run()
+        self.outputs = self._first_run(first)
+        del first  # the device's memory is for the input sets
         self.sets = self._checked_sets()
         self.parameters = {n: share(t) for n, t in self.instance.model.state_dict().items()}
         self.compiled = self._compile()
@@ -139,15 +142,16 @@ class Reference:
     def _scope(self, precision: Precision) -> Any:
         return baseline_scope(precision, self.problem.device, autocast=not self.native_half)
 
-    def _run(self, precision: Precision, inputs: Inputs) -> list[NamedTensor]:
-        torch.manual_seed(self.problem.seed)
+    def _run(
+        self, precision: Precision, inputs: Inputs, *, seed_offset: int = 0
+    ) -> list[NamedTensor]:
+        torch.manual_seed(self.problem.seed + seed_offset)
         with self._scope(precision):
             return self.instance(inputs)
 
-    def _first_run(self) -> list[NamedTensor]:
+    def _first_run(self, inputs: Inputs) -> list[NamedTensor]:
         """The outputs on the first own inputs, after checking that they can be verified."""
         name = f"{self.problem.name}.py"
-        inputs = self.instance.inputs(self.problem.seed)
         before = [fingerprint(t) for t in tensors_of(inputs)]
         outputs = self._run("fp32", inputs)
         check_outputs(name, outputs)
@@ -155,9 +159,7 @@ class Reference:
             raise BadProblemError(
                 f"{name}: forward() changes its inputs in place; work on a clone inside forward()"
             )
-        torch.manual_seed(self.problem.seed + 1)
-        with self._scope("fp32"):
-            again = self.instance(inputs)
+        again = self._run("fp32", inputs, seed_offset=1)
         for (path, first), (_, second) in zip(outputs, again, strict=True):
             difference = deviation(second, exact(first))
             if difference.norm > _RANDOM:
@@ -242,12 +244,12 @@ class Reference:
         try:
             with torch.no_grad(), widened(self.instance.model) as double:
                 outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
-        except torch.OutOfMemoryError as error:
-            raise BadProblemError(
-                f"{self.problem.name}.py: its float64 run does not fit on {self.problem.device}; "
-                "reduce the sizes in the file"
-            ) from error
-        except (RuntimeError, TypeError, ValueError, AssertionError):
+        except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+            if is_out_of_memory(error):
+                raise BadProblemError(
+                    f"{self.problem.name}.py: its float64 run does not fit on "
+                    f"{self.problem.device}; reduce the sizes in the file"
+                ) from error
             return None  # an operation without float64, a cast to float32 or a check of the dtype
         finally:
             torch.set_default_dtype(torch.float32)
