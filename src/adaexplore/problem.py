@@ -10,9 +10,7 @@ Language = Literal["triton", "cpp"]
 Precision = Literal["fp32", "tf32", "half"]
 Mode = Literal["as-built", "train", "eval"]
 
-LANGUAGES: tuple[Language, ...] = get_args(Language)
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)  # strictest first
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,3 @@ class Channel:
     def from_fd(fd: int) -> Channel:
         """Takes over an inherited descriptor."""
         return Channel(socket.socket(fileno=fd))
-
-    def detach(self) -> int:
-        """Gives the descriptor away; this end is not used afterwards."""
-        return self._socket.detach()

@@ -172,8 +172,8 @@ class ForkServer:
             server = ForkServer(ours, root, process)
             try:
                 ours.receive(_START_S)
-            except BaseException as error:
-                process.kill()  # on Ctrl-C it may be in the middle of a long import
+            except BaseException as error:  # Ctrl-C too, in the middle of a long import: end it
+                process.kill()
                 server.close()
                 if not isinstance(error, ChannelClosedError | TimeoutError):
                     raise

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 
 
+@functools.cache  # every step of a search asks for all steps before it
 def fingerprint(source: str) -> str:
     """Hash of a module's source without its docstring, which says how the module was made.
 
