@@ -20,8 +20,9 @@ from adaexplore.evaluate.compare import Truth, deviation, explain
 from adaexplore.evaluate.failures import died, raised
 from adaexplore.evaluate.measure import CANDIDATE, measure
 from adaexplore.evaluate.precision import up_to
-from adaexplore.evaluate.reference import CheckedSet, Reference
+from adaexplore.evaluate.reference import Reference
 from adaexplore.evaluate.tensors import SharedTensor, share
+from adaexplore.evaluate.truth import CheckedSet
 from adaexplore.evaluate.worker import Slot
 from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.problem import PRECISIONS, Precision
@@ -156,7 +157,7 @@ class _Run:
             self._check(reply, reference.sets[own[keep % len(own)]])
             return [float(t) for t in reply["times_us"]]
 
-        return measure({CANDIDATE: candidate_block} | reference.baselines())
+        return measure({CANDIDATE: candidate_block} | reference.baselines.blocks())
 
     def _ask(
         self, worker: Worker, message: dict[str, Any], tensors: list[SharedTensor] | None = None
