@@ -7,7 +7,7 @@ TORCH  ?= 2.13.0
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo demo-all test test-slow test-gpu lint clean
+.PHONY: help install dev demo demo-all test test-slow test-gpu adversarial lint clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,9 @@ test-slow: $(VENV)/.dev  ## Searches on the examples, kills and resumes: some mi
 
 test-gpu: $(VENV)/.dev  ## The tests that need an NVIDIA GPU
 	$(BIN)/pytest -m gpu
+
+adversarial: $(VENV)/.dev  ## Judge the cheating and the honest corpus; prints both counts
+	$(BIN)/python -m tests.adversarial
 
 clean:  ## Remove what `make` made (runs/ stays)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
