@@ -12,7 +12,7 @@ from adaexplore.errors import (
     BadProblemError,
     InfrastructureError,
 )
-from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
@@ -25,6 +25,7 @@ __all__ = [
     "BadProblemError",
     "Candidate",
     "Cost",
+    "Estimate",
     "Evaluation",
     "Failed",
     "InfrastructureError",

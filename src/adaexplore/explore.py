@@ -166,7 +166,7 @@ class Search:
 
     def _confirm(self) -> None:
         """Measures the winner once more, in a fresh process, and keeps what comes of it."""
-        if self._best is None:
+        if self._best is None or not _is_measured(self._best):
             return
         kept = self._store.confirmation()
         if kept is not None and kept.node_id == self._best.id:
@@ -174,3 +174,7 @@ class Search:
         self._listener.confirming(self._best)
         evaluation = self._evaluator.evaluate(self._best.candidate)
         self._store.confirm(Confirmation(self._best.id, evaluation, time.time()))
+
+
+def _is_measured(node: Node) -> bool:
+    return isinstance(node.evaluation, Passed) and node.evaluation.measured is not None

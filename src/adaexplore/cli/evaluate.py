@@ -12,8 +12,8 @@ from adaexplore.candidate import Candidate
 from adaexplore.cli.progress import working
 from adaexplore.cli.session import Asked, load_problem, session
 from adaexplore.errors import BadInputError, InfrastructureError
-from adaexplore.evaluation import Evaluation, Passed, to_json
-from adaexplore.report.text import duration_us, interval, relative_error, speedup
+from adaexplore.evaluation import Estimate, Evaluation, Passed, to_json
+from adaexplore.report.text import duration_us, estimate, interval, relative_error, speedup
 from adaexplore.settings import parse_settings
 
 
@@ -51,10 +51,14 @@ def _print(evaluation: Evaluation) -> None:
         if evaluation.detail:
             console.print(evaluation.detail, highlight=False, markup=False)
         return
-    timing = evaluation.timing
     table = Table(show_header=False, box=None)
     table.add_row("status", "passed")
     table.add_row("precision", f"{evaluation.precision}, error {relative_error(evaluation.error)}")
+    timing = evaluation.timing
+    if isinstance(timing, Estimate):
+        table.add_row("time", estimate(timing))
+        console.print(table)
+        return
     table.add_row("time", f"{duration_us(timing.time_us)} (median of {timing.samples} calls)")
     for name, time_us in timing.baselines_us.items():
         table.add_row(name, duration_us(time_us))

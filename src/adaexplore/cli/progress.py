@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adaexplore.evaluation import Passed
+from adaexplore.evaluation import Estimate, Failed
 from adaexplore.node import Node, StepKind
 from adaexplore.proposal import Proposal
-from adaexplore.report.text import duration_us, one_line, speedup
+from adaexplore.report.text import duration_us, estimate, one_line, speedup
 
 
 @contextmanager
@@ -72,12 +72,14 @@ class SearchProgress:
         """See `explore.Listener`."""
         self._bar.update(self._task, completed=node.id)
         evaluation = node.evaluation
-        if isinstance(evaluation, Passed):
+        if isinstance(evaluation, Failed):
+            result = f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
+        elif isinstance(evaluation.timing, Estimate):
+            result = f"correct, {estimate(evaluation.timing)}"
+        else:
             timing = evaluation.timing
             result = f"{speedup(timing.speedup)}  {duration_us(timing.time_us)}"
             result += "  best so far" if best else ""
-        else:
-            result = f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
         again = " (seen before)" if node.reused else ""
         note = one_line(node.proposal.note, 48)
         self._line(

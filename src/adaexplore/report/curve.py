@@ -35,7 +35,7 @@ class Size:
     top: float = 18
     bottom: float = 40
     strip: float = 26
-    """Height of the strip under the plot where failed steps stand."""
+    """Height of the strip under the plot where steps without a measurement stand."""
 
     @property
     def plot_bottom(self) -> float:
@@ -62,7 +62,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One step's mark; `low_y` and `high_y` span its interval, equal to `y` for a failed step."""
+    """One step's mark; `low_y` and `high_y` span its interval, equal to `y` where there is none."""
 
     node_id: int
     x: float
@@ -156,10 +156,8 @@ def step_ticks(steps: int) -> list[int]:
 
 def _bounds(summary: Summary) -> tuple[float, float]:
     """The shown range of speedups: every interval above the floor, the baseline, and some air."""
-    timings = [row.passed.timing for row in summary.rows if row.passed]
-    if summary.headline.claimed:
-        timings.append(summary.headline.claimed.timing)
-    values = [bound for timing in timings for bound in (*timing.speedup_ci, timing.speedup)]
+    timings = [*(row.timing for row in summary.rows), summary.headline.timing]
+    values = [bound for t in timings if t for bound in (*t.speedup_ci, t.speedup)]
     low = max(min([1.0, *values]), FLOOR)
     high = max([1.0, *values])
     air = max((high / low) ** 0.06, 1.04)
@@ -169,10 +167,10 @@ def _bounds(summary: Summary) -> tuple[float, float]:
 def _mark(row: Row, scale: _Scale) -> Mark:
     node = row.node
     x = scale.x(node.id)
-    if row.passed is None:
+    timing = row.timing
+    if timing is None:
         y = scale.size.plot_bottom + scale.size.strip / 2
-        return Mark(node.id, x, y, y, y, "failed")
-    timing = row.passed.timing
+        return Mark(node.id, x, y, y, y, "unmeasured" if row.passed else "failed")
     low, high = timing.speedup_ci
     kind = "best" if row.best else node.step_kind
     return Mark(node.id, x, scale.y(timing.speedup), scale.y(low), scale.y(high), kind)
@@ -180,9 +178,9 @@ def _mark(row: Row, scale: _Scale) -> Mark:
 
 def _confirmation(summary: Summary, scale: _Scale) -> Mark | None:
     head = summary.headline
-    if not head.confirmed or head.claimed is None or head.node_id is None:
+    timing = head.timing
+    if not head.confirmed or timing is None or head.node_id is None:
         return None
-    timing = head.claimed.timing
     low, high = timing.speedup_ci
     x = scale.size.plot_right + 6
     return Mark(
@@ -216,7 +214,9 @@ def describe(summary: Summary) -> str:
     best = summary.best
     if best is None or best.passed is None:
         return f"No correct candidate in {len(summary.rows)} steps."
+    if best.timing is None:
+        return f"Nothing was measured in {len(summary.rows)} steps: all times are estimates."
     return (
         f"Best like-for-like speedup over {len(summary.rows)} steps, on a logarithmic scale: "
-        f"it ends at {text.speedup(best.passed.timing.speedup)}, reached at step {best.node.id}."
+        f"it ends at {text.speedup(best.timing.speedup)}, reached at step {best.node.id}."
     )

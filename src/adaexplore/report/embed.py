@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adaexplore.evaluation import Passed, rank
+from adaexplore.evaluation import Estimate, Timing, rank
 from adaexplore.node import Node
 from adaexplore.report import text
 from adaexplore.report.highlight import highlight, plain
@@ -91,7 +91,10 @@ def _step(row: Row, texts: _Texts) -> dict[str, Any]:
         "path": row.on_best_path,
         "improved": row.improved,
         "reused": node.reused,
-        **_measurement(evaluation if isinstance(evaluation, Passed) else None),
+        **_measurement(row.timing),
+        "precision": row.passed.precision if row.passed else None,
+        "estimate": _estimate(row),
+        "labels": list(row.passed.labels) if row.passed else [],
         "error": [_number(evaluation.error), text.relative_error(evaluation.error)],
         "evaluation": _evaluation_facts(row),
         "settings": text.facts(node.proposal.settings),
@@ -103,18 +106,22 @@ def _step(row: Row, texts: _Texts) -> dict[str, Any]:
     }
 
 
-def _measurement(passed: Passed | None) -> dict[str, Any]:
+def _measurement(timing: Timing | None) -> dict[str, Any]:
     """Numbers to sort and draw by, and the same as a person reads them."""
-    if passed is None:
-        return {"time": None, "speedup": None, "eager": None, "interval": None, "precision": None}
-    timing = passed.timing
+    if timing is None:
+        return {"time": None, "speedup": None, "eager": None, "interval": None}
     return {
         "time": [_number(timing.time_us), text.duration_us(timing.time_us)],
         "speedup": [_number(timing.speedup), text.speedup(timing.speedup)],
         "eager": [_number(timing.speedup_eager), text.speedup(timing.speedup_eager)],
         "interval": [*map(_number, timing.speedup_ci), text.interval(timing.speedup_ci)],
-        "precision": passed.precision,
     }
+
+
+def _estimate(row: Row) -> str:
+    """What was estimated instead of measured, in words; empty where it was not."""
+    guess = row.passed.timing if row.passed else None
+    return text.estimate(guess) if isinstance(guess, Estimate) else ""
 
 
 def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
@@ -122,8 +129,8 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
     node = row.node
     evaluation = node.evaluation
     facts: list[tuple[str, str]] = [("Status", evaluation.status)]
-    if row.passed:
-        timing = row.passed.timing
+    if row.timing:
+        timing = row.timing
         low, high = timing.time_ci_us
         facts += [
             (
@@ -140,9 +147,12 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
                 (text.baseline_name(name), text.duration_us(time))
                 for name, time in timing.baselines_us.items()
             ),
-            ("Timed rounds", str(timing.samples)),
-            ("Precision class", row.passed.precision),
+            ("Timed calls", str(timing.samples)),
         ]
+    if row.passed:
+        if isinstance(row.passed.timing, Estimate):
+            facts.append(("Time", text.estimate(row.passed.timing)))
+        facts.append(("Precision class", row.passed.precision))
     if evaluation.error is not None:
         facts.append(("Relative error against float64", text.relative_error(evaluation.error)))
     if node.reused:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adaexplore.evaluation import Evaluation, Failed, Passed
+from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.node import Node
 from adaexplore.report import text
 
-Verdict = Literal["faster", "no_gain", "not_confirmed", "no_correct", "empty"]
+Verdict = Literal["faster", "no_gain", "not_confirmed", "unmeasured", "no_correct", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class Headline:
     `verdict` is "faster" only where the claimed interval lies above 1. `sentence` says it in one
     line, `caveat` what to keep in mind, empty where there is nothing. `node_id` and `origin` name
     the candidate spoken of. `claimed` is the measurement the verdict rests on: the confirmation
-    where there is one, else the search's own; None where nothing may be claimed.
+    where there is one, else the search's own; None where nothing may be claimed, and so never an
+    estimate.
     """
 
     verdict: Verdict
@@ -31,6 +32,11 @@ class Headline:
     origin: str = ""
     claimed: Passed | None = None
     confirmed: bool = False
+
+    @property
+    def timing(self) -> Timing | None:
+        """The claimed measurement's times."""
+        return self.claimed.measured if self.claimed else None
 
 
 def make_headline(
@@ -45,22 +51,24 @@ def make_headline(
         return Headline("empty", "No step has been recorded yet.")
     if best is None or not isinstance(best.evaluation, Passed):
         return Headline("no_correct", f"No correct candidate in {_steps(nodes)}: {_counts(nodes)}.")
+    searched = best.evaluation.timing
+    if isinstance(searched, Estimate):
+        return _unmeasured(nodes, best, searched)
     confirmed_node = _find(nodes, confirmation[0]) if confirmation else None
     if confirmation is None or confirmed_node is None:
-        return _claim(best, best.evaluation, _unconfirmed(nodes), confirmed=False)
+        return _claim(best, best.evaluation, searched, _unconfirmed(nodes), confirmed=False)
     evaluation = confirmation[1]
-    if isinstance(evaluation, Passed):
-        caveat = _remeasured(confirmed_node, best)
-        return _claim(confirmed_node, evaluation, caveat, confirmed=True)
-    if confirmed_node.id == best.id:
-        return _withdrawn(best, best.evaluation, evaluation)
-    return _claim(best, best.evaluation, _unconfirmed(nodes), confirmed=False)
+    if isinstance(evaluation, Passed) and evaluation.measured:
+        caveat = _remeasured(confirmed_node, best, searched)
+        return _claim(confirmed_node, evaluation, evaluation.measured, caveat, confirmed=True)
+    if confirmed_node.id == best.id and isinstance(evaluation, Failed):
+        return _withdrawn(best, searched, evaluation)
+    return _claim(best, best.evaluation, searched, _unconfirmed(nodes), confirmed=False)
 
 
-def _claim(node: Node, passed: Passed, caveat: str, *, confirmed: bool) -> Headline:
-    timing = passed.timing
+def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed: bool) -> Headline:
     low, high = timing.speedup_ci
-    baseline = text.baseline_name(best_baseline(passed))
+    baseline = text.baseline_name(best_baseline(timing))
     ratio = text.speedup(timing.speedup)
     measured = f"95 % interval {text.interval(timing.speedup_ci)}, {passed.precision} class"
     verdict: Verdict = "faster" if low > 1 else "no_gain"
@@ -79,9 +87,18 @@ def _claim(node: Node, passed: Passed, caveat: str, *, confirmed: bool) -> Headl
     return Headline(verdict, sentence, caveat, node.id, node.proposal.origin, passed, confirmed)
 
 
-def _withdrawn(node: Node, searched: Passed, failed: Failed) -> Headline:
+def _unmeasured(nodes: Sequence[Node], best: Node, guess: Estimate) -> Headline:
+    count = sum(isinstance(node.evaluation, Passed) for node in nodes)
     sentence = (
-        f"No speedup is claimed: node {node.id} measured {text.speedup(searched.timing.speedup)} "
+        f"No speedup is claimed: {count} of {_steps(nodes)} correct, none measured, because there "
+        f"was no device to measure on. Node {best.id}: {text.estimate(guess)}."
+    )
+    return Headline("unmeasured", sentence, "", best.id, best.proposal.origin)
+
+
+def _withdrawn(node: Node, searched: Timing, failed: Failed) -> Headline:
+    sentence = (
+        f"No speedup is claimed: node {node.id} measured {text.speedup(searched.speedup)} "
         f"during the search, but its confirmation ended in {failed.status}: "
         f"{text.one_line(failed.reason)}"
     )
@@ -89,7 +106,10 @@ def _withdrawn(node: Node, searched: Passed, failed: Failed) -> Headline:
 
 
 def _unconfirmed(nodes: Sequence[Node]) -> str:
-    passed = sum(isinstance(node.evaluation, Passed) for node in nodes)
+    passed = sum(
+        isinstance(node.evaluation, Passed) and node.evaluation.measured is not None
+        for node in nodes
+    )
     if passed == 1:
         return "Measured once, during the search, and not confirmed in a fresh process."
     return (
@@ -98,21 +118,19 @@ def _unconfirmed(nodes: Sequence[Node]) -> str:
     )
 
 
-def _remeasured(node: Node, best: Node) -> str:
-    if not isinstance(best.evaluation, Passed):
-        return ""
-    searched = text.speedup(best.evaluation.timing.speedup)
+def _remeasured(node: Node, best: Node, searched: Timing) -> str:
+    ratio = text.speedup(searched.speedup)
     if node.id == best.id:
-        return f"Measured again in a fresh process; the search had measured {searched}."
+        return f"Measured again in a fresh process; the search had measured {ratio}."
     return (
-        f"Measured again in a fresh process. Node {best.id} measured {searched} during the search, "
+        f"Measured again in a fresh process. Node {best.id} measured {ratio} during the search, "
         "but has not been confirmed."
     )
 
 
-def best_baseline(passed: Passed) -> str:
+def best_baseline(timing: Timing) -> str:
     """The key of the faster baseline, the one a like-for-like speedup is taken over."""
-    baselines = passed.timing.baselines_us
+    baselines = timing.baselines_us
     return min(baselines, key=lambda name: baselines[name], default="the baseline")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adaexplore.evaluation import Evaluation, Passed, Status, rank
+from adaexplore.evaluation import Evaluation, Passed, Status, Timing, rank
 from adaexplore.node import ROOT_ID, Node
 from adaexplore.problem import Problem
 from adaexplore.report.headline import Headline, make_headline
@@ -62,6 +62,11 @@ class Row:
         return self.node.evaluation if isinstance(self.node.evaluation, Passed) else None
 
     @property
+    def timing(self) -> Timing | None:
+        """What was measured, None for a candidate that failed or was only estimated."""
+        return self.passed.measured if self.passed else None
+
+    @property
     def reason(self) -> str:
         """Why there is no result, as the evaluator said it; empty for a correct candidate."""
         return "" if isinstance(self.node.evaluation, Passed) else self.node.evaluation.reason
@@ -69,7 +74,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The best after step `step`; both values are None until a candidate is correct."""
+    """The best after step `step`; None until a candidate is correct, and one is measured."""
 
     step: int
     best_id: int | None
@@ -120,6 +125,11 @@ class Summary:
     totals: Totals
 
     @property
+    def estimated(self) -> bool:
+        """Whether any correct candidate was estimated instead of measured."""
+        return any(row.passed and not row.timing for row in self.rows)
+
+    @property
     def best(self) -> Row | None:
         """The best correct candidate of the search, None where nothing is correct."""
         return next((row for row in self.rows if row.best), None)
@@ -148,12 +158,12 @@ def _curve(nodes: Sequence[Node]) -> tuple[CurvePoint, ...]:
     best: Node | None = None
     for node in nodes:
         best = _better(best, node)
-        passed = best.evaluation if best else None
+        timing = best.evaluation.measured if best and isinstance(best.evaluation, Passed) else None
         points.append(
             CurvePoint(
                 step=node.id,
                 best_id=best.id if best else None,
-                best_speedup=passed.timing.speedup if isinstance(passed, Passed) else None,
+                best_speedup=timing.speedup if timing else None,
             )
         )
     return tuple(points)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from adaexplore.evaluation import Passed
+from adaexplore.evaluation import Estimate, Passed, Timing
 from adaexplore.report import text
 from adaexplore.report.headline import Headline
 from adaexplore.report.summary import Row, Summary
@@ -14,6 +14,7 @@ VERDICT_STYLES = {
     "faster": "bold green",
     "no_gain": "bold yellow",
     "not_confirmed": "bold red",
+    "unmeasured": "bold yellow",
     "no_correct": "bold red",
     "empty": "bold",
 }
@@ -38,8 +39,8 @@ def headline(summary: Summary) -> RenderableType:
     lines: list[RenderableType] = [
         Text(text.one_line(head.sentence), style=VERDICT_STYLES[head.verdict])
     ]
-    if head.claimed is not None:
-        lines.append(_measurement(head, head.claimed))
+    if head.claimed is not None and head.timing is not None:
+        lines.append(_measurement(head, head.claimed, head.timing))
     if head.caveat:
         lines.append(Text(head.caveat, style="dim"))
     lines.append(_totals(summary))
@@ -60,7 +61,7 @@ def tree_table(summary: Summary) -> RenderableType:
         if row.best:
             line.stylize("bold green")
         lines.append(line)
-        note = text.one_line(row.reason or row.node.proposal.note)
+        note = text.one_line(row.reason or _note(row))
         if note:
             indented = " " * (widths[0] + 1) + note
             lines.append(Text(indented, style="dim", no_wrap=True, overflow="ellipsis"))
@@ -83,13 +84,13 @@ def _line(cells: tuple[Text, ...], widths: list[int]) -> Text:
 
 def _cells(row: Row) -> tuple[Text, ...]:
     node = row.node
-    timing = row.passed.timing if row.passed else None
+    timing = row.timing
     return (
         Text(f"★{node.id}" if row.best else str(node.id)),
         Text(str(node.parent_id)),
         Text(node.step_kind),
         Text(text.one_line(node.proposal.origin, ORIGIN_LIMIT)),
-        Text(node.evaluation.status, style="" if timing else "red"),
+        Text(node.evaluation.status, style="" if row.passed else "red"),
         Text(text.duration_us(timing.time_us) if timing else ""),
         Text(text.speedup(timing.speedup) if timing else ""),
         Text(text.interval(timing.speedup_ci) if timing else ""),
@@ -97,8 +98,17 @@ def _cells(row: Row) -> tuple[Text, ...]:
     )
 
 
-def _measurement(head: Headline, claimed: Passed) -> Text:
-    timing = claimed.timing
+def _note(row: Row) -> str:
+    """The proposer's note, after what must be known about the result."""
+    passed = row.passed
+    marks = [*passed.labels] if passed else []
+    if passed and isinstance(passed.timing, Estimate):
+        marks.insert(0, text.estimate(passed.timing))
+    note = row.node.proposal.note
+    return f"[{', '.join(marks)}] {note}" if marks else note
+
+
+def _measurement(head: Headline, claimed: Passed, timing: Timing) -> Text:
     baselines = ", ".join(
         f"{text.baseline_name(name)} {text.duration_us(time)}"
         for name, time in timing.baselines_us.items()

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adaexplore.evaluation import Estimate
+
 BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 """How the keys of `Timing.baselines_us` are spelled out."""
 
@@ -19,6 +21,12 @@ def baseline_name(key: str) -> str:
 def speedup(ratio: float) -> str:
     """A speedup such as `2.31×`; near 1 it carries a third decimal, where it decides."""
     return f"{_ratio(ratio)}×"
+
+
+def estimate(guess: Estimate) -> str:
+    """An estimate, marked as one: `≈ 12.0 µs on sm_90, an estimate (memory-bound)`."""
+    time = duration_us(guess.time_us)
+    return f"≈ {time} on {guess.target}, an estimate ({guess.bound_by}-bound)"
 
 
 def interval(bounds: tuple[float, float]) -> str:

@@ -1,4 +1,7 @@
-"""Reward of an evaluation: how good a candidate is, as one number the tree can average."""
+"""Reward of an evaluation: how good a candidate is, as one number the tree can average.
+
+A correct candidate that nobody measured earns what a speedup of 1 does: an estimate is no speedup.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ def published(evaluation: Evaluation) -> float:
     """
     if isinstance(evaluation, Failed):
         return _failed(evaluation)
-    clipped = min(max(evaluation.timing.speedup_eager, _CLIP_LOW), _CLIP_HIGH)
+    speedup = evaluation.measured.speedup_eager if evaluation.measured else 1.0
+    clipped = min(max(speedup, _CLIP_LOW), _CLIP_HIGH)
     share = (clipped - _CLIP_LOW) / (_CLIP_HIGH - _CLIP_LOW)
     return SLOWEST_REWARD + (TENFOLD_REWARD - SLOWEST_REWARD) * share
 
@@ -47,7 +51,7 @@ def log_speedup(evaluation: Evaluation) -> float:
     """
     if isinstance(evaluation, Failed):
         return _failed(evaluation)
-    speedup = evaluation.timing.speedup
+    speedup = evaluation.measured.speedup if evaluation.measured else 1.0
     scale = (TENFOLD_REWARD - SLOWEST_REWARD) / (1 + math.log(10))
     gain = math.log(speedup) if speedup >= 1 else speedup - 1
     return SLOWEST_REWARD + scale * (1 + gain)

@@ -13,7 +13,13 @@ KEYS = {
     "speedup_ci",
     "speedup_eager",
     "samples",
+    "estimate",
+    "labels",
+    "profile",
+    "roofline",
     "reason",
+    "fault",
+    "mismatch",
     "detail",
     "cost",
 }

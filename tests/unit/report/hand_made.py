@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
@@ -29,6 +29,10 @@ def passed(
         samples=100,
     )
     return Passed("fp32", 1.2e-7, timing, Cost(wall_s=3.0, device_s=1.0))
+
+
+def estimated(time_us: float = 12.0) -> Passed:
+    return Passed("fp32", 1.2e-7, Estimate(time_us, "memory", "sm_90"))
 
 
 def failed(status: Any = "compile_error", reason: str = "no such name: tmp0") -> Failed:

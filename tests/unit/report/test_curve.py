@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hand_made import PROBLEM, failed, node, passed, run_info
+from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +29,13 @@ def test_intervals_span_their_mark_and_failures_stand_below_the_plot():
     assert good.high_y < good.y < good.low_y
     assert bad.y > WIDE.plot_bottom
     assert bad.kind == "failed"
+
+
+def test_what_was_only_estimated_has_no_place_on_the_scale():
+    good, guess = chart([node(1, passed(1.5)), node(2, estimated(1e-3))]).marks
+
+    assert (guess.kind, guess.low_y) == ("unmeasured", guess.high_y)
+    assert guess.y > WIDE.plot_bottom > good.y
 
 
 def test_the_staircase_steps_only_where_the_best_improves():

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
-from hand_made import PROBLEM, failed, node, passed, run_info
+from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,3 +85,16 @@ def test_sources_beyond_the_budget_are_kept_without_colours(monkeypatch):
 
     assert data["runs"][data["lines"].index("import best")]
     assert not data["runs"][data["lines"].index("import slower_module")]
+
+
+def test_an_estimate_has_no_speedup_and_says_what_it_is():
+    step = page_data([node(1, estimated())])["steps"][0]
+
+    assert (step["status"], step["speedup"], step["time"]) == ("passed", None, None)
+    assert step["estimate"] == "≈ 12.0 µs on sm_90, an estimate (memory-bound)"
+
+
+def test_labels_travel_with_their_step():
+    labelled = dataclasses.replace(passed(1.5), labels=("no-custom-kernel",))
+
+    assert page_data([node(1, labelled)])["steps"][0]["labels"] == ["no-custom-kernel"]

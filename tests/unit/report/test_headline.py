@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hand_made import PROBLEM, failed, node, passed, run_info
+from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 
 from adaexplore.report import summarize
 
@@ -72,6 +72,20 @@ def test_a_confirmation_that_says_nothing_of_the_best_leaves_it_unconfirmed(node
     result = headline(nodes, confirmation=(node_id, failed()))
 
     assert (result.node_id, result.verdict, result.confirmed) == (2, "faster", False)
+
+
+def test_an_estimate_is_never_claimed():
+    result = headline([node(1, estimated()), node(2, failed())], confirmation=(1, estimated()))
+
+    assert (result.verdict, result.claimed, result.timing) == ("unmeasured", None, None)
+    assert "1 of 2 steps correct, none measured" in result.sentence
+    assert "12.0 µs on sm_90, an estimate (memory-bound)" in result.sentence
+
+
+def test_a_measurement_stands_before_any_estimate():
+    result = headline([node(1, estimated(1e-3)), node(2, passed(0.8))])
+
+    assert (result.node_id, result.verdict) == (2, "no_gain")
 
 
 def test_no_correct_candidate_is_said_plainly():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hand_made import PROBLEM, failed, node, passed, run_info
+from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 
 from adaexplore.report import summarize
 from adaexplore.report.html import render
@@ -54,3 +54,12 @@ def test_the_page_tells_its_conditions():
 
     for fact in ("2.13.0", "0.3", "3.0e-4", "900 µs", "careful", "explore softmax.py --seed 0"):
         assert fact in text
+
+
+def test_a_page_of_estimates_claims_no_speedup():
+    text = page([node(1, estimated()), node(2, failed())])
+    visible = text.partition('<script type="application/json"')[0]
+
+    assert "No speedup is claimed" in visible
+    assert "correct, not measured" in visible
+    assert "like-for-like speedup <br>" not in visible

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from hand_made import PROBLEM, failed, node, passed, run_info
+from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 from rich.console import Console
 
 from adaexplore.report import summarize
@@ -29,6 +29,13 @@ def test_the_table_fits_80_columns_and_cuts_long_reasons():
     )
     assert lines[3].split() == ["2000", "1", "small", "compiler", "compile_error"]
     assert lines[4].endswith("…")
+
+
+def test_an_estimate_is_in_the_note_and_not_among_the_times():
+    lines = printed(tree_table(summarize(PROBLEM, [node(1, estimated())], run_info())), width=120)
+
+    assert lines[1].split() == ["★1", "0", "large", "compiler", "passed"]
+    assert "[≈ 12.0 µs on sm_90, an estimate (memory-bound)] fold the constants" in lines[2]
 
 
 def test_markup_in_a_reason_is_text():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluation import Evaluation, Failed, FailureStatus, Passed, Timing
+from adaexplore.evaluation import Estimate, Evaluation, Failed, FailureStatus, Passed, Timing
 from adaexplore.search.reward import log_speedup, published, reward_function
 
 
@@ -96,6 +96,12 @@ def test_log_is_continuous_with_its_slope(speedup):
     # The slope is k below 1x and k/s <= k above it, so a step of 1e-6 moves it by at most 3.7e-7.
     step = log_speedup(passed(speedup + 1e-6)) - log_speedup(passed(speedup))
     assert 0 < step <= 3.7e-7
+
+
+@pytest.mark.parametrize("reward", [published, log_speedup])
+def test_an_estimate_earns_what_a_speedup_of_one_does(reward):
+    guess = Passed("fp32", 1e-7, Estimate(1e-3, "memory", "sm_90"))
+    assert reward(guess) == reward(passed(1.0))
 
 
 def test_reward_function_by_name():

@@ -5,7 +5,7 @@ function tipContent(step, confirmation) {
   if (confirmation) lines.push(make("span", {}, "confirmed in a fresh process; see the headline"));
   else if (step.speedup)
     lines.push(make("span", {}, `${step.speedup[1]} (95 % ${step.interval[2]}), ${step.time[1]}`));
-  else lines.push(make("span", {}, `${step.status}: ${step.reason}`));
+  else lines.push(make("span", {}, step.estimate || `${step.status}: ${step.reason}`));
   if (step.note) lines.push(make("span", { class: "tip-note" }, step.note));
   return lines;
 }

@@ -106,8 +106,9 @@ function detailHead(step) {
       { class: "chips" },
       chip(step.origin, "origin"),
       step.family ? chip(step.family) : null,
-      chip(step.status, step.speedup ? "good" : "bad"),
+      chip(step.status, step.status === "passed" ? "good" : "bad"),
       step.precision ? chip(step.precision, "precision") : null,
+      ...step.labels.map((label) => chip(label, "warn")),
       step.reused ? chip("evaluation taken over") : null,
     ),
   );
@@ -122,6 +123,7 @@ function detailHead(step) {
         make("span", {}, `${step.eager[1]} over eager`),
       ),
     );
+  else if (step.estimate) head.append(make("p", { class: "note" }, step.estimate));
   else if (step.reason) head.append(make("p", { class: "reason" }, step.reason));
   if (step.note) head.append(make("p", { class: "note" }, step.note));
   return head;

@@ -13,7 +13,7 @@ const COLUMNS = [
   { name: "Over eager", of: (step) => step.eager?.[0], show: (step) => step.eager?.[1], cls: "num wide", down: true },
   { name: "Class", of: (step) => step.precision, cls: "wide" },
   { name: "Error", of: (step) => step.error[0], show: (step) => step.error[1], cls: "num wide" },
-  { name: "Note", of: (step) => step.reason || step.note, cls: "note" },
+  { name: "Note", of: (step) => step.reason || [...step.labels, step.estimate, step.note].filter(Boolean).join("; "), cls: "note" },
 ];
 const table = document.getElementById("candidates");
 const order = { column: 0, down: false };
@@ -42,7 +42,7 @@ function matching() {
 }
 
 function candidateRow(step) {
-  const row = make("tr", { "data-id": step.id, class: step.speedup ? "passed" : "failed" });
+  const row = make("tr", { "data-id": step.id, class: step.status === "passed" ? "passed" : "failed" });
   for (const { name, of, show = of, cls = "", chip: kind } of COLUMNS) {
     const value = show(step) ?? "";
     const cell = make("td", { class: cls, title: cls === "note" && value });

@@ -51,7 +51,7 @@ function treeRow(step, at) {
     "div",
     {
       role: "treeitem",
-      class: ["node", step.kind, step.speedup ? "passed" : "failed", step.best ? "best" : "",
+      class: ["node", step.kind, step.status === "passed" ? "passed" : "failed", step.best ? "best" : "",
         step.path ? "path" : ""].join(" "),
       "data-id": step.id,
       "aria-level": step.depth,
@@ -61,11 +61,11 @@ function treeRow(step, at) {
     },
     make("span", { class: "guides" }),
     make("span", { class: "twisty", "aria-hidden": "true" }),
-    make("span", { class: "shape", "aria-hidden": "true" }, step.speedup ? "" : "×"),
+    make("span", { class: "shape", "aria-hidden": "true" }, step.status === "passed" ? "" : "×"),
     make("span", { class: "id" }, String(step.id)),
     make("span", { class: "origin-text" }, step.origin),
     make("span", { class: "label" }, step.note || step.reason || step.kind),
-    make("span", { class: "value" }, step.speedup ? step.speedup[1] : step.status.replaceAll("_", " ")),
+    make("span", { class: "value" }, step.speedup?.[1] ?? (step.estimate ? "estimated" : step.status.replaceAll("_", " "))),
     track(step, at),
   );
   row.style.setProperty("--above", step.depth - 1);
