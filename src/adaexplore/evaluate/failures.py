@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from adaexplore.evaluation import Failed, FailureStatus
+from adaexplore.evaluate.faults import fault_of
+from adaexplore.evaluation import Failed, FailureStatus, Fault
 from adaexplore.sandbox.process import WorkerDiedError
 
 _COMPILE = frozenset(
@@ -34,14 +34,18 @@ _COMPILE_TEXTS = ("Error building extension", "PassManager::run failed", "C++ co
 _DETAIL_CHARS = 12_000
 
 
-def raised(error: Mapping[str, Any], stage: str) -> Failed:
-    """The verdict for an exception that the candidate's process reported."""
+def raised(error: Mapping[str, Any], stage: str, source: str = "", log: str = "") -> Failed:
+    """The verdict for an exception that the candidate's process reported.
+
+    `source` is the candidate's and `log` the end of what its process printed.
+    """
     status = _status(set(error["types"]), error["message"])
     if status == "runtime_error" and stage == "importing and constructing":
         status = "compile_error"
-    line = _headline(error["message"])
-    reason = f"{error['type']}: {line}" if line else error["type"]
-    return Failed(status, f"{reason} (while {stage})", error["traceback"][-_DETAIL_CHARS:])
+    fault = fault_of(error, source, log)
+    what = f"{fault.type}: {fault.message}" if fault.message else fault.type
+    detail = error["traceback"][-_DETAIL_CHARS:]
+    return Failed(status, f"{what} ({_place(fault)}while {stage})", detail, feedback=fault)
 
 
 def died(error: WorkerDiedError, stage: str) -> Failed:
@@ -68,15 +72,8 @@ def _any_in(texts: tuple[str, ...], message: str) -> bool:
     return any(text in message for text in texts)
 
 
-def _headline(message: str) -> str:
-    """The line of a message that says most.
-
-    A C++ compiler's first "error:"; the last line of Triton's, which begin with a bare position;
-    else the first line.
-    """
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    if not lines:
-        return ""
-    errors = [line for line in lines if "error:" in line]
-    triton = [f"{lines[0]} {lines[-1]}"] if re.fullmatch(r"at \d+:\d+:", lines[0]) else []
-    return (errors or triton or lines)[0][:300]
+def _place(fault: Fault) -> str:
+    """Such as "line 12 in k, "; empty where nobody knows."""
+    line = f"line {fault.line}" if fault.line else ""
+    place = " in ".join(filter(None, [line, fault.frame]))
+    return f"{place}, " if place else ""

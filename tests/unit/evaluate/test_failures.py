@@ -51,7 +51,14 @@ class TestRaised:
             "C++ compile error\n\nCommand:\ng++ x.cpp\nx.cpp:3:1: error: expected ';'\nnote: y"
         )
         verdict = raised(error("CppCompileError", message), RUNNING)
-        assert "x.cpp:3:1: error: expected ';'" in verdict.reason
+        assert verdict.reason == f"CppCompileError: expected ';' (x.cpp:3, while {RUNNING})"
+
+    def test_the_line_is_in_the_reason_and_in_the_feedback(self):
+        place = {"line": 2, "frame": "forward", "kernel": ""}
+        problem = error("ValueError", "no") | {"places": [place]}
+        verdict = raised(problem, RUNNING, "def forward(x):\n    return y\n")
+        assert verdict.reason == f"ValueError: no (line 2 in forward, while {RUNNING})"
+        assert (verdict.feedback.line, verdict.feedback.source_line) == (2, "return y")
 
     def test_an_exception_without_words_still_has_a_reason(self):
         assert raised(error("KeyError"), RUNNING).reason == f"KeyError (while {RUNNING})"
