@@ -9,8 +9,10 @@ from typing import Any, Literal, get_args
 Language = Literal["triton", "cpp"]
 Precision = Literal["fp32", "tf32", "half"]
 Mode = Literal["as-built", "train", "eval"]
+TargetName = Literal["sm_80", "sm_90", "sm_100"]
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)  # strictest first
+TARGET_NAMES: tuple[TargetName, ...] = get_args(TargetName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Problem:
     `source` defines `Model`, `get_inputs()` and optionally `get_init_inputs()`. `device` is `"cpu"`
     or `"cuda:<index>"`. `precision` is the loosest class a candidate may have. `seed` fixes weights
     and inputs. `mode` says whether the reference runs as its constructor leaves it (KernelBench's
-    habit, which is training mode), or is put into train or eval mode first.
+    habit, which is training mode), or is put into train or eval mode first. `target` is set on the
+    CPU only: the GPU that Triton candidates are compiled for where there is none to measure on.
     """
 
     name: str
@@ -30,11 +33,13 @@ class Problem:
     precision: Precision = "fp32"
     seed: int = 0
     mode: Mode = "as-built"
+    target: TargetName | None = None
 
     @property
     def digest(self) -> str:
         """Content hash of everything that decides a verdict."""
-        text = "\0".join([self.source, self.language, self.precision, str(self.seed), self.mode])
+        parts = [self.source, self.language, self.precision, str(self.seed), self.mode]
+        text = "\0".join([*parts, self.target] if self.target else parts)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
