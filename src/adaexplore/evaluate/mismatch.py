@@ -1,0 +1,265 @@
+"""Where and how an output is wrong: what a kernel's author would look at first.
+
+`find_mismatch` asks two questions of the wrong elements. What stands there (NaN, zeros, the right
+value times 2, another input's result, the right values in other places), and where they lie (the
+last rows, whole tiles, everywhere). Everything is computed by the judge, from tensors alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from adaexplore.evaluate.compare import exact
+from adaexplore.evaluation import Mismatch
+
+_RELATIVE, _OF_SCALE = 1e-3, 1e-4
+"""An element is wrong if it is off by more than this share of itself plus this of the largest."""
+
+_NEARLY_ALL = 0.98
+_MOST = 0.9
+_FEW = 4
+_SORTABLE = 1 << 24
+_TILES = (256, 128, 64, 32, 16, 8)
+_FLAT_TILES = (8192, 4096, 2048, 1024, 512, 256, 128, 64, 32)
+
+
+def find_mismatch(
+    out: Tensor,
+    truth: Tensor,
+    *,
+    output: str,
+    inputs: str,
+    others: Mapping[str, Tensor] | None = None,
+) -> Mismatch:
+    """How `out` differs from `truth`, which `compare.exact` made of a tensor of its shape.
+
+    `output` and `inputs` are names; `others` holds the truths of other input sets by name. Where
+    no single element is clearly wrong, the worst one stands for all and the share is 0.
+    """
+    got = exact(out)
+    wrong = ~_close(got, truth)
+    nans = int(got.isnan().sum()) - int(truth.isnan().sum()) if got.is_floating_point() else 0
+    count = int(wrong.sum())
+    if count:
+        at = int(wrong.flatten().to(torch.uint8).argmax())
+        what = _arrangement(got, truth, others or {}) or _value(got[wrong], truth[wrong])
+        pattern = "; ".join(filter(None, [what, _region(wrong)]))
+    else:
+        at = int((got.double() - truth.double()).abs().nan_to_num(0.0).flatten().argmax())
+        pattern = "every element is close: rounding, not logic"
+    return Mismatch(
+        output=output,
+        inputs=inputs,
+        share=count / max(truth.numel(), 1),
+        first_index=_unravel(at, truth.shape),
+        got=float(got.flatten()[at]),
+        expected=float(truth.flatten()[at]),
+        nans=max(nans, 0),
+        pattern=pattern,
+    )
+
+
+def _close(a: Tensor, b: Tensor) -> Tensor:
+    """Which elements of `a` are those of `b`, but for rounding."""
+    if not b.is_floating_point():
+        return a == b
+    finite = b[b.isfinite()]
+    scale = float(finite.abs().max()) if finite.numel() else 1.0
+    near = (a - b).abs() <= _RELATIVE * b.abs() + _OF_SCALE * scale
+    return (near & b.isfinite()) | (a == b) | (a.isnan() & b.isnan())
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    """Whether nearly all elements of two tensors of one shape are close, and they say something."""
+    return a.shape == b.shape and float(_close(a, b).double().mean()) >= _NEARLY_ALL
+
+
+def _arrangement(got: Tensor, truth: Tensor, others: Mapping[str, Tensor]) -> str:
+    """Right values that belong elsewhere: another input's, or in another order."""
+    if truth.numel() < 2 or bool((truth == truth.flatten()[0]).all()):
+        return ""
+    for name, other in others.items():
+        if not _alike(other, truth) and _alike(got, other):
+            return f"the right result of other inputs ({name}): stale or cached"
+    for i, j in itertools.combinations(range(truth.dim()), 2):
+        swapped = truth.transpose(i, j)
+        if _alike(got, swapped.reshape(truth.shape)):
+            return f"axes {i} and {j} are swapped (the result is stored transposed)"
+    for axis, size in enumerate(truth.shape):
+        for step in (1, -1):
+            if size > 2 and _alike(
+                got.narrow(axis, max(step, 0), size - 1),
+                truth.narrow(axis, max(-step, 0), size - 1),
+            ):
+                return f"shifted by {step:+d} along axis {axis}"
+    if truth.numel() <= _SORTABLE and truth.isfinite().all() and got.isfinite().all():
+        ordered = (got.flatten().sort().values, truth.flatten().sort().values)
+        if float(_close(*ordered).double().mean()) == 1.0:
+            return "the right values in the wrong places (permuted)"
+    return ""
+
+
+def _value(got: Tensor, truth: Tensor) -> str:
+    """What stands in the wrong elements, as one thing they have in common."""
+    if not got.is_floating_point():
+        if got.dtype is torch.bool:
+            return ""
+        if bool((got == torch.iinfo(got.dtype).min).all()):
+            return "never written"
+    elif bool(got.isnan().all()):
+        return "NaN, or never written"
+    elif bool(got.isinf().all()):
+        return "infinite"
+    if truth.numel() < 2 or bool((got == 0).all()):
+        return "zero" if bool((got == 0).all()) else ""
+    if bool((got == got[0]).all()):
+        return f"one value, {float(got[0]):.4g}"
+    got, truth = got.double(), truth.double()
+    finite = got.isfinite() & truth.isfinite()
+    if float(finite.double().mean()) < _NEARLY_ALL:
+        return ""
+    got, truth = got[finite], truth[finite]
+    large = truth.abs() > 0.1 * truth.abs().max()
+    if bool(large.any()):
+        factor = float((got[large] / truth[large]).median())
+        if factor and math.isfinite(factor) and _alike(got, factor * truth):
+            return f"the right values times {_factor(factor)}"
+    offset = float((got - truth).median())
+    if offset and truth.numel() > 2 and _alike(got, truth + offset):
+        return f"the right values plus {offset:.4g}"
+    return ""
+
+
+def _factor(factor: float) -> str:
+    """A factor as a person would write it: 2, 1/64, -1, 0.7071."""
+    for number, text in ((factor, "{}"), (1 / factor, "1/{}")):
+        if abs(number) >= 1 and abs(number - round(number)) < 2e-3 * abs(number):
+            return "-1" if round(number) == -1 else text.format(round(number))
+    return f"{factor:.4g}"
+
+
+def _region(wrong: Tensor) -> str:
+    """Where the wrong elements lie, if that has a simple form.
+
+    Some of them may be right by accident (a zero where zero belongs), so no form has to be exact.
+    """
+    share = float(wrong.double().mean())
+    if wrong.dim() == 0 or share >= _NEARLY_ALL:
+        return "everywhere"
+    return (
+        _block(wrong, _NEARLY_ALL)
+        or _stretch(wrong, _NEARLY_ALL)
+        or _tiles(wrong)
+        or _flat_blocks(wrong)
+        or _block(wrong, _MOST)
+        or _stretch(wrong, _MOST)
+        or "scattered"
+    )
+
+
+def _block(wrong: Tensor, filled: float) -> str:
+    """A block: some indices of some axes, and this share of what is within them is wrong."""
+    chosen = [_projection(wrong, axis).nonzero().flatten() for axis in range(wrong.dim())]
+    volume = math.prod(len(indices) for indices in chosen)
+    if int(wrong.sum()) < filled * volume:
+        return ""
+    parts = [
+        (_indices(indices.tolist(), size), axis)
+        for axis, (indices, size) in enumerate(zip(chosen, wrong.shape, strict=True))
+        if len(indices) < size
+    ]
+    if not all(text for text, _ in parts):
+        return ""
+    return " and ".join(f"{text} of axis {axis}" for text, axis in parts)
+
+
+def _projection(wrong: Tensor, axis: int) -> Tensor:
+    """Which indices of an axis have a wrong element."""
+    return wrong.transpose(0, axis).flatten(1).any(dim=1) if wrong.dim() > 1 else wrong
+
+
+def _indices(indices: list[int], size: int) -> str:
+    """Some indices of an axis in words; empty where they follow no rule."""
+    first, last, count = indices[0], indices[-1], len(indices)
+    if count == 1:
+        return f"index {first}{' (the last)' if first == size - 1 else ''}"
+    if last - first + 1 == count:
+        if last == size - 1:
+            return f"the last {count} of {size} indices"
+        return (
+            f"the first {count} of {size} indices" if first == 0 else f"indices {first} to {last}"
+        )
+    step = indices[1] - first
+    if indices == list(range(first, last + 1, step)):
+        return f"every index {first} + {step}k"
+    few = f" ({', '.join(map(str, indices))})" if count <= _FEW else ""
+    return f"{count} of {size} indices{few}" if few else ""
+
+
+def _tiles(wrong: Tensor) -> str:
+    """Whole tiles of the last two axes, each all wrong or all right; the largest size that fits."""
+    if wrong.dim() < 2:
+        return ""
+    rows, columns = wrong.shape[-2:]
+    flat = wrong.reshape(-1, rows, columns)
+    pairs = sorted(itertools.product(_TILES, _TILES), key=math.prod, reverse=True)
+    for height, width in pairs:
+        if rows <= height and columns <= width:
+            continue
+        counts = _whole(_tile_shares(flat, height, width))
+        if counts:
+            return f"whole tiles of {height} x {width}: {counts} tiles"
+    return ""
+
+
+def _tile_shares(flat: Tensor, height: int, width: int) -> Tensor:
+    """The share of wrong elements in each tile; those at the edge count what they have."""
+    rows, columns = flat.shape[-2:]
+    pad = (0, -columns % width, 0, -rows % height)
+
+    def summed(t: Tensor) -> Tensor:
+        padded = torch.nn.functional.pad(t.float(), pad)
+        down, across = padded.shape[-2] // height, padded.shape[-1] // width
+        return padded.reshape(-1, down, height, across, width).sum(dim=(2, 4))
+
+    return summed(flat) / summed(torch.ones_like(flat[:1]))
+
+
+def _stretch(wrong: Tensor, filled: float) -> str:
+    """One stretch in memory order, this share of which is wrong."""
+    flat = wrong.flatten()
+    places = flat.nonzero().flatten()
+    first, last, count = int(places[0]), int(places[-1]), len(places)
+    if count < filled * (last - first + 1):
+        return ""
+    end = "the last " if last == flat.numel() - 1 else ""
+    return f"{end}{count} elements in memory order ({first} to {last})"
+
+
+def _flat_blocks(wrong: Tensor) -> str:
+    """Whole blocks in memory order, as kernels over flat tensors leave them."""
+    flat = wrong.reshape(1, 1, -1)
+    for size in (size for size in _FLAT_TILES if size < wrong.numel()):
+        counts = _whole(_tile_shares(flat, 1, size))
+        if counts:
+            return f"whole blocks of {size} in memory order: {counts} blocks"
+    return ""
+
+
+def _whole(shares: Tensor) -> str:
+    """How many tiles are wrong, if each is nearly all wrong or nearly all right."""
+    bad = int((shares > _MOST).sum())
+    return f"{bad} of {shares.numel()}" if 0 < bad == int((shares > 1 - _MOST).sum()) else ""
+
+
+def _unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:
+    index = []
+    for size in reversed(shape):
+        flat, place = divmod(flat, size)
+        index.append(place)
+    return tuple(reversed(index))
