@@ -1,0 +1,257 @@
+"""Smaller shapes that are legal, cheap, uneven where they can be, and found without names."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaexplore.errors import BadProblemError
+from adaexplore.evaluate.offline import shrink
+from adaexplore.evaluate.offline.shrink import MAX_ELEMENTS, from_job, variants
+from adaexplore.evaluate.offline.sizes import Replaced, follow
+from adaexplore.sandbox.instance import Instance, check_outputs, tensors_of
+from adaexplore.sandbox.jobs import run_job
+
+EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "problems").glob("*.py"))
+
+LINEAR = """
+import torch
+from torch import nn
+
+rows = 4096
+inner, outer = 8192, 2048
+
+
+class Model(nn.Module):
+    def __init__(self, inner, outer):
+        super().__init__()
+        self.linear = nn.Linear(inner, outer)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+
+def get_inputs():
+    return [torch.rand(rows, inner)]
+
+
+def get_init_inputs():
+    return [inner, outer]
+"""
+
+GROUPED = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, channels, groups, kernel):
+        super().__init__()
+        self.conv = nn.Conv3d(channels, 2 * channels, kernel, groups=groups)
+        self.norm = nn.GroupNorm(groups, 2 * channels)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
+
+
+def get_inputs():
+    return [torch.rand(128, 96, 20, 48, 48)]
+
+
+def get_init_inputs():
+    return [96, 16, 3]
+"""
+
+
+def shapes(source: str, folder: Path) -> list[tuple[int, ...]]:
+    """Of the inputs, after a run on the CPU whose outputs can be verified against."""
+    instance = Instance.load(source, "Model", device="cpu", seed=0, mode="as-built", folder=folder)
+    inputs = instance.inputs(1)
+    check_outputs("problem.py", instance(inputs))
+    return [tuple(t.shape) for t in tensors_of(inputs)]
+
+
+def by_name(source: str) -> dict[str, shrink.Variant]:
+    return {variant.name: variant for variant in variants(source)}
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_every_example_shrinks_within_the_budget_and_runs(file, tmp_path):
+    found = by_name(file.read_text(encoding="utf-8"))
+    assert found["small"].fits
+    assert found["odd"].fits
+    small, odd = (shapes(found[name].source, tmp_path) for name in ("small", "odd"))
+    assert small != odd
+
+
+def test_sizes_are_halved_so_that_they_keep_their_factors(tmp_path):
+    small = by_name(LINEAR)["small"]
+    ((rows, inner),) = shapes(small.source, tmp_path)
+    assert 4096 % rows == 8192 % inner == 0
+    assert rows * inner < MAX_ELEMENTS
+    assert inner >= 128  # several blocks of most kernels
+
+
+def test_odd_sizes_are_prime_where_they_may_be():
+    odd = by_name(LINEAR)["odd"]
+    assert {r.name for r in odd.replaced} == {"rows", "inner", "outer"}
+    for r in odd.replaced:
+        assert all(r.new % d for d in range(2, r.new))
+
+
+def test_what_must_divide_goes_on_dividing(tmp_path):
+    found = by_name(GROUPED)
+    for name in ("small", "odd"):
+        assert found[name].fits
+        ((_, channels, *size),) = shapes(found[name].source, tmp_path)
+        assert channels < 96
+    assert any(n % 2 for n in size)
+
+
+def test_literals_of_one_value_change_together():
+    small = by_name(GROUPED)["small"]
+    changed = {r.old: r.new for r in small.replaced}
+    assert f"return [{changed[96]}, " in small.source
+    assert f", {changed[96]}, " in small.source.partition("torch.rand(")[2].splitlines()[0]
+
+
+def test_batch_only_leaves_every_other_size(tmp_path):
+    batch_only = by_name(GROUPED)["batch-only"]
+    ((batch, *others),) = shapes(batch_only.source, tmp_path)
+    assert batch < 128
+    assert others == [96, 20, 48, 48]
+
+
+def test_a_size_that_is_a_parameters_too_is_no_batch():
+    source = LINEAR.replace("torch.rand(rows, inner)", "torch.rand(inner, inner)")
+    assert "batch-only" not in by_name(source)
+
+
+def test_only_numbers_change():
+    small = by_name(LINEAR)["small"]
+    before, after = LINEAR.splitlines(), small.source.splitlines()
+    changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+    assert [a.partition("=")[0] for a, _ in changed] == ["rows ", "inner, outer "]
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\r", "\n"])
+def test_any_newline_and_any_text_before_a_number(newline):
+    source = LINEAR.replace("rows = 4096", "größe = '²' ; rows = 4_096").replace("\n", newline)
+    small = by_name(source)["small"]
+    new = next(r.new for r in small.replaced if r.name == "rows")
+    assert f"größe = '²' ; rows = {new}{newline}" in small.source
+
+
+def test_small_numbers_and_negative_ones_are_no_sizes():
+    source = LINEAR.replace("rows = 4096", "rows = 4096\ndepth = 12\nlowest = -4096")
+    for variant in variants(source):
+        assert "depth = 12\nlowest = -4096\n" in variant.source
+
+
+def test_indices_stay_within_what_they_index(tmp_path):
+    # 1000 halves to 31 and 1100 to 18: the meta device would not mind
+    source = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.table = nn.Embedding(rows, 1024)
+
+    def forward(self, ids):
+        return self.table(ids)
+
+
+def get_inputs():
+    return [torch.randint(0, 1000, (512, 512))]
+
+
+def get_init_inputs():
+    return [1100]
+"""
+    for name in ("small", "odd"):
+        shapes(by_name(source)[name].source, tmp_path)
+
+
+def test_a_module_that_reads_values_out_of_tensors():
+    source = LINEAR.replace(
+        "self.linear = ",
+        "self.rate = [float(r) for r in torch.linspace(0, 1, 3)]\n"
+        "        self.steps = torch.ones(3).sum().item()\n        self.linear = ",
+    )
+    assert by_name(source)["small"].fits
+
+
+def test_a_small_problem_is_its_own_small_variant():
+    source = LINEAR.replace("4096", "5").replace("8192, 2048", "9, 10")
+    (small,) = variants(source)
+    assert (small.name, small.source, small.replaced) == ("small", source, ())
+
+
+def test_what_cannot_be_made_small_is_given_with_its_cost():
+    source = LINEAR.replace("nn.Linear(inner, outer)", "nn.Linear(8192, 2 ** 11)")
+    small = by_name(source)["small"]
+    assert not small.fits
+    assert small.elements > MAX_ELEMENTS
+    assert {r.name: r.new for r in small.replaced}["rows"] == 2
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    rows=st.integers(1, 3000),
+    heads=st.integers(1, 40),
+    width=st.integers(1, 600),
+    tail=st.sampled_from(["", "  # 16 rows", " ; other = 3"]),
+)
+def test_a_variant_is_the_source_with_its_constants_replaced(rows, heads, width, tail):
+    source = LINEAR.replace("rows = 4096", f"rows = {rows}{tail}").replace(
+        "inner, outer = 8192, 2048", f"heads = {heads}\nouter = {width}\ninner = heads * {width}"
+    )
+    for variant in variants(source):
+        assert variant.fits or variant.name == "batch-only"
+        assert follow(source, variant.replaced) == variant.source
+        ast.parse(variant.source)
+
+
+def test_a_reference_that_cannot_run_says_why():
+    with pytest.raises(BadProblemError, match=r"problem\.py, line 15: .*\[4096, 7\]"):
+        variants(LINEAR.replace("torch.rand(rows, inner)", "torch.rand(rows, 7)"))
+
+
+def test_as_a_job_it_survives_code_that_ends_its_process(server):
+    entry = "adaexplore.evaluate.offline.shrink:job"
+    reply = run_job(server, entry, {"source": LINEAR}, 60.0)
+    assert from_job(json.loads(json.dumps(reply))) == variants(LINEAR)
+    bad = run_job(server, entry, {"source": LINEAR + "\nraise SystemExit(3)"}, 60.0)
+    assert bad["variants"] == []
+    assert "SystemExit" in bad["why"] or "3" in bad["why"]
+
+
+class TestFollow:
+    REPLACED = (Replaced("batch_size", 128, 8), Replaced("N", 128, 16), Replaced("", 64, 9))
+
+    def test_constants_of_the_same_name_and_value(self):
+        source = "BATCH_SIZE = 128\nn: int = 128  # 128\nbatch_size = 64\n"
+        assert (
+            follow(source, self.REPLACED) == "BATCH_SIZE = 8\nn: int = 16  # 128\nbatch_size = 64\n"
+        )
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "BLOCK = 128",  # equal by chance
+            "OTHER = 64",  # a literal of the problem has no name to go by
+            "def f():\n    N = 128",
+            "N = '128'",
+            "N = 128.0",
+            "not Python (",
+            "N = 128\0",
+        ],
+    )
+    def test_anything_else_stays(self, source):
+        assert follow(source, self.REPLACED) == source
