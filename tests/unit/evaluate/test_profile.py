@@ -1,0 +1,208 @@
+import pytest
+import torch
+
+from adaexplore.evaluate.launches import watched_launches
+from adaexplore.evaluate.profile import MOST_KERNELS, origin_of, own_kernels, read_profile
+from adaexplore.evaluate.profiler import OUTSIDE, kernels_in, profile_calls
+from adaexplore.evaluation import Launch
+
+SOURCE = '''
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[], key=[])
+@triton.jit
+def softmax_kernel(x_ptr, n, B: tl.constexpr):
+    """Not a __global__ mention(in a docstring)."""
+
+@triton.jit(do_not_specialize=["n"])
+def scale(x_ptr, n):
+    pass
+
+CUDA = """
+template <typename T>
+__global__ void __launch_bounds__(256) bias_relu(T* x, int n) { x[0] = 0; }
+"""
+
+def not_a_kernel(x):
+    return x
+'''
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>"
+CUBLAS = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_execute_kernel__5x_cublas"
+
+
+def event(name, dur, cat="kernel", **args):
+    shape = {
+        "registers per thread": 32,
+        "shared memory": 16384,
+        "grid": [64, 2, 1],
+        "block": [128, 1, 1],
+        "est. achieved occupancy %": 75,
+    }
+    return {"ph": "X", "cat": cat, "name": name, "ts": 1.0, "dur": dur, "args": shape | args}
+
+
+def reply(*events, calls=2, triton=()):
+    return {
+        "calls": calls,
+        "kernels": kernels_in({"traceEvents": list(events)}),
+        "triton": list(triton),
+    }
+
+
+def read(*events, source=SOURCE, **more):
+    return read_profile(reply(*events, **more), source, "triton")
+
+
+class TestReading:
+    def test_launches_and_time_are_per_call(self):
+        found = read(
+            event("softmax_kernel", 10.0), event("softmax_kernel", 14.0), event(ELEMENTWISE, 8.0)
+        )
+        first, second = found.profile.kernels
+        assert (first.name, first.origin, first.launches, first.time_us) == (
+            "softmax_kernel",
+            "custom",
+            1.0,
+            12.0,
+        )
+        assert (second.origin, second.launches, second.time_us) == ("aten", 0.5, 4.0)
+        assert found.profile.device_us == 16.0
+        assert found.profile.custom_share == 0.75
+
+    def test_what_a_launch_holds(self):
+        spilling = {"name": "scale", "own": True, "spills_bytes": 48}
+        found = read(event("scale", 1.0), triton=[spilling])
+        assert found.profile.kernels[0].launch == Launch(
+            (64, 2, 1), (128, 1, 1), 32, 16384, 0.75, 48
+        )
+
+    def test_copies_and_fills_count_but_host_events_do_not(self):
+        found = read(
+            event("scale", 1.0),
+            {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD", "dur": 3.0, "args": {}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 99.0},
+            {"ph": "M", "name": "process_name"},
+        )
+        assert [use.name for use in found.profile.kernels] == ["Memcpy DtoD", "scale"]
+        assert found.profile.kernels[0].launch is None
+        assert found.profile.device_us == 2.0
+
+    def test_only_so_many_are_listed_and_all_are_counted(self):
+        found = read(*(event(f"k{i}", 1.0) for i in range(MOST_KERNELS + 10)), calls=1)
+        assert len(found.profile.kernels) == MOST_KERNELS
+        assert found.profile.device_us == MOST_KERNELS + 10
+
+    @pytest.mark.parametrize(
+        "forged",
+        [
+            {},
+            {"calls": 0, "kernels": []},
+            {"calls": 1, "kernels": "all mine"},
+            {"calls": 1, "kernels": [{"name": 3, "launches": 1, "time_us": 1.0, "launch": None}]},
+            {"calls": 1, "kernels": [{"name": "k", "launches": 1, "time_us": float("nan")}]},
+            {
+                "calls": 1,
+                "kernels": [
+                    {"name": "k", "launches": 1, "time_us": float("inf"), "launch": None},
+                ],
+            },
+        ],
+    )
+    def test_nonsense_is_no_profile(self, forged):
+        assert read_profile(forged, SOURCE, "triton") is None
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("events", "labels"),
+        [
+            ([event("softmax_kernel", 9.5), event(ELEMENTWISE, 0.5)], ()),
+            ([event("softmax_kernel", 5.0), event(CUBLAS, 5.0)], ("library:cublas",)),
+            (
+                [event("softmax_kernel", 0.1), event(CUBLAS, 9.9)],
+                ("own-kernels-negligible", "library:cublas"),
+            ),
+            ([event(CUBLAS, 9.9)], ("own-kernels-not-launched", "library:cublas")),
+            (
+                [event("triton_poi_fused_relu_0", 1.0)],
+                ("own-kernels-not-launched", "library:inductor"),
+            ),
+        ],
+    )
+    def test_what_a_reader_must_know(self, events, labels):
+        assert read(*events).labels == labels
+
+    def test_a_source_without_kernels(self):
+        assert read(event(ELEMENTWISE, 1.0), source="x = 1").labels == (
+            "no-custom-kernel",
+            "library:aten",
+        )
+
+    def test_inductor_s_kernels_are_own_where_the_source_holds_their_text(self):
+        source = "@triton.jit\ndef triton_poi_fused_relu_0(x): ..."
+        found = read(event("triton_poi_fused_relu_0", 1.0), source=source)
+        assert (found.labels, found.profile.custom_share) == ((), 1.0)
+
+    def test_a_kernel_that_only_the_launch_names_is_own(self):
+        renamed = {"name": "made_by_exec", "own": True, "spills_bytes": None}
+        assert read(event("made_by_exec", 1.0), triton=[renamed]).profile.custom_share == 1.0
+
+
+class TestOrigins:
+    @pytest.mark.parametrize(
+        ("name", "origin"),
+        [
+            ("void bias_relu<float>(float*, int)", "custom"),
+            ("void (anonymous namespace)::bias_relu<float>(float*, int)", "custom"),
+            ("mine::bias_relu(float*, int)", "custom"),
+            ("softmax_kernel", "custom"),
+            (CUBLAS, "cublas"),
+            ("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NNT", "cublas"),
+            ("void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>", "cublas"),
+            ("ampere_sgemm_128x64_tn", "cublas"),
+            ("void gemv2T_kernel_val<int, int, float, float>", "cublas"),
+            ("sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nchw", "cudnn"),
+            ("void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>", "cudnn"),
+            ("void implicit_convolve_sgemm<float, float, 1024, 5, 5, 3, 3>", "cudnn"),
+            (ELEMENTWISE, "aten"),
+            ("void at::native::(anonymous namespace)::softmax_kernel<float>", "aten"),
+            ("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>", "aten"),
+            ("triton_red_fused__softmax_0", "inductor"),
+            ("Memcpy DtoD (Device -> Device)", "other"),
+            ("somebody_elses_kernel", "other"),
+        ],
+    )
+    def test_whose_kernel_it_is(self, name, origin):
+        assert origin_of(name, own_kernels(SOURCE)) == origin
+
+    def test_own_kernels_are_read_from_the_syntax_tree(self):
+        assert own_kernels(SOURCE) == {"softmax_kernel", "scale", "bias_relu"}
+        assert own_kernels("# @triton.jit\n# def k(): ...") == set()
+        assert own_kernels("not python (") == set()
+
+
+class TestOnTheCpu:
+    def test_operators_and_what_lies_outside_them(self):
+        a = torch.randn(64, 64)
+
+        def call(_):
+            return torch.relu(a @ a)
+
+        reply = profile_calls(call, 3, "cpu")
+        found = read_profile(reply, "", "cpp")
+        uses = {use.name: use for use in found.profile.kernels}
+        assert uses["aten::mm"].origin == uses["aten::relu"].origin == "aten"
+        assert uses["aten::mm"].launches == 1.0
+        assert uses[OUTSIDE].origin == "custom"
+        assert 0 < found.profile.custom_share < 1
+        assert found.labels == ()
+
+
+def test_without_triton_there_is_nothing_to_watch(monkeypatch, tmp_path):
+    import sys
+
+    monkeypatch.delitem(sys.modules, "triton.runtime.jit", raising=False)
+    with watched_launches(tmp_path) as launches:
+        pass
+    assert (launches.count, launches.kernels) == (0, {})
