@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from adaexplore.problem import TargetName
 
 
+class NeedsGpuError(NotImplementedError):
+    """What cannot be judged without a GPU, in one line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """An NVIDIA architecture, and the data sheet of the GPU that stands for it.

@@ -1,0 +1,164 @@
+"""Runs a launch on the CPU, program after program. Pins `triton.runtime.interpreter`.
+
+Triton's interpreter runs a kernel's Python on NumPy arrays. Here it is given a builder that mends
+its arithmetic (`builder.Builder`), rewritten copies of functions in place of the candidate's own
+module, and memory that knows its bounds (`memory.Memory`).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import time
+import types
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.backends.compiler import BaseBackend
+from triton.compiler.compiler import make_backend
+from triton.language.semantic import TritonSemantic
+from triton.runtime import interpreter
+from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
+
+from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan
+from adaexplore.evaluate.offline.capture import Launch
+from adaexplore.evaluate.offline.memory import Memory
+
+
+class SlowInterpretationError(TimeoutError):
+    """A launch that the interpreter does not get done with in the time it has."""
+
+
+class Interpreter:
+    """Interprets launches. One per process: Triton's interpreter is global state."""
+
+    def __init__(self) -> None:
+        backend: BaseBackend = make_backend(driver.active.get_current_target())
+        self._builder = Builder(backend.parse_options({}))
+        interpreter.interpreter_builder = self._builder
+        interpreter.interpreter_semantic = TritonSemantic(self._builder)
+        interpreter.ReduceOps, interpreter.ScanOps = Reduce, Scan
+        self._libraries: dict[str, types.ModuleType] = backend.get_module_map()
+        self._rewritten: dict[int, tuple[JITFunction[Any], Any]] = {}
+
+    def run(
+        self,
+        launch: Launch,
+        memory: Memory,
+        *,
+        seconds: float = float("inf"),
+        programs: Iterable[int] | None = None,
+    ) -> int:
+        """Runs the programs of a launch (by number, all of them by default); how many it ran.
+
+        Raises `SlowInterpretationError` after `seconds`, `memory.OutOfBoundsError`, and whatever
+        the kernel's Python raises.
+        """
+        function = launch.kernel.function
+        constants = {p.name for p in function.params if p.is_constexpr}
+        arguments = {
+            name: _plain(value) if name in constants else interpreter._implicit_cvt(value)
+            for name, value in launch.args.items()
+        }
+        x, y, z = launch.grid
+        deadline = time.monotonic() + seconds
+        count = 0
+        with self._patched(), np.errstate(all="ignore"):
+            call = self._rewrite(function)
+            self._builder.begin(launch, memory, deadline)
+            for number in range(x * y * z) if programs is None else programs:
+                if time.monotonic() > deadline:
+                    raise SlowInterpretationError(
+                        f"{launch.kernel.name}: {count} of {x * y * z} programs interpreted "
+                        f"in {seconds:g} s"
+                    )
+                self._builder.set_grid_idx(number // (y * z), number // z % y, number % z)
+                call(**arguments)
+                count += 1
+        return count
+
+    @contextmanager
+    def _patched(self) -> Iterator[None]:
+        """Triton's language as the interpreter needs it, for the time of a launch."""
+        marker = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
+        scope = interpreter._patch_lang(marker)
+        scope.set_attr(tl.tensor, "__index__", lambda t: int(t.handle.data.item()))
+        for name, library in self._libraries.items():
+            interpreter._patch_builtin(library, self._builder, scope)
+            stub = inspect.importlib.import_module(name)  # type: ignore[attr-defined]
+            for symbol in vars(stub).keys() & vars(library).keys():
+                if not symbol.startswith("__"):
+                    scope.set_attr(stub, symbol, getattr(library, symbol))
+        scope.set_attr(JITFunction, "__call__", lambda f, *a, **k: self._rewrite(f)(*a, **k))
+        try:
+            yield
+        finally:
+            scope.restore()
+
+    def _rewrite(self, function: JITFunction[Any]) -> Any:
+        known = self._rewritten.get(id(function))
+        if known is None:
+            known = (function, _Rewriter(function, self._libraries).rewrite_ast())
+            self._rewritten[id(function)] = known  # with the function, so that its id stays taken
+        return known[1]
+
+
+class _Transformer(interpreter.ASTTransformer):  # type: ignore[misc]
+    """Triton's own rewriting, and loop variables that are numbers of Triton's."""
+
+    def visit_For(self, node: ast.For) -> ast.For:  # noqa: N802 - the base class's name
+        """In a loop over `range` or `tl.range` the variable is an int32, not Python's integer."""
+        self.generic_visit(node)
+        match node:
+            case ast.For(
+                target=ast.Name(id=name),
+                iter=ast.Call(func=ast.Name(id="range") | ast.Attribute(attr="range")),
+            ):
+                convert = f"{name} = interpreter_semantic.to_tensor({name}, False)"
+                node.body.insert(0, ast.copy_location(ast.parse(convert).body[0], node))
+        return node
+
+
+class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
+    """Rewrites a function for the interpreter, with a copy of its globals."""
+
+    ast_transformer = _Transformer()
+
+    def __init__(self, function: JITFunction[Any], libraries: dict[str, types.ModuleType]) -> None:
+        super().__init__(function.fn)
+        self._libraries = libraries
+
+    def _get_jit_fn_file_line(self) -> tuple[str, int]:
+        lines, first = inspect.getsourcelines(self.fn)
+        return self.fn.__code__.co_filename, first + self._find_def(lines) - 1
+
+    def _compile_and_exec(self, tree: Any) -> Any:
+        cells = zip(self.fn.__code__.co_freevars, self.fn.__closure__ or (), strict=True)
+        names = self.fn.__globals__ | {name: cell.cell_contents for name, cell in cells}
+        scope = vars(interpreter) | {name: self._adapted(value) for name, value in names.items()}
+        local: dict[str, Any] = {}
+        exec(compile(tree, self.filename, "exec"), scope, local)
+        return local[self.fn.__name__]
+
+    def _adapted(self, value: Any) -> Any:
+        """A global as interpreted code needs it."""
+        if isinstance(value, tl.constexpr):
+            return value.value
+        if isinstance(value, types.ModuleType):
+            return self._libraries.get(value.__name__, value)
+        if isinstance(value, types.FunctionType):
+            library = self._libraries.get(value.__module__)
+            if library is not None:
+                value = getattr(library, value.__name__, value)
+            if tl.core.is_builtin(value):  # imported by name, out of reach of the patches
+                return partial(value, _semantic=interpreter.interpreter_semantic)
+        return value
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value

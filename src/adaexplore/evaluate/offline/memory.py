@@ -1,0 +1,111 @@
+"""The memory of interpreted kernels: the tensors of a launch and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from triton._C.libtriton import interpreter as raw
+
+Array = np.ndarray[Any, Any]
+
+
+class OutOfBoundsError(IndexError):
+    """A load or store outside every tensor of the launch."""
+
+
+class Memory(Protocol):
+    """What loads and stores of the interpreter do. Pointers are addresses, one for each lane."""
+
+    def load(self, pointers: Array, mask: Array, other: Array, dtype: Any) -> Array:
+        """The values at the pointers, those of `other` where `mask` is false."""
+        ...
+
+    def store(self, pointers: Array, values: Array, mask: Array) -> None:
+        """Writes the values where `mask` is true."""
+        ...
+
+    def atomic_rmw(
+        self, operation: Any, pointers: Array, values: Array, mask: Array, order: Any
+    ) -> Array:
+        """Reads, combines and writes; the values read."""
+        ...
+
+    def atomic_cas(self, pointers: Array, expected: Array, values: Array, order: Any) -> Array:
+        """Compares and swaps; the values read."""
+        ...
+
+
+class TensorMemory:
+    """Real memory, checked: an address outside the storages of `values` is an error.
+
+    One that is inside another tensor's storage goes unnoticed here; its result does not.
+    """
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        storages = {
+            (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
+            for storage in (t.untyped_storage() for t in tensors_in(values))
+            if storage.nbytes() > 0
+        }
+        self._starts = np.array([start for start, _ in sorted(storages)], np.uint64)
+        self._ends = np.array([end for _, end in sorted(storages)], np.uint64)
+
+    def load(self, pointers: Array, mask: Array, other: Array, dtype: Any) -> Array:
+        """See `Memory.load`."""
+        self._check("load", pointers, mask, dtype.itemsize)
+        return raw.load(pointers, mask, other, dtype)  # type: ignore[no-any-return]
+
+    def store(self, pointers: Array, values: Array, mask: Array) -> None:
+        """See `Memory.store`."""
+        self._check("store", pointers, mask, values.dtype.itemsize)
+        raw.store(pointers, values, mask)
+
+    def atomic_rmw(
+        self, operation: Any, pointers: Array, values: Array, mask: Array, order: Any
+    ) -> Array:
+        """See `Memory.atomic_rmw`."""
+        self._check("atomic operation", pointers, mask, values.dtype.itemsize)
+        return raw.atomic_rmw(operation, pointers, values, mask, order)  # type: ignore[no-any-return]
+
+    def atomic_cas(self, pointers: Array, expected: Array, values: Array, order: Any) -> Array:
+        """See `Memory.atomic_cas`."""
+        everywhere = np.ones(pointers.shape, bool)
+        self._check("atomic operation", pointers, everywhere, values.dtype.itemsize)
+        return raw.atomic_cas(pointers, expected, values, order)  # type: ignore[no-any-return]
+
+    def _check(self, what: str, pointers: Array, mask: Array, item_bytes: int) -> None:
+        active = pointers[np.broadcast_to(mask, pointers.shape)]
+        if active.size == 0:
+            return
+        if self._starts.size == 0:
+            raise OutOfBoundsError(f"{what} in a launch without tensors")
+        at = np.searchsorted(self._starts, active, side="right") - 1
+        outside = (at < 0) | (active + np.uint64(item_bytes) > self._ends[np.maximum(at, 0)])
+        if outside.any():
+            raise OutOfBoundsError(
+                f"{what} out of bounds in {int(outside.sum())} of {active.size} lanes: "
+                f"{self._distance(int(active[outside][0]))}"
+            )
+
+    def _distance(self, address: int) -> str:
+        """Where an address lies, in words."""
+        starts, ends = self._starts.tolist(), self._ends.tolist()
+        after = min((address - end for end in ends if address >= end), default=None)
+        before = min((start - address for start in starts if address < start), default=None)
+        if after is not None and (before is None or after <= before):
+            return f"{after} bytes past the end of a tensor's memory"
+        return f"{before} bytes before a tensor's memory"
+
+
+def tensors_in(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    """The tensors among the arguments of a launch, also those in tuples and descriptors."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from tensors_in(value)
+        elif hasattr(value, "base"):  # TensorDescriptor, TensorWrapper
+            yield from tensors_in([value.base])
