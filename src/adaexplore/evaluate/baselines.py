@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from statistics import median
 
@@ -10,6 +12,7 @@ from torch import nn
 
 from adaexplore.evaluate.clock import Clock, clock_for
 from adaexplore.evaluate.compare import deviation
+from adaexplore.evaluate.fresh import FreshInputs
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.truth import CheckedSet
 from adaexplore.sandbox.instance import flatten_outputs
@@ -28,31 +31,61 @@ class Baselines:
         self._clock: Clock = clock_for(runs.problem.device)
         self.compiled = self._compile()
         self.times_us: dict[str, float] = {}
+        self._overheads_us: list[float] = []
 
-    def blocks(self) -> dict[str, Callable[[int], list[float]]]:
-        """By name: how to time a number of calls."""
+    @property
+    def overhead_us(self) -> float:
+        """What a call takes besides its timed window, by the judge's clock; the median so far."""
+        return median(self._overheads_us)
+
+    def calls_in(self, span_us: float) -> int:
+        """How many calls of the eager reference fill a span, roughly."""
+        [inputs, *_] = [s.inputs for s in self._sets if s.own]
+
+        def call(_: int) -> object:
+            return self._runs.instance.model(*inputs.args, **inputs.kwargs)
+
+        with self._runs.scope(self._runs.precision):
+            self._clock.warm(call)
+            each_us = median(self._clock.block(call, 3, lambda _, __: None))
+        return math.ceil(span_us / each_us)
+
+    def blocks(self, fresh: FreshInputs) -> dict[str, Callable[[int], list[float]]]:
+        """By name: how to time a number of calls on fresh inputs, at most as many as there are."""
         models = {"eager": self._runs.instance.model} | (
             {"compile": self.compiled} if self.compiled is not None else {}
         )
-        return {name: self._block(model) for name, model in models.items()}
+        return {name: self._block(model, fresh) for name, model in models.items()}
 
-    def time(self) -> None:
-        """A first look at the baselines; the caller holds the device."""
-        blocks = self.blocks()
-        rounds = [{name: median(block(3)) for name, block in blocks.items()} for _ in range(5)]
-        self.times_us = {name: median(r[name] for r in rounds) for name in blocks}
+    def time(self, fresh: FreshInputs) -> dict[str, float]:
+        """A quick look at the baselines, in microseconds; the caller holds the device."""
+        blocks, count = self.blocks(fresh), min(3, fresh.count)
+        rounds = [{name: median(block(count)) for name, block in blocks.items()} for _ in range(5)]
+        return {name: median(r[name] for r in rounds) for name in blocks}
 
-    def _block(self, model: nn.Module) -> Callable[[int], list[float]]:
-        """Times calls of a baseline in the requested class, rotating the problem's own inputs."""
-        arguments = [s.inputs for s in self._sets if s.own]
+    def _block(self, model: nn.Module, fresh: FreshInputs) -> Callable[[int], list[float]]:
+        """Times calls of a baseline in the requested class, just as candidates are timed."""
+        known = [s.inputs for s in self._sets]
+
+        def warm_call(i: int) -> object:
+            inputs = known[i % len(known)]
+            return model(*inputs.args, **inputs.kwargs)
 
         def call(i: int) -> object:
-            inputs = arguments[i % len(arguments)]
+            inputs = fresh.slots[i]
             return model(*inputs.args, **inputs.kwargs)
+
+        def deliver(i: int, value: object) -> None:
+            fresh.take(i, flatten_outputs(value))
 
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):
-                return self._clock.block(call, count)
+                self._clock.warm(warm_call)
+                started = time.perf_counter_ns()
+                times = self._clock.block(call, count, deliver)
+                wall_us = (time.perf_counter_ns() - started) / 1000.0
+            self._overheads_us.append((wall_us - sum(times)) / count)
+            return times
 
         return block
 

@@ -4,40 +4,65 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
-Call = Callable[[int], object]
-"""Runs call number `i`; the number chooses the inputs."""
+Call = Callable[[int], Any]
+"""Runs call number `i`, which chooses the inputs, and returns its outputs."""
+
+Sink = Callable[[int, Any], None]
+"""Takes the outputs of call number `i`, out of the timed window but before the next call."""
+
+
+_PARALLEL_ELEMENTS = 32_768  # PyTorch's grain size: below it, one thread does all
 
 
 class Clock(Protocol):
     """Times single calls."""
 
-    def block(self, call: Call, count: int) -> list[float]:
-        """Warms up briefly, then times `count` calls; returns microseconds each."""
+    def warm(self, call: Call) -> None:
+        """Runs calls until the caches, the allocator and the clocks have settled."""
+        ...
+
+    def block(self, call: Call, count: int, sink: Sink) -> list[float]:
+        """Times `count` calls; returns microseconds each, once the device has done them all."""
         ...
 
 
 class CpuClock:
-    """Wall time on the CPU."""
+    """Wall time on the CPU, the threads of the pool being awake when a call begins.
+
+    Between two calls they go to sleep; being woken takes them longer than many a kernel, and how
+    long depends on what else the machine does.
+    """
 
     warmup_us = 3000.0
-    """Warm-up of each block: long enough for another process's idle threads to stop spinning."""
+    """Long enough for another process's idle threads to stop spinning."""
 
-    def block(self, call: Call, count: int) -> list[float]:
-        """See `Clock.block`."""
+    def __init__(self) -> None:
+        self._work = torch.zeros(_PARALLEL_ELEMENTS * torch.get_num_threads(), dtype=torch.int8)
+
+    def warm(self, call: Call) -> None:
+        """See `Clock.warm`."""
         now = time.perf_counter_ns
         deadline = now() + int(1000 * self.warmup_us)
-        call(-1)
+        call(0)
+        i = 1
         while now() < deadline:
-            call(-1)
+            call(i)
+            i += 1
+
+    def block(self, call: Call, count: int, sink: Sink) -> list[float]:
+        """See `Clock.block`."""
+        now = time.perf_counter_ns
         times = []
         for i in range(count):
+            self._work.neg_()
             start = now()
-            call(i)
+            outputs = call(i)
             times.append((now() - start) / 1000.0)
+            sink(i, outputs)
         return times
 
 
@@ -49,18 +74,22 @@ class CudaClock:
         size = torch.cuda.get_device_properties(self._device).L2_cache_size
         self._flush = torch.empty(max(2 * size, 1 << 25), dtype=torch.int8, device=self._device)
 
-    def block(self, call: Call, count: int) -> list[float]:
+    def warm(self, call: Call) -> None:
+        """See `Clock.warm`."""
+        for i in range(2):
+            call(i)
+        torch.cuda.synchronize(self._device)
+
+    def block(self, call: Call, count: int, sink: Sink) -> list[float]:
         """See `Clock.block`."""
         starts = [_event() for _ in range(count)]
         ends = [_event() for _ in range(count)]
-        for _ in range(2):
-            call(-1)
-        torch.cuda.synchronize(self._device)
         for i in range(count):
             self._flush.zero_()
             starts[i].record()
-            call(i)
+            outputs = call(i)
             ends[i].record()
+            sink(i, outputs)
         torch.cuda.synchronize(self._device)
         return [1000.0 * s.elapsed_time(e) for s, e in zip(starts, ends, strict=True)]
 

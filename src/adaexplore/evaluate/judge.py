@@ -55,7 +55,7 @@ def _prepared(problem: Problem, folder: Path) -> Reference:
         with device_lock(problem.device, exclusive=False):
             reference = Reference(problem, folder)
         with device_lock(problem.device, exclusive=True):
-            reference.baselines.time()
+            reference.time_baselines()
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

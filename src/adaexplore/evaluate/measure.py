@@ -35,17 +35,19 @@ class Effort:
     hopeless: float = 3.0
 
 
-def measure(parties: Mapping[str, TimeBlock], effort: Effort | None = None) -> Timing:
+def measure(
+    parties: Mapping[str, TimeBlock], effort: Effort | None = None, *, most_calls: int = 100
+) -> Timing:
     """Times all parties in interleaved rounds, in an order shuffled anew for each round.
 
-    `parties` holds "candidate" and the baselines. Drift of the machine hits all parties of a round
-    alike, so the speedup is the median of the rounds' own ratios, and its interval is bootstrapped
-    over rounds.
+    `parties` holds "candidate" and the baselines; no block has more than `most_calls` calls. Drift
+    of the machine hits all parties of a round alike, so the speedup is the median of the rounds'
+    own ratios, and its interval is bootstrapped over rounds.
     """
     effort = effort or Effort()
     rng = random.Random(0)
-    pilot = {name: median(block(3)) for name, block in parties.items()}
-    counts = {name: _count(effort, time_us) for name, time_us in pilot.items()}
+    pilot = {name: median(block(min(3, most_calls))) for name, block in parties.items()}
+    counts = {name: _count(effort, time_us, most_calls) for name, time_us in pilot.items()}
     best_pilot = min(t for name, t in pilot.items() if name != CANDIDATE)
     hopeless = pilot[CANDIDATE] > effort.hopeless * best_pilot
     rounds: list[dict[str, float]] = []
@@ -93,5 +95,5 @@ def _best_baseline(rounds: list[dict[str, float]]) -> str:
     return min(names, key=lambda name: median(r[name] for r in rounds))
 
 
-def _count(effort: Effort, time_us: float) -> int:
-    return int(min(max(effort.block_us / max(time_us, 1.0), 1), 100))
+def _count(effort: Effort, time_us: float, most: int) -> int:
+    return int(min(max(effort.block_us / max(time_us, 1.0), 1), most))

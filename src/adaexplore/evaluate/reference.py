@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.baselines import Baselines
-from adaexplore.evaluate.compare import deviation, exact
+from adaexplore.evaluate.compare import Truth, deviation, exact
+from adaexplore.evaluate.fresh import FreshInputs
 from adaexplore.evaluate.inputs import input_sets
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.tensors import fingerprint, share
-from adaexplore.evaluate.truth import Truths
+from adaexplore.evaluate.truth import CheckedSet, Truths
 from adaexplore.problem import Problem
 from adaexplore.sandbox.instance import Inputs, Instance, NamedTensor, check_outputs, tensors_of
 
+_TIMED_SPAN_US = 40_000.0  # twice a block: a candidate may be faster
+_SLOWED = 1.5
 _RANDOM = 1e-2  # two runs of one reference that differ more than this draw random numbers
 
 
@@ -45,6 +49,38 @@ class Reference:
         self.sets, self.errors = truths.sets, truths.errors
         self.parameters = {n: share(t) for n, t in self.instance.model.state_dict().items()}
         self.baselines = Baselines(self.runs, self.sets, self.notes)
+        self.fresh = FreshInputs(
+            self.instance, self._own.inputs, self.outputs, self.baselines.calls_in(_TIMED_SPAN_US)
+        )
+
+    def time_baselines(self) -> None:
+        """A first look at the baselines, for `facts`; the caller holds the device."""
+        self.baselines.times_us = self.baselines.time(self.fresh)
+
+    def baselines_slowed(self, beside_us: Mapping[str, float]) -> bool:
+        """Whether a baseline took much longer than at first, and no longer does."""
+
+        def slower(now_us: Mapping[str, float]) -> bool:
+            first_us = self.baselines.times_us
+            return any(now_us[name] > _SLOWED * first_us[name] for name in first_us)
+
+        return slower(beside_us) and not slower(self.baselines.time(self.fresh))
+
+    def truths_of_slot(self, index: int) -> list[Truth] | None:
+        """What a call on a slot of fresh inputs must give; None where the slot was written to.
+
+        A strict run on the same inputs made again, since float64 for each would take too long.
+        """
+        original = self.fresh.original(index)
+        if original is None:
+            return None
+        outputs = self.runs.run("fp32", original)
+        known = self._own.truths
+        return [truth.renewed(out) for (_, out), truth in zip(outputs, known, strict=True)]
+
+    @property
+    def _own(self) -> CheckedSet:
+        return next(s for s in self.sets if s.own)
 
     def mend_inputs(self) -> bool:
         """Puts back what a candidate changed in the inputs; true if there was any."""

@@ -18,6 +18,8 @@ import torch
 from torch.multiprocessing.reductions import reduce_tensor
 
 _CHUNK_WORDS = 1 << 24
+_ALIGNMENT_BYTES = 512  # of the tensors in a ring: as the allocators' own, or kernels would differ
+_pools: dict[torch.device, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,7 @@ class SharedTensor:
 
     def fill(self, source: torch.Tensor) -> None:
         """Takes over the content of `source`, which has the same shape, strides and dtype."""
-        if source.numel() > 0:  # memory to memory: elements of an expanded tensor share theirs
-            _flat(self.tensor).copy_(_flat(source))
+        copy_memory(self.tensor, source)
 
     def close(self) -> None:
         """Closes the descriptor; the memory lives on while somebody maps it."""
@@ -46,24 +47,76 @@ def share(tensor: torch.Tensor) -> SharedTensor:
     """A copy of `tensor` in shared memory, with the same shape, strides and dtype."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
     shape, strides = list(tensor.shape), list(tensor.stride())
-    handle = {"shape": shape, "strides": strides, "dtype": str(tensor.dtype).partition(".")[2]}
     if tensor.numel() == 0:
-        return SharedTensor(
-            tensor.clone(), handle | {"kind": "empty", "device": str(tensor.device)}
-        )
-    elements = _flat(tensor).numel()
-    if tensor.is_cuda:
-        memory = torch.empty(elements, dtype=tensor.dtype, device=tensor.device)
-        reduced = base64.b64encode(pickle.dumps(_reduce(memory))).decode()
-        copy = memory.as_strided(shape, strides)
-        shared = SharedTensor(copy, handle | {"kind": "cuda", "ipc": reduced})
-    else:
-        fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC)
-        os.ftruncate(fd, elements * tensor.element_size())
-        copy = _map(fd, elements, tensor.dtype).as_strided(shape, strides)
-        shared = SharedTensor(copy, handle | {"kind": "cpu", "elements": elements}, (fd,))
+        handle = {"kind": "empty", "device": str(tensor.device), "dtype": _name(tensor.dtype)}
+        return SharedTensor(tensor.clone(), handle | {"shape": shape, "strides": strides})
+    whole = _share_memory(_flat(tensor).numel(), tensor.dtype, tensor.device)
+    handle = whole.handle | {"shape": shape, "strides": strides}
+    shared = SharedTensor(whole.tensor.as_strided(shape, strides), handle, whole.fds)
     shared.fill(tensor)
     return shared
+
+
+@dataclass(frozen=True)
+class SharedRing:
+    """Several tensors of one shape behind each other in one piece of shared memory."""
+
+    memory: SharedTensor
+    tensors: list[torch.Tensor]
+
+
+def share_ring(like: torch.Tensor, count: int) -> SharedRing:
+    """`count` tensors of the shape, strides and dtype of `like`, not yet filled."""
+    elements = _flat(like).numel() if like.numel() else 0
+    multiple = max(_ALIGNMENT_BYTES // like.element_size(), 1)
+    step = max(-(-elements // multiple), 1) * multiple
+    memory = _share_memory(count * step, like.dtype, like.device)
+    memory.handle["ring"] = {
+        "count": count,
+        "step": step,
+        "shape": list(like.shape),
+        "strides": list(like.stride()),
+    }
+    return SharedRing(memory, _parts(memory.tensor, memory.handle["ring"]))
+
+
+def open_ring(handle: dict[str, Any], fds: Sequence[int]) -> list[torch.Tensor]:
+    """The tensors of a ring from `share_ring`; takes over `fds`."""
+    return _parts(_open(handle, iter(fds)), handle["ring"])
+
+
+def _parts(memory: torch.Tensor, ring: dict[str, Any]) -> list[torch.Tensor]:
+    shape, strides, step = ring["shape"], ring["strides"], ring["step"]
+    return [memory.as_strided(shape, strides, i * step) for i in range(ring["count"])]
+
+
+def _share_memory(elements: int, dtype: torch.dtype, device: torch.device) -> SharedTensor:
+    """A vector of uninitialised shared memory."""
+    handle = {"shape": [elements], "strides": [1], "dtype": _name(dtype)}
+    if device.type == "cuda":
+        with torch.cuda.use_mem_pool(_pool(device)):
+            memory = torch.empty(elements, dtype=dtype, device=device)
+        reduced = base64.b64encode(pickle.dumps(_reduce(memory))).decode()
+        return SharedTensor(memory, handle | {"kind": "cuda", "ipc": reduced})
+    fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC)
+    os.ftruncate(fd, elements * dtype.itemsize)
+    memory = _map(fd, elements, dtype)
+    return SharedTensor(memory, handle | {"kind": "cpu", "elements": elements}, (fd,))
+
+
+def _pool(device: torch.device) -> Any:
+    """Where shared CUDA tensors live, and nothing else.
+
+    A CUDA IPC handle opens the whole block that a tensor lies in: in the common pool the process
+    that opens an input would see the truths beside it.
+    """
+    if device not in _pools:
+        _pools[device] = torch.cuda.MemPool()
+    return _pools[device]
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).partition(".")[2]
 
 
 def open_shared(handles: Sequence[dict[str, Any]], fds: Sequence[int]) -> list[torch.Tensor]:
@@ -90,6 +143,15 @@ def _open(handle: dict[str, Any], fds: Any) -> torch.Tensor:
         return _map(fd, handle["elements"], dtype).as_strided(shape, strides)
     finally:
         os.close(fd)
+
+
+def copy_memory(home: torch.Tensor, source: torch.Tensor) -> None:
+    """Copies memory to memory, since elements of an expanded tensor share theirs.
+
+    Both have the same shape, strides and dtype.
+    """
+    if source.numel() > 0:
+        _flat(home).copy_(_flat(source))
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

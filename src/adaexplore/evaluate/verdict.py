@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import math
 import pickle
-import random
 import shutil
 import time
 from collections.abc import Iterator
@@ -17,31 +15,26 @@ import torch
 
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate.compare import Truth, deviation, explain
-from adaexplore.evaluate.failures import died, raised
+from adaexplore.evaluate.conversation import Conversation, Stop, check_form
+from adaexplore.evaluate.failures import died
+from adaexplore.evaluate.fresh import poison
 from adaexplore.evaluate.measure import CANDIDATE, measure
 from adaexplore.evaluate.precision import up_to
 from adaexplore.evaluate.reference import Reference
-from adaexplore.evaluate.tensors import SharedTensor, share
+from adaexplore.evaluate.tensors import share
+from adaexplore.evaluate.timed import TimedCandidate
 from adaexplore.evaluate.truth import CheckedSet
 from adaexplore.evaluate.worker import Slot
 from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.problem import PRECISIONS, Precision
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.instance import map_tensors
+from adaexplore.sandbox.instance import Inputs, map_tensors
 from adaexplore.sandbox.limits import Limits
-from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 
 WORKER = "adaexplore.evaluate.worker:main"
 _FILE_BYTES = 1 << 30
-
-
-class Stop(Exception):  # noqa: N818 - not an error: it carries a verdict out of nested calls
-    """Ends an evaluation with its verdict."""
-
-    def __init__(self, verdict: Failed) -> None:
-        self.verdict = verdict
-        super().__init__(verdict.reason)
 
 
 class Bench:
@@ -57,23 +50,33 @@ class Bench:
     def evaluate(self, candidate: Candidate, timeout_s: float) -> Evaluation:
         """The verdict on one candidate, within `timeout_s` seconds of wall time."""
         started = time.monotonic()
-        run = _Run(self._reference, self._buffers, candidate, started + timeout_s)
         worker = self._server.spawn(WORKER, name="candidate", limits=self._limits)
+        talk = Conversation(worker, started + timeout_s)
+        run = _Run(self._reference, self._buffers, candidate, talk)
         try:
-            verdict: Evaluation = run.verdict(worker)
+            verdict: Evaluation = run.verdict()
         except Stop as stop:
             verdict = stop.verdict
         except TimeoutError:
-            verdict = Failed("timeout", f"not done after {timeout_s:g} s, while {run.stage}")
+            verdict = Failed("timeout", f"not done after {timeout_s:g} s, while {talk.stage}")
         except WorkerDiedError as error:
-            verdict = died(error, run.stage)
+            verdict = died(error, talk.stage)
         finally:
             worker.kill()
             shutil.rmtree(worker.folder, ignore_errors=True)
+        if isinstance(verdict, Passed) and verdict.measured:
+            verdict = self._without_brake(verdict, verdict.measured)
         if self._reference.mend_inputs() and verdict.status in ("passed", "wrong_output"):
             verdict = Failed("wrong_output", "forward() changes its inputs in place")
         cost = Cost(wall_s=time.monotonic() - started, device_s=run.device_s)
         return replace(verdict, cost=cost)
+
+    def _without_brake(self, verdict: Passed, timing: Timing) -> Evaluation:
+        """Refuses a candidate beside which the baselines were slow, if they are fast without it."""
+        with device_lock(self._reference.problem.device, exclusive=True):
+            if not self._reference.baselines_slowed(timing.baselines_us):
+                return verdict
+        return Failed("rejected", "the baselines ran much slower beside it than without it")
 
 
 class _Run:
@@ -82,36 +85,34 @@ class _Run:
     def __init__(
         self,
         reference: Reference,
-        buffers: list[SharedTensor],
+        buffers: list[Any],
         candidate: Candidate,
-        deadline: float,
+        talk: Conversation,
     ) -> None:
         self._reference = reference
         self._buffers = buffers
         self._candidate = candidate
-        self._deadline = deadline
-        self._rng = random.Random()  # which timed output is checked must not be guessable
+        self._talk = talk
         self._taken: Precision = PRECISIONS[0]
         self._error = 0.0
+        self._labels: list[str] = []
         self.device_s = 0.0
-        self.stage = "loading"
 
-    def verdict(self, worker: Worker) -> Passed:
+    def verdict(self) -> Passed:
         """Passed, or `Stop`, `TimeoutError`, `WorkerDiedError`."""
-        self._load(worker)
+        self._load()
         with self._on_device(exclusive=False):
-            for i, checked in enumerate(self._reference.sets):
-                self._verify(worker, i, checked)
+            self._verify()
         with self._on_device(exclusive=True):
-            timing = self._measure(worker)
-        return Passed(self._taken, self._error, timing)
+            timing = self._measure()
+        self._inspect()
+        return Passed(self._taken, self._error, timing, labels=tuple(self._labels))
 
-    def _load(self, worker: Worker) -> None:
+    def _load(self) -> None:
         """Imports, constructs and compiles: everything up to the end of a first call."""
-        reference, problem = self._reference, self._reference.problem
-        self.stage = "importing and constructing"
-        self._ask(
-            worker,
+        reference, problem, talk = self._reference, self._reference.problem, self._talk
+        talk.stage = "importing and constructing"
+        reply = talk.ask(
             {
                 "op": "load",
                 "source": self._candidate.source,
@@ -122,75 +123,61 @@ class _Run:
                 "init": _pickled(reference.instance.init),
             },
         )
-        self.stage = "receiving parameters and inputs"
+        if reply["changed_flags"]:  # the process puts them back before any call
+            self._labels.append("sets-global-flags")
+        talk.stage = "receiving parameters and inputs"
         names = list(reference.parameters)
         for some in (names[i : i + MAX_FDS] for i in range(0, len(names), MAX_FDS)):
             tensors = [reference.parameters[name] for name in some]
-            self._ask(worker, {"op": "parameters", "names": some}, tensors)
+            talk.ask({"op": "parameters", "names": some}, tensors)
         for checked in reference.sets:
-            count = iter(range(len(checked.shared)))
+            talk.ask({"op": "inputs", "form": _form(checked.inputs)}, checked.shared)
+        talk.ask({"op": "outputs"}, self._buffers)
+        fresh = reference.fresh
+        rings = [ring.memory for ring in (*fresh.rings, *fresh.out_rings)]
+        slots = {"op": "slots", "count": fresh.count, "inputs": len(fresh.rings)}
+        talk.ask(slots | {"form": _form(fresh.slots[0])}, rings)
+        self._inspect()
+        talk.stage = "its first call"
+        talk.ask({"op": "run", "set": 0})
 
-            def to_slot(_: torch.Tensor, numbers: Any = count) -> Any:
-                return Slot(next(numbers))
+    def _verify(self) -> None:
+        """Every output is compared after the call that follows it."""
+        sets = self._reference.sets
+        for i, checked in enumerate(sets):
+            self._talk.stage = f"running on the inputs {checked.name!r}"
+            for shared in self._buffers:
+                poison(shared.tensor)
+            self._synchronize()
+            reply = self._talk.ask({"op": "run", "set": (i + 1) % len(sets)})
+            self._check(reply, checked)
 
-            form = _pickled(map_tensors(to_slot, checked.inputs))
-            self._ask(worker, {"op": "inputs", "form": form}, checked.shared)
-        self._ask(worker, {"op": "outputs"}, self._buffers)
-        self.stage = "its first call"
-        self._ask(worker, {"op": "run", "set": 0})
-
-    def _verify(self, worker: Worker, index: int, checked: CheckedSet) -> None:
-        self.stage = f"running on the inputs {checked.name!r}"
-        self._poison()
-        reply = self._ask(worker, {"op": "run", "set": index})
-        self._check(reply, checked)
-
-    def _measure(self, worker: Worker) -> Timing:
-        self.stage = "being timed"
+    def _measure(self) -> Timing:
         reference = self._reference
-        own = [i for i, s in enumerate(reference.sets) if s.own]
+        self._talk.stage = "being timed"
+        timed = TimedCandidate(self._talk, reference, self._check_output)
+        parties = {CANDIDATE: timed.block} | reference.baselines.blocks(reference.fresh)
+        timing = measure(parties, most_calls=reference.fresh.count)
+        timed.check_honesty()
+        return timing
 
-        def candidate_block(count: int) -> list[float]:
-            keep = self._rng.randrange(count)
-            self._poison()
-            reply = self._ask(worker, {"op": "time", "count": count, "sets": own, "keep": keep})
-            self._check(reply, reference.sets[own[keep % len(own)]])
-            return [float(t) for t in reply["times_us"]]
+    def _inspect(self) -> None:
+        """Asks what the candidate's code has changed in its process."""
+        found = self._talk.ask({"op": "inspect"})
+        if found["replaced"]:
+            reason = f"it replaces {', '.join(found['replaced'][:3])}; leave PyTorch and Python be"
+            raise Stop(Failed("rejected", reason))
+        if found["meddled"]:
+            reason = f"forward() changes {', '.join(found['meddled'][:3])} for the whole process"
+            raise Stop(Failed("rejected", reason))
 
-        return measure({CANDIDATE: candidate_block} | reference.baselines.blocks())
-
-    def _ask(
-        self, worker: Worker, message: dict[str, Any], tensors: list[SharedTensor] | None = None
-    ) -> dict[str, Any]:
-        """One request to the candidate's process; an exception there ends the evaluation."""
-        if tensors is not None:
-            message["handles"] = [s.handle for s in tensors]
-        fds = [fd for s in tensors or () for fd in s.fds]
-        reply = worker.call(message, max(self._deadline - time.monotonic(), 0.1), fds)
-        if not _is_answer(reply, message):
-            raise Stop(
-                Failed("rejected", f"its process sent what is no answer, while {self.stage}")
-            )
-        if "raised" in reply:
-            raise Stop(raised(reply["raised"], self.stage))
-        return reply
-
-    def _poison(self) -> None:
-        """Fills the output buffers with what no honest result holds."""
-        for shared in self._buffers:
-            t = shared.tensor
-            if t.is_floating_point() or t.is_complex():
-                t.fill_(float("nan"))
-            elif t.dtype is torch.bool:
-                t.logical_not_()
-            else:
-                t.fill_(torch.iinfo(t.dtype).min)
+    def _synchronize(self) -> None:
         if self._buffers[0].tensor.is_cuda:
             torch.cuda.synchronize()
 
     def _check(self, reply: dict[str, Any], checked: CheckedSet) -> None:
         """Compares what stands in the buffers with the truth; `Stop` if it is wrong."""
-        _check_form(reply["outputs"], self._reference.outputs)
+        check_form(reply["outputs"], self._reference.outputs)
         for shared, truth in zip(self._buffers, checked.truths, strict=True):
             self._check_output(shared.tensor, truth, checked.name)
 
@@ -221,55 +208,23 @@ class _Run:
         asked = time.monotonic()
         with device_lock(self._reference.problem.device, exclusive=exclusive):
             since = time.monotonic()
-            self._deadline += since - asked  # the candidate is not to blame for the queue
+            self._talk.deadline += since - asked  # the candidate is not to blame for the queue
             try:
                 yield
             finally:
                 self.device_s += time.monotonic() - since
 
 
-def _is_answer(reply: dict[str, Any], request: dict[str, Any]) -> bool:
-    """Whether a reply has the form of one; the candidate's code may have written it itself."""
-    match reply:
-        case {"raised": {"types": [*types], "type": str(), "message": str(), "traceback": str()}}:
-            return all(isinstance(name, str) for name in types)
-        case {"raised": _}:
-            return False
-        case {"outputs": [*outputs]}:
-            described = all(_is_description(out) for out in outputs)
-            times, count = reply.get("times_us", []), request.get("count", 0)
-            return (
-                described
-                and isinstance(times, list)
-                and len(times) == count
-                and all(isinstance(t, float) and 0.0 < t < math.inf for t in times)
-            )
-        case _:
-            return request["op"] not in ("run", "time")
+def _form(inputs: Inputs) -> str:
+    """Arguments with every tensor replaced by its number, as text."""
+    count = 0
 
+    def to_slot(_: torch.Tensor) -> Any:
+        nonlocal count
+        count += 1
+        return Slot(count - 1)
 
-def _is_description(output: Any) -> bool:
-    match output:
-        case {"path": str(), "shape": [*_], "dtype": str(), "device": str()}:
-            return True
-        case _:
-            return False
-
-
-def _check_form(described: list[dict[str, Any]], wanted: list[tuple[str, torch.Tensor]]) -> None:
-    """Number, shape, dtype and device of the outputs must be the reference's."""
-    if len(described) != len(wanted):
-        reason = f"{len(described)} output tensors; the reference returns {len(wanted)}"
-        raise Stop(Failed("wrong_output", reason))
-    for out, (path, reference) in zip(described, wanted, strict=True):
-        for what, got, want in (
-            ("shape", tuple(out["shape"]), tuple(reference.shape)),
-            ("dtype", out["dtype"], str(reference.dtype).partition(".")[2]),
-            ("device", out["device"], reference.device.type),
-        ):
-            if got != want:
-                reason = f"{path} has {what} {got}; the reference's has {want}"
-                raise Stop(Failed("wrong_output", reason))
+    return _pickled(map_tensors(to_slot, inputs))
 
 
 def _pickled(value: Any) -> str:

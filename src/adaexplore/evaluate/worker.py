@@ -11,12 +11,12 @@ from typing import Any
 import torch
 
 from adaexplore.evaluate.clock import Clock, clock_for
+from adaexplore.evaluate.integrity import Watch
 from adaexplore.evaluate.precision import set_flags
-from adaexplore.evaluate.tensors import open_shared
-from adaexplore.problem import Precision
+from adaexplore.evaluate.tensors import open_ring, open_shared
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
-from adaexplore.sandbox.instance import Arguments, Inputs, Instance, flatten_outputs
+from adaexplore.sandbox.instance import Arguments, Inputs, Instance, NamedTensor, flatten_outputs
 
 MODULE_NAME = "candidate"
 
@@ -45,22 +45,24 @@ class Session:
     """One candidate and the tensors it works on."""
 
     def __init__(self) -> None:
+        self._watch = Watch()
         self._instance: Instance | None = None
         self._sets: list[Inputs] = []
         self._buffers: list[torch.Tensor] = []
+        self._held: list[NamedTensor] = []
+        self._slots: list[Inputs] = []
+        self._places: list[list[torch.Tensor]] = []
         self._clock: Clock | None = None
-        self._precision: Precision = "fp32"
+        self._meddled: set[str] = set()
 
     def answer(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Runs one request: "load", "parameters", "inputs", "outputs", "run" or "time"."""
+        """Runs one request; each has a method of its own below."""
         match request["op"]:
             case "load":
-                self._load(request)
-                return {}
+                return self._load(request)
             case "parameters":
                 given = open_shared(request["handles"], fds)
-                self._take_parameters(dict(zip(request["names"], given, strict=True)))
-                return {}
+                return self._take_parameters(dict(zip(request["names"], given, strict=True)))
             case "inputs":
                 tensors = open_shared(request["handles"], fds)
                 self._sets.append(_fill(pickle.loads(base64.b64decode(request["form"])), tensors))
@@ -68,16 +70,24 @@ class Session:
             case "outputs":
                 self._buffers = open_shared(request["handles"], fds)
                 return {}
+            case "slots":
+                return self._take_slots(request, fds)
             case "run":
-                return self._deliver(self._call(self._sets[request["set"]]))
+                return self._run(request["set"])
+            case "warm":
+                return self._warm()
             case "time":
-                return self._time(request["count"], request["sets"], request["keep"])
+                return self._time(request["count"])
+            case "inspect":
+                return {"replaced": self._watch.replaced(), "meddled": sorted(self._meddled)}
             case op:
                 raise ValueError(f"unknown request {op!r}")
 
-    def _load(self, request: dict[str, Any]) -> None:
-        self._precision = request["precision"]
-        set_flags(self._precision)
+    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Imports and constructs; says which global settings that changed (and puts them back)."""
+        set_flags(request["precision"])
+        self._clock = clock_for(request["device"])
+        self._watch.keep_flags()
         init: Arguments = pickle.loads(base64.b64decode(request["init"]))
         self._instance = Instance.load(
             request["source"],
@@ -89,9 +99,11 @@ class Session:
             init=init,
             name=MODULE_NAME,
         )
-        self._clock = clock_for(request["device"])
+        changed = self._watch.changed_flags()
+        self._watch.restore_flags()
+        return {"changed_flags": changed}
 
-    def _take_parameters(self, given: dict[str, torch.Tensor]) -> None:
+    def _take_parameters(self, given: dict[str, torch.Tensor]) -> dict[str, Any]:
         """Copies the reference's parameters and buffers into those of the same name and shape."""
         assert self._instance is not None
         own = self._instance.model.state_dict()
@@ -99,51 +111,84 @@ class Session:
             for name in own.keys() & given.keys():
                 if own[name].shape == given[name].shape:
                     own[name].copy_(given[name])
+        return {}
 
-    def _call(self, inputs: Inputs) -> list[tuple[str, torch.Tensor]]:
+    def _take_slots(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """The rings of fresh inputs, and those of the places for every call's outputs."""
+        rings = [open_ring(handle, fds[i : i + 1]) for i, handle in enumerate(request["handles"])]
+        inputs, outputs = rings[: request["inputs"]], rings[request["inputs"] :]
+        form = pickle.loads(base64.b64decode(request["form"]))
+        for i in range(request["count"]):
+            self._slots.append(_fill(form, [ring[i] for ring in inputs]))
+            self._places.append([ring[i] for ring in outputs])
+        return {}
+
+    def _run(self, index: int) -> dict[str, Any]:
+        """Calls on an input set and delivers the outputs of the call before.
+
+        So every output has to stay what it is while the next is made, as its user would expect.
+        """
         assert self._instance is not None
-        set_flags(self._precision)
-        return self._instance(inputs)
-
-    def _deliver(self, outputs: list[tuple[str, torch.Tensor]]) -> dict[str, Any]:
-        """Copies outputs that fit into the judge's buffers and describes them all."""
-        for (_, out), buffer in zip(outputs, self._buffers, strict=False):
+        held, self._held = self._held, []
+        self._held = self._instance(self._sets[index])
+        self._look_after_flags()
+        for (_, out), buffer in zip(held, self._buffers, strict=False):
             if out.shape == buffer.shape and out.dtype == buffer.dtype:
                 buffer.copy_(out)
-        if self._buffers and self._buffers[0].is_cuda:
-            torch.cuda.synchronize()
-        return {
-            "outputs": [
-                {
-                    "path": path,
-                    "shape": list(out.shape),
-                    "dtype": str(out.dtype).partition(".")[2],
-                    "device": out.device.type,
-                }
-                for path, out in outputs
-            ]
-        }
+        self._synchronize()
+        return {"outputs": [_form(path, out) for path, out in held]}
 
-    def _time(self, count: int, sets: list[int], keep: int) -> dict[str, Any]:
-        """Times `count` calls, rotating over `sets`, and delivers the outputs of call `keep`."""
+    def _warm(self) -> dict[str, Any]:
         assert self._instance is not None
         assert self._clock is not None
-        set_flags(self._precision)
-        model = self._instance.model
-        arguments = [self._sets[i] for i in sets]
-        kept: list[Any] = []
+        model, sets = self._instance.model, self._sets
 
         def call(i: int) -> object:
-            inputs = arguments[i % len(arguments)]
-            out = model(*inputs.args, **inputs.kwargs)
-            if i == keep:
-                kept.append(out)
-            return out
+            inputs = sets[i % len(sets)]
+            return model(*inputs.args, **inputs.kwargs)
 
         with torch.no_grad():
-            times = self._clock.block(call, count)
-        reply = self._deliver(flatten_outputs(kept[0]))
-        return reply | {"times_us": times}
+            self._clock.warm(call)
+        self._synchronize()
+        return {}
+
+    def _time(self, count: int) -> dict[str, Any]:
+        """Times `count` calls, each on a slot of its own, whose outputs go to their places."""
+        assert self._instance is not None
+        assert self._clock is not None
+        model, slots, places = self._instance.model, self._slots, self._places
+
+        def call(i: int) -> object:
+            inputs = slots[i]
+            return model(*inputs.args, **inputs.kwargs)
+
+        def deliver(i: int, value: object) -> None:
+            for (_, out), place in zip(flatten_outputs(value), places[i], strict=True):
+                place.copy_(out)
+
+        with torch.no_grad():
+            times = self._clock.block(call, count, deliver)
+        self._look_after_flags()
+        return {"times_us": times}
+
+    def _look_after_flags(self) -> None:
+        self._meddled.update(self._watch.changed_flags())
+        self._watch.restore_flags()
+
+    def _synchronize(self) -> None:
+        if self._buffers and self._buffers[0].is_cuda:
+            torch.cuda.synchronize()
+
+
+def _form(path: str, out: torch.Tensor) -> dict[str, Any]:
+    """What an output is; a tensor of a class of its own could do its work when it is looked at."""
+    return {
+        "path": path,
+        "class": type(out).__name__,
+        "shape": list(out.shape),
+        "dtype": str(out.dtype).partition(".")[2],
+        "device": out.device.type,
+    }
 
 
 def _fill(form: Arguments, tensors: list[torch.Tensor]) -> Inputs:

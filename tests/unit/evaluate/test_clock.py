@@ -7,26 +7,43 @@ from adaexplore.evaluate.clock import CpuClock, clock_for
 DEVICES = ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)]
 
 
+def ignore(i, outputs):
+    pass
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("count", [1, 5])
 def test_every_call_is_timed_once_in_order_after_a_warm_up(device, count):
     calls = []
-    times = clock_for(device).block(calls.append, count)
+    clock = clock_for(device)
+    clock.warm(calls.append)
+    assert calls[0] == 0
+    assert calls == list(range(len(calls)))
+    calls.clear()
+    times = clock.block(calls.append, count, ignore)
     assert len(times) == count
-    assert calls[-count:] == list(range(count))
-    warm_up = calls[:-count]
-    assert warm_up
-    assert set(warm_up) == {-1}
+    assert calls == list(range(count))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_outputs_are_handed_over_before_the_next_call(device):
+    events = []
+
+    def call(i):
+        events.append(("call", i))
+        return i * i
+
+    clock_for(device).block(call, 3, lambda i, outputs: events.append((i, outputs)))
+    assert events == [("call", 0), (0, 0), ("call", 1), (1, 1), ("call", 2), (2, 4)]
 
 
 def test_times_are_microseconds():
-    [time_us] = CpuClock().block(lambda _: time.sleep(0.02), 1)
+    [time_us] = CpuClock().block(lambda _: time.sleep(0.02), 1, ignore)
     assert time_us >= 20_000
 
 
 def test_only_the_call_is_timed():
-    calls = iter([0.05, *[0.0] * 10_000])  # the first warm-up call alone is slow
-    times = CpuClock().block(lambda _: time.sleep(next(calls)), 3)
+    times = CpuClock().block(lambda _: None, 3, lambda _, __: time.sleep(0.05))
     assert min(times) < 50_000
 
 
@@ -35,4 +52,4 @@ def test_an_exception_comes_through():
         raise LookupError
 
     with pytest.raises(LookupError):
-        CpuClock().block(fail, 1)
+        CpuClock().block(fail, 1, ignore)

@@ -1,0 +1,111 @@
+"""The judge's end of the talk with a candidate's process, which may say anything."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from adaexplore.evaluate.failures import raised
+from adaexplore.evaluate.tensors import SharedTensor
+from adaexplore.evaluation import Failed
+from adaexplore.sandbox.process import Worker
+
+
+class Stop(Exception):  # noqa: N818 - not an error: it carries a verdict out of nested calls
+    """Ends an evaluation with its verdict."""
+
+    def __init__(self, verdict: Failed) -> None:
+        self.verdict = verdict
+        super().__init__(verdict.reason)
+
+
+class Conversation:
+    """Requests to one candidate's process, until `deadline` (by `time.monotonic`).
+
+    `stage` says in words what it is doing, for whoever reads the verdict.
+    """
+
+    def __init__(self, worker: Worker, deadline: float) -> None:
+        self._worker = worker
+        self.deadline = deadline
+        self.stage = "loading"
+
+    @property
+    def pid(self) -> int:
+        """Of the candidate's process."""
+        return self._worker.pid
+
+    def ask(
+        self, message: dict[str, Any], tensors: Sequence[SharedTensor] | None = None
+    ) -> dict[str, Any]:
+        """One request, with `tensors` to open; an exception in the candidate's process is `Stop`.
+
+        Raises `TimeoutError` at the deadline and `WorkerDiedError` where the process ends.
+        """
+        if tensors is not None:
+            message["handles"] = [s.handle for s in tensors]
+        fds = [fd for s in tensors or () for fd in s.fds]
+        reply = self._worker.call(message, max(self.deadline - time.monotonic(), 0.1), fds)
+        if not _is_answer(reply, message):
+            raise Stop(
+                Failed("rejected", f"its process sent what is no answer, while {self.stage}")
+            )
+        if "raised" in reply:
+            raise Stop(raised(reply["raised"], self.stage))
+        return reply
+
+
+def check_form(described: list[dict[str, Any]], wanted: list[tuple[str, torch.Tensor]]) -> None:
+    """`Stop` unless number, class, shape, dtype and device are those of the reference's outputs."""
+    if len(described) != len(wanted):
+        reason = f"{len(described)} output tensors; the reference returns {len(wanted)}"
+        raise Stop(Failed("wrong_output", reason))
+    for out, (path, reference) in zip(described, wanted, strict=True):
+        for what, got, want in (
+            ("shape", tuple(out["shape"]), tuple(reference.shape)),
+            ("dtype", out["dtype"], str(reference.dtype).partition(".")[2]),
+            ("device", out["device"], reference.device.type),
+        ):
+            if got != want:
+                reason = f"{path} has {what} {got}; the reference's has {want}"
+                raise Stop(Failed("wrong_output", reason))
+        if out["class"] not in ("Tensor", "Parameter"):
+            reason = f"{path} is of the tensor class {out['class']}; return a plain tensor"
+            raise Stop(Failed("rejected", reason))
+
+
+def _is_answer(reply: dict[str, Any], request: dict[str, Any]) -> bool:
+    """Whether a reply has the form of one; the candidate's code may have written it itself."""
+    match reply:
+        case {"raised": {"types": [*types], "type": str(), "message": str(), "traceback": str()}}:
+            return _all(types, str)
+        case {"raised": _}:
+            return False
+    match request["op"], reply:
+        case "run", {"outputs": [*outputs], **others}:
+            return not others and all(_is_description(out) for out in outputs)
+        case "time", {"times_us": [*times], **others}:
+            believable = _all(times, float) and all(0.0 < t < math.inf for t in times)
+            return not others and believable and len(times) == request["count"]
+        case "load", {"changed_flags": [*names], **others}:
+            return not others and _all(names, str)
+        case "inspect", {"replaced": [*replaced], "meddled": [*meddled], **others}:
+            return not others and _all(replaced, str) and _all(meddled, str)
+        case op, _:
+            return op not in ("run", "time", "load", "inspect") and not reply
+
+
+def _all(values: list[Any], kind: type) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+def _is_description(output: Any) -> bool:
+    match output:
+        case {"path": str(), "class": str(), "shape": [*_], "dtype": str(), "device": str()}:
+            return True
+        case _:
+            return False

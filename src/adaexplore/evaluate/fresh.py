@@ -1,0 +1,141 @@
+"""Inputs that nobody has seen before, for every timed call, and a place for every call's outputs.
+
+A call on known inputs can be answered from a cache. So the judge draws the problem's own inputs
+anew, under seeds that it does not tell, before each block of timed calls; every call of the block
+has a slot to itself, and its outputs land in memory of the judge's before the block ends. Which of
+them are compared is decided after that.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+
+import torch
+
+from adaexplore.evaluate.tensors import SharedRing, copy_memory, fingerprint, share_ring
+from adaexplore.sandbox.instance import Inputs, Instance, NamedTensor, map_tensors, tensors_of
+
+_MOST = 128
+_FEWEST = 2
+_DRAW_BUDGET_S = 0.05  # for filling all slots once
+_CPU_BYTES = 256 << 20
+_CUDA_SHARE = 0.06  # of the device's memory
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a slot was filled with: enough to make it again."""
+
+    seed: int
+    marks: list[int]
+
+
+class FreshInputs:
+    """`count` slots of inputs like `first` and of outputs like `outputs`, in shared memory.
+
+    `wanted` is how many calls a block should have; memory and the time that drawing takes may allow
+    fewer. Where the problem's inputs differ in shape from draw to draw, or not at all, the slots
+    hold `first` with every number scaled by a random factor of its own.
+    """
+
+    def __init__(
+        self, instance: Instance, first: Inputs, outputs: list[NamedTensor], wanted: int
+    ) -> None:
+        self._instance = instance
+        self._first = first
+        started = time.perf_counter()
+        other = instance.inputs(secrets.randbelow(2**31))
+        seconds = time.perf_counter() - started
+        self._redraws = _same_form(first, other) and _marks(first) != _marks(other)
+        tensors = tensors_of(first)
+        self.count = _affordable(wanted, seconds, tensors + [t for _, t in outputs])
+        self.rings: list[SharedRing] = [share_ring(t, self.count) for t in tensors]
+        self.out_rings: list[SharedRing] = [
+            share_ring(t.contiguous(), self.count) for _, t in outputs
+        ]
+        self.slots = [self._slot(i) for i in range(self.count)]
+        self._draws: list[Draw] = []
+        self.refill(self.count)
+
+    def refill(self, count: int) -> None:
+        """Puts new inputs into the first `count` slots."""
+        self._draws = []
+        for slot in self.slots[:count]:
+            seed = secrets.randbelow(2**31)
+            for home, tensor in zip(tensors_of(slot), tensors_of(self._drawn(seed)), strict=True):
+                copy_memory(home, tensor)
+            self._draws.append(Draw(seed, _marks(slot)))
+
+    def original(self, index: int) -> Inputs | None:
+        """What a slot was filled with, made again; None if the slot holds something else now."""
+        draw = self._draws[index]
+        return self._drawn(draw.seed) if _marks(self.slots[index]) == draw.marks else None
+
+    def poison(self, count: int) -> None:
+        """Fills the first `count` places for outputs with what no honest result holds."""
+        for ring in self.out_rings:
+            for tensor in ring.tensors[:count]:
+                poison(tensor)
+
+    def outputs(self, index: int) -> list[torch.Tensor]:
+        """What call `index` of the last block left."""
+        return [ring.tensors[index] for ring in self.out_rings]
+
+    def take(self, index: int, outputs: list[NamedTensor]) -> None:
+        """Copies the outputs of a call to their place, as candidates do after every call."""
+        for ring, (_, tensor) in zip(self.out_rings, outputs, strict=True):
+            ring.tensors[index].copy_(tensor)
+
+    def _slot(self, index: int) -> Inputs:
+        rings = iter(self.rings)
+        return map_tensors(lambda _: next(rings).tensors[index], self._first)
+
+    def _drawn(self, seed: int) -> Inputs:
+        if self._redraws:
+            return self._instance.inputs(seed)
+        generator = torch.Generator(self._instance.device).manual_seed(seed)
+
+        def scaled(t: torch.Tensor) -> torch.Tensor:
+            if not t.is_floating_point():
+                return t
+            factor = torch.rand(t.shape, generator=generator, device=t.device) + 0.5
+            return (t * factor).to(t.dtype)
+
+        return map_tensors(scaled, self._first)
+
+
+def poison(tensor: torch.Tensor) -> None:
+    """Fills a tensor with what no honest result holds."""
+    if tensor.is_floating_point() or tensor.is_complex():
+        tensor.fill_(float("nan"))
+    elif tensor.dtype is torch.bool:
+        tensor.logical_not_()
+    else:
+        tensor.fill_(torch.iinfo(tensor.dtype).min)
+
+
+def _affordable(wanted: int, draw_s: float, tensors: list[torch.Tensor]) -> int:
+    """How many slots memory and patience allow."""
+    each = max(sum(t.numel() * t.element_size() for t in tensors), 1)
+    device = tensors[0].device
+    most = _CPU_BYTES
+    if device.type == "cuda":
+        most = int(_CUDA_SHARE * torch.cuda.get_device_properties(device).total_memory)
+    in_time = int(_DRAW_BUDGET_S / max(draw_s, 1e-6))
+    return max(min(wanted, _MOST, most // each, in_time), _FEWEST)
+
+
+def _same_form(a: Inputs, b: Inputs) -> bool:
+    """Whether two draws differ in nothing but the numbers in their tensors."""
+
+    def form(inputs: Inputs) -> list[object]:
+        return [(t.shape, t.stride(), t.dtype) for t in tensors_of(inputs)]
+
+    plain = [map_tensors(lambda t: t.new_empty(0), inputs) for inputs in (a, b)]
+    return form(a) == form(b) and repr(plain[0]) == repr(plain[1])
+
+
+def _marks(inputs: Inputs) -> list[int]:
+    return [fingerprint(t) for t in tensors_of(inputs)]
