@@ -33,7 +33,8 @@ _BITWISE = frozenset({np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shi
 class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     """What interpreted kernels compute with.
 
-    `flops` counts those of products, by what they compute in ("fp32", "tf32", "half", "int").
+    `flops` counts those of a launch, by what they are computed in: products in "fp32", "tf32",
+    "half" or "int", and all other floating-point arithmetic as "fp32".
     """
 
     def __init__(self, options: Any) -> None:
@@ -115,14 +116,14 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
         """Computes on numbers, also those of bfloat16."""
         if _is_bf16(lhs) and _is_bf16(rhs) and op not in _BITWISE:
-            return _rounded(super().binary_op(_float(lhs), _float(rhs), op))
-        return super().binary_op(lhs, rhs, op)
+            return _rounded(self._counted(super().binary_op(_float(lhs), _float(rhs), op)))
+        return self._counted(super().binary_op(lhs, rhs, op))
 
     def unary_op(self, arg: Any, op: Any) -> Any:
         """Computes on a number, also one of bfloat16."""
         if _is_bf16(arg):
-            return _rounded(super().unary_op(_float(arg), op))
-        return super().unary_op(arg, op)
+            return _rounded(self._counted(super().unary_op(_float(arg), op)))
+        return self._counted(super().unary_op(arg, op))
 
     def ternary_op(self, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
         """Computes on numbers; a selection moves bits whatever they mean."""
@@ -135,6 +136,12 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         if _is_bf16(z):
             return _rounded(super().create_fma(_float(x), _float(y), _float(z)))
         return super().create_fma(x, y, z)
+
+    def _counted(self, result: Any) -> Any:
+        """Books the arithmetic behind a result."""
+        if result.dtype.scalar.is_floating():
+            self.flops["fp32"] += result.data.size
+        return result
 
     def create_rsqrt(self, arg: Any) -> Any:
         """The reciprocal of a square root."""
@@ -154,7 +161,11 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         elif a.dtype.scalar == tl.float32 and input_precision == ir.INPUT_PRECISION.TF32:
             kind = "tf32"
             a, b = (TensorHandle(_truncated(h.data), h.dtype) for h in (a, b))
-        self.flops[kind] += 2 * a.data.size * b.data.shape[-1]
+        flops = 2 * a.data.size * b.data.shape[-1]
+        if kind == "fp32" and input_precision == ir.INPUT_PRECISION.TF32x3:
+            self.flops["tf32"] += 3 * flops
+        else:
+            self.flops[kind] += flops
         if a.data.dtype == np.float16:  # NumPy multiplies it, but slowly
             a, b = (TensorHandle(h.data.astype(np.float32), tl.float32) for h in (a, b))
         return super().create_dot(a, b, d, input_precision, max_num_imprecise_acc)

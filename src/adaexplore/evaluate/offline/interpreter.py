@@ -11,7 +11,7 @@ import ast
 import inspect
 import time
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -45,6 +45,11 @@ class Interpreter:
         interpreter.ReduceOps, interpreter.ScanOps = Reduce, Scan
         self._libraries: dict[str, types.ModuleType] = backend.get_module_map()
         self._rewritten: dict[int, tuple[JITFunction[Any], Any]] = {}
+
+    @property
+    def flops(self) -> Mapping[str, int]:
+        """Those of the last launch, as far as it was run (see `Builder.flops`)."""
+        return self._builder.flops
 
     def run(
         self,

@@ -1,0 +1,128 @@
+"""How long a candidate would take on a GPU that is not there: a roofline over its operations.
+
+Every kernel takes as long as the slowest of three: memory, cache, arithmetic (Williams et al. 2009,
+with the cache as a second roof). The figures are peaks from data sheets, so this is a bound rather
+than a forecast: good for ordering candidates that differ in what they move and multiply, and blind
+to everything else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from adaexplore.evaluate.offline.capture import Launch
+from adaexplore.evaluate.offline.count import Op
+from adaexplore.evaluate.offline.interpreter import Interpreter
+from adaexplore.evaluate.offline.targets import Target
+from adaexplore.evaluate.offline.traffic import TrafficMemory
+from adaexplore.evaluation import BoundBy, Estimate
+from adaexplore.problem import Precision, TargetName
+
+LAUNCH_US = 5.0
+"""What starting a kernel takes the host, be it PyTorch's or Triton's; it overlaps with others."""
+
+_PROGRAMS = 4
+_CACHE_BYTES_PER_CLOCK = 5120  # NVIDIA A100 white paper; none is given for its successors
+_CLOCKS_HZ: dict[TargetName, float] = {"sm_80": 1.41e9, "sm_90": 1.98e9, "sm_100": 1.965e9}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one kernel does.
+
+    `memory_bytes` crosses the memory bus and `cache_bytes` that of the L2 cache. `flops` are by
+    what they are computed in, as in `Target.flops`. `programs` run side by side, as far as there
+    are multiprocessors; None where there are enough.
+    """
+
+    memory_bytes: float
+    cache_bytes: float
+    flops: Mapping[str, float]
+    programs: int | None = None
+
+
+def estimate(works: Iterable[Work], target: Target) -> Estimate:
+    """The time of kernels that run one after the other while the host starts them.
+
+    The host is ahead of the GPU unless the kernels are shorter than their launches.
+    """
+    spent: dict[BoundBy, float] = {"memory": 0.0, "compute": 0.0}
+    count = 0
+    for work in works:
+        time_us, bound_by = _kernel(work, target)
+        spent[bound_by] += time_us
+        count += 1
+    kernels_us, launches_us = sum(spent.values()), LAUNCH_US * count
+    if launches_us >= kernels_us:
+        return Estimate(launches_us, "overhead", target.name)
+    return Estimate(kernels_us, max(spent, key=lambda name: spent[name]), target.name)
+
+
+def work_of_op(op: Op, precision: Precision) -> Work:
+    """An operation of torch, its products in a precision class.
+
+    Half-precision operands are multiplied as such in every class, float64 ones as two of fp32.
+    """
+    kind: str = precision if op.dtype is torch.float32 else "half"
+    flops = op.flops
+    if op.dtype in (torch.float64, torch.complex64, torch.complex128):
+        kind, flops = "fp32", 2 * flops
+    return Work(op.bytes, op.bytes, {kind: flops} if flops else {})
+
+
+class DryRuns:
+    """The work of launches, found by running a few of their programs without data."""
+
+    def __init__(self, interpreter: Interpreter, launch_s: float) -> None:
+        self._interpreter = interpreter
+        self._launch_s = launch_s
+        self._known: dict[Any, Work] = {}
+
+    def work(self, launch: Launch) -> Work:
+        """What a launch does; its tensors need addresses and sizes only.
+
+        Raises what `Interpreter.run` raises.
+        """
+        key = (launch.kernel.key, launch.grid, tuple(map(_form, launch.args.values())))
+        if key not in self._known:
+            self._known[key] = self._run(launch)
+        return self._known[key]
+
+    def _run(self, launch: Launch) -> Work:
+        total = math.prod(launch.grid)
+        if total == 0:
+            return Work(0.0, 0.0, {})
+        # From the middle of equal parts: the amount of work may grow along the grid.
+        chosen = sorted({(2 * i + 1) * total // (2 * _PROGRAMS) for i in range(_PROGRAMS)})
+        memory = TrafficMemory(launch.args.values())
+        run = self._interpreter.run(launch, memory, seconds=self._launch_s, programs=chosen)
+        share = run / total
+        memory_bytes, cache_bytes = memory.moved_bytes(share)
+        flops = {kind: count / share for kind, count in self._interpreter.flops.items()}
+        return Work(memory_bytes, cache_bytes, flops, programs=total)
+
+
+def _kernel(work: Work, target: Target) -> tuple[float, BoundBy]:
+    """Its time in microseconds, and what that is spent on."""
+    cache_bandwidth = _CACHE_BYTES_PER_CLOCK * _CLOCKS_HZ[target.name]
+    busy = 1.0
+    if work.programs is not None:
+        busy = min(work.programs / target.multiprocessors, 1.0)
+    moving = max(work.memory_bytes / target.bandwidth, work.cache_bytes / cache_bandwidth / busy)
+    computing = sum(
+        n / target.flops.get(kind, target.flops["half"]) for kind, n in work.flops.items()
+    )
+    computing /= busy
+    return 1e6 * max(moving, computing), "memory" if moving >= computing else "compute"
+
+
+def _form(value: Any) -> Any:
+    """What of an argument decides how much work a launch is."""
+    if isinstance(value, torch.Tensor):
+        return (tuple(value.shape), value.stride(), value.dtype)
+    return value if isinstance(value, int | float | str | bool | None) else repr(value)
