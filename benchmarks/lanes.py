@@ -1,0 +1,94 @@
+"""Lanes: each judges one candidate after the other, beside other lanes, and can be cut short."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from adaexplore.errors import AdaExploreError
+from adaexplore.evaluate.base import Evaluator
+from adaexplore.evaluate.local import LocalEvaluator
+from adaexplore.problem import Problem
+from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.process import ForkServer
+
+_PRELOAD = (
+    "torch",
+    "triton",
+    "torch._dynamo",
+    "torch._inductor.compile_fx",
+    "adaexplore.evaluate.judge",
+    "adaexplore.evaluate.worker",
+)
+_MEMORY_BYTES = 16 << 30
+
+# Workers import the jobs that lie beside this file.
+_PATHS = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATHS))
+
+_Result = TypeVar("_Result")
+
+
+class Lane:
+    """A fork server of its own, which `within` ends and the next use starts again.
+
+    Not for several threads at once.
+    """
+
+    def __init__(self) -> None:
+        self._server: ForkServer | None = None
+        self._was_cut = False
+
+    def within(self, limit_s: float, work: Callable[[], _Result]) -> _Result:
+        """Runs work that uses this lane; ends all its processes when the time is over.
+
+        Raises `TimeoutError` then. What the work raises comes through.
+        """
+        timer = threading.Timer(limit_s, self._cut)
+        self._was_cut = False
+        timer.start()
+        try:
+            return work()
+        except (AdaExploreError, OSError, RuntimeError) as error:
+            if self._was_cut:
+                raise TimeoutError(f"not done after {limit_s:.0f} s") from error
+            raise
+        finally:
+            timer.cancel()
+            self._was_cut = False
+
+    @contextmanager
+    def evaluator(self, problem: Problem, timeout_s: float) -> Iterator[Evaluator]:
+        """An evaluator of this problem, ended afterwards."""
+        evaluator = LocalEvaluator(
+            self._running(), problem, timeout_s=timeout_s, memory_bytes=_MEMORY_BYTES
+        )
+        try:
+            yield evaluator
+        finally:
+            evaluator.close()
+
+    def job(self, entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Runs a job in a worker (see `adaexplore.sandbox.jobs`)."""
+        return run_job(self._running(), entry, request, timeout_s)
+
+    def close(self) -> None:
+        """Ends its processes."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    def _running(self) -> ForkServer:
+        if self._was_cut:
+            raise TimeoutError("the time of this work is over")
+        if self._server is None:
+            self._server = ForkServer.start(_PRELOAD)
+        return self._server
+
+    def _cut(self) -> None:
+        self._was_cut = True
+        self.close()
