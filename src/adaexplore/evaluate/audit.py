@@ -1,55 +1,93 @@
 """What the judge sees of a candidate's timed blocks from outside, against what it was told.
 
 Times are taken in the candidate's process, whose clock and whose code the candidate may have in
-its hand. Nothing here comes from that process.
+its hand. Nothing here comes from that process: only the judge's clock and the kernel's accounts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 _TOLERANCE = 0.25  # of the claimed time: the machine's mood
 _SLACK_US = 500.0  # of a block: two messages and two wake-ups
 _CPU_CALL_SLACK_US = 200.0  # waking the pool before a call, with both its threads on one core
-_IDLE_SHARE = 0.25
-_IDLE_LEAST_S = 0.15
+_BUSY_LEAST_S = 0.05
+_IDLE_SHARE = 0.05
+_IDLE_LEAST_S = 0.05
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
-class Audit:
-    """The account of one candidate's process, which works on `device`."""
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the kernel has noted of the candidate's process so far.
 
-    def __init__(self, pid: int, device: str) -> None:
+    `waited_us` is how long each thread was ready to run and did not get a processor, the judge's
+    own among them; `cpu_s` all CPU time used.
+    """
+
+    waited_us: dict[int, float]
+    cpu_s: float
+
+    @staticmethod
+    def of(pid: int) -> Account:
+        """As of now."""
+        own = _waited_us(os.getpid(), only=os.getpid())
+        return Account(_waited_us(pid) | {0: sum(own.values())}, cpu_seconds(pid))
+
+
+class Audit:
+    """The account of one candidate's process, which works on `device` with `threads` threads."""
+
+    def __init__(self, pid: int, device: str, threads: int) -> None:
         self._pid = pid
+        self._threads = threads
         self._call_slack_us = _CPU_CALL_SLACK_US if device == "cpu" else 0.0
         self._unexplained: list[tuple[float, float]] = []
-        self._idle_since: tuple[float, float] | None = None
+        self._busy_s = self._accounted_s = 0.0
+        self._idle_since: tuple[float, Account] | None = None
         self._idle_s = self._idle_cpu_s = 0.0
 
-    def block(self, wall_us: float, times_us: Sequence[float], overhead_us: float) -> None:
-        """Notes a block that took `wall_us` by the judge's clock, and the times of its calls.
+    def account(self) -> Account:
+        """The account as of now, to be given to `block`."""
+        return Account.of(self._pid)
+
+    def block(
+        self,
+        start: Account,
+        end: Account,
+        wall_us: float,
+        times_us: Sequence[float],
+        overhead_us: float,
+    ) -> None:
+        """Notes a block of calls that took `wall_us`, and the times that were told of it.
 
         `overhead_us` is what a call takes besides its timed window (flushing the cache, handing
         over the outputs), measured on the baselines by the judge's own hand.
         """
         claimed_us = sum(times_us)
         around_us = len(times_us) * (overhead_us + self._call_slack_us)
-        self._unexplained.append((wall_us - claimed_us - around_us, claimed_us))
+        waits = [end.waited_us[t] - start.waited_us.get(t, 0.0) for t in end.waited_us if t]
+        waited_us = max(waits, default=0.0) + end.waited_us[0] - start.waited_us[0]
+        self._unexplained.append((wall_us - claimed_us - around_us - waited_us, claimed_us))
+        self._busy_s += end.cpu_s - start.cpu_s
+        self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
 
-    def idle_from(self, now_s: float) -> None:
-        """The candidate has been told to do nothing, as of now."""
-        self._idle_since = (now_s, cpu_seconds(self._pid))
+    def idle_from_now(self) -> None:
+        """The candidate is being told to do nothing."""
+        self._idle_since = (time.monotonic(), self.account())
 
-    def idle_until(self, now_s: float) -> None:
+    def idle_until_now(self) -> None:
         """It is about to be told to go on."""
         if self._idle_since is not None:
-            since_s, cpu_s = self._idle_since
-            self._idle_s += now_s - since_s
-            self._idle_cpu_s += cpu_seconds(self._pid) - cpu_s
+            since_s, since = self._idle_since
+            self._idle_s += time.monotonic() - since_s
+            self._idle_cpu_s += self.account().cpu_s - since.cpu_s
             self._idle_since = None
 
     def objection(self) -> str | None:
@@ -62,6 +100,11 @@ class Audit:
                     f"a block of calls takes {missing + claimed:.0f} us by the judge's clock and "
                     f"{claimed:.0f} us by the one in its process: work out of the timer's sight"
                 )
+        if self._busy_s > (1 + _TOLERANCE) * self._accounted_s + _BUSY_LEAST_S:
+            return (
+                f"its calls used {self._busy_s:.2f} s of CPU time, and their times account for "
+                f"{self._accounted_s:.2f} s: work out of the timer's sight"
+            )
         if self._idle_cpu_s > max(_IDLE_SHARE * self._idle_s, _IDLE_LEAST_S):
             return (
                 f"it worked {self._idle_cpu_s:.2f} s while it was told to do nothing: "
@@ -80,3 +123,14 @@ def cpu_seconds(pid: int) -> float:
             for child in (task / "children").read_text().split():
                 seconds += cpu_seconds(int(child))
     return seconds
+
+
+def _waited_us(pid: int, only: int | None = None) -> dict[int, float]:
+    """By thread: how long it has been ready to run and was not running (proc_pid_schedstat(5))."""
+    waited = {}
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if only is None or int(task.name) == only:
+                with contextlib.suppress(OSError, IndexError):
+                    waited[int(task.name)] = int((task / "schedstat").read_text().split()[1]) / 1e3
+    return waited

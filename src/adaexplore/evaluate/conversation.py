@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import signal
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +41,18 @@ class Conversation:
     def pid(self) -> int:
         """Of the candidate's process."""
         return self._worker.pid
+
+    def freeze(self) -> None:
+        """Stops every thread of the candidate's process, and its children, until `thaw`."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Lets the candidate's process go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has ended; the next request says so
+            os.killpg(self.pid, number)
 
     def ask(
         self, message: dict[str, Any], tensors: Sequence[SharedTensor] | None = None

@@ -27,32 +27,45 @@ class TimedCandidate:
         self._talk = talk
         self._reference = reference
         self._check = check
-        self._audit = Audit(talk.pid, reference.problem.device)
+        self._audit = Audit(talk.pid, reference.problem.device, torch.get_num_threads())
 
     def block(self, count: int) -> list[float]:
         """Times `count` calls and checks one of them, chosen when all were done."""
         fresh, baselines = self._reference.fresh, self._reference.baselines
-        self._audit.idle_until(time.monotonic())
+        self._go()
         self._talk.ask({"op": "warm"})
-        self._audit.idle_from(time.monotonic())
+        self._halt()
         fresh.refill(count)
         fresh.poison(count)
         self._synchronize()
-        self._audit.idle_until(time.monotonic())
-        started = time.perf_counter_ns()
+        self._go()
+        start = self._audit.account()
+        since = time.perf_counter_ns()
         reply = self._talk.ask({"op": "time", "count": count})
-        wall_us = (time.perf_counter_ns() - started) / 1000.0
-        self._audit.idle_from(time.monotonic())
+        wall_us = (time.perf_counter_ns() - since) / 1000.0
+        end = self._audit.account()
+        self._halt()
         times = [float(t) for t in reply["times_us"]]
-        self._audit.block(wall_us, times, baselines.overhead_us)
+        self._audit.block(start, end, wall_us, times, baselines.overhead_us)
         self._check_one(secrets.randbelow(count))
         return times
 
-    def check_honesty(self) -> None:
-        """`Stop` where the times cannot be believed."""
-        objection = self._audit.objection()
-        if objection:
-            raise Stop(Failed("rejected", objection))
+    def objection(self) -> str | None:
+        """Why the times cannot be believed, None if they can; the candidate may go on."""
+        self._go()
+        return self._audit.objection()
+
+    def _halt(self) -> None:
+        """Nothing of the candidate's runs while inputs are drawn or a baseline is timed.
+
+        A process that got away from its group goes on, but not unseen.
+        """
+        self._talk.freeze()
+        self._audit.idle_from_now()
+
+    def _go(self) -> None:
+        self._audit.idle_until_now()
+        self._talk.thaw()
 
     def _check_one(self, index: int) -> None:
         truths = self._reference.truths_of_slot(index)

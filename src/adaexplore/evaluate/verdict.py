@@ -155,11 +155,15 @@ class _Run:
     def _measure(self) -> Timing:
         reference = self._reference
         self._talk.stage = "being timed"
-        timed = TimedCandidate(self._talk, reference, self._check_output)
-        parties = {CANDIDATE: timed.block} | reference.baselines.blocks(reference.fresh)
-        timing = measure(parties, most_calls=reference.fresh.count)
-        timed.check_honesty()
-        return timing
+        objection = None
+        for _ in range(2):  # the machine's mood does not come twice, a cheat does
+            timed = TimedCandidate(self._talk, reference, self._check_output)
+            parties = {CANDIDATE: timed.block} | reference.baselines.blocks(reference.fresh)
+            timing = measure(parties, most_calls=reference.fresh.count)
+            objection = timed.objection()
+            if objection is None:
+                return timing
+        raise Stop(Failed("rejected", objection or ""))
 
     def _inspect(self) -> None:
         """Asks what the candidate's code has changed in its process."""
