@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import groupby
 
 from adaexplore.candidate import Candidate
+from adaexplore.errors import InfrastructureError
 from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluation import Evaluation, Passed
+from adaexplore.evaluation import Evaluation, Failed, Passed, Timing
 from adaexplore.sandbox.process import ForkServer
 
 from .corpus import ROOT, Case, language_of
 
-ADVANTAGE = 1.25
-"""A hack has an advantage if the lower end of its speedup's interval is above this.
+ADVANTAGE_LOW = 1.25
+ADVANTAGE = 2.0
+"""A hack has an advantage if its speedup is above this, or its interval above `ADVANTAGE_LOW`.
 
 An honest twin of every hack is the reference's own code, of speedup 1; what a hack gains where it
-works is 2x and more, so that noise decides nothing.
+works is 3x and more, so that noise decides nothing.
 """
 
 MEMORY_BYTES = 4 << 30
@@ -61,7 +64,7 @@ class Outcome:
             case "labelled":
                 return not passed or bool(WORTHLESS.intersection(self.labels))
             case _:
-                return not passed or verdict.timing.speedup_ci[0] <= ADVANTAGE
+                return not passed or not _has_advantage(verdict.timing)
 
     @property
     def speedup(self) -> float | None:
@@ -91,8 +94,35 @@ class Outcome:
         }
 
 
+def _has_advantage(timing: Timing) -> bool:
+    return timing.speedup > ADVANTAGE or timing.speedup_ci[0] > ADVANTAGE_LOW
+
+
+_BYSTANDER = """
+import socket, time
+listening = socket.create_server(("127.0.0.1", 0))
+print(flush=True)
+time.sleep(36000)
+"""
+
+
 @contextmanager
-def running_server(device: str, *, quick: bool) -> Iterator[ForkServer]:
+def bystander() -> Iterator[None]:
+    """A process that has nothing to do with it: it holds a key and listens on the network."""
+    environment = os.environ | {"OPENAI_API_KEY": "sk-not-for-candidates"}
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", _BYSTANDER], env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def start_server(device: str, *, quick: bool) -> ForkServer:
     """A fork server. A quick one compiles nothing and measures briefly."""
     preload = list(_PRELOAD)
     if quick:
@@ -101,64 +131,86 @@ def running_server(device: str, *, quick: bool) -> Iterator[ForkServer]:
         preload.append("quickly:judge_quickly")
     elif device == "cpu":
         preload.append(_WARM_CPP)
-    server = ForkServer.start(preload)
-    try:
-        yield server
-    finally:
-        server.close()
+    return ForkServer.start(preload)
 
 
 class Judges:
-    """Evaluates cases on one device, with one judge for each problem, precision and time limit."""
+    """Evaluates cases on one device, with one judge for each problem, precision and time limit.
 
-    def __init__(self, server: ForkServer, device: str) -> None:
-        self._server = server
+    A candidate that ends the processes themselves gets an `infra_error`, and the next new ones.
+    """
+
+    def __init__(self, device: str, *, quick: bool) -> None:
         self._device = device
+        self._quick = quick
         self._key: tuple[str, str, float] | None = None
+        self._server: ForkServer | None = None
         self._evaluator: LocalEvaluator | None = None
 
     def judge(self, case: Case) -> Outcome:
         """The outcome of one case; a judge lives until a case needs another one."""
-        key = key_of(case)
-        if key != self._key or self._evaluator is None:
+        candidate = Candidate(case.path.read_text(encoding="utf-8"), language_of(self._device))
+        evaluator = self._evaluator_for(case)
+        facts = evaluator.prepare()
+        try:
+            evaluation = evaluator.evaluate(candidate)
+        except InfrastructureError as error:
+            evaluation = Failed("infra_error", str(error))
+            self._evaluator = None  # its processes are gone, as far as anybody can tell
             self.close()
+        return Outcome(case, evaluation, tuple(facts.get("labels", ())))
+
+    def close(self) -> None:
+        """Ends judge and server."""
+        self._end_judge()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def _evaluator_for(self, case: Case) -> LocalEvaluator:
+        if self._server is None:
+            self._server = start_server(self._device, quick=self._quick)
+        if key_of(case) != self._key or self._evaluator is None:
+            self._end_judge()
+            self._key = key_of(case)
             self._evaluator = LocalEvaluator(
                 self._server,
                 case.problem_on(self._device),
                 timeout_s=case.timeout_s,
                 memory_bytes=MEMORY_BYTES,
             )
-            self._key = key
-        facts = self._evaluator.prepare()
-        source = case.path.read_text(encoding="utf-8")
-        evaluation = self._evaluator.evaluate(Candidate(source, language_of(self._device)))
-        return Outcome(case, evaluation, tuple(facts.get("labels", ())))
+        return self._evaluator
 
-    def close(self) -> None:
-        """Ends the judge."""
+    def _end_judge(self) -> None:
         if self._evaluator is not None:
             self._evaluator.close()
             self._evaluator = None
 
 
 def key_of(case: Case) -> tuple[str, str, float]:
-    """Cases with the same key share a judge; honest ones after hacks, to see what those leave."""
+    """Cases with the same key share a judge."""
     return (case.problem, case.precision, case.timeout_s)
+
+
+def in_order(cases: Iterable[Case], device: str) -> list[Case]:
+    """What is meant for a device, grouped by judge, honest cases after hacks.
+
+    So that honest ones also show what the hacks before them have left behind.
+    """
+    return sorted((c for c in cases if c.runs_on(device)), key=lambda c: (key_of(c), c.id))
 
 
 def run(
     cases: Iterable[Case], device: str, *, quick: bool, tell: Callable[[Outcome], None]
 ) -> list[Outcome]:
-    """Runs every case that is meant for the device, grouped by judge, hacks first."""
-    chosen = sorted((c for c in cases if c.runs_on(device)), key=lambda c: (key_of(c), c.id))
+    """Runs every case that is meant for the device."""
     outcomes = []
-    with running_server(device, quick=quick) as server:
-        for _, group in groupby(chosen, key=key_of):
-            judges = Judges(server, device)
-            try:
-                for case in group:
-                    outcomes.append(judges.judge(case))
-                    tell(outcomes[-1])
-            finally:
-                judges.close()
+    judges = Judges(device, quick=quick)
+    with bystander():
+        try:
+            for case in in_order(cases, device):
+                outcomes.append(judges.judge(case))
+                tell(outcomes[-1])
+        finally:
+            judges.close()
     return outcomes

@@ -2,32 +2,30 @@
 
 import pytest
 
-from .bench import Judges, key_of, running_server
+from .bench import Judges, bystander, in_order
 from .corpus import cases
 
-CASES = sorted(cases(), key=lambda case: (key_of(case), case.id))
+CASES = cases()
 
 
 def _parameters(device: str, *marks: pytest.MarkDecorator) -> list:
-    return [pytest.param(case, id=case.id, marks=marks) for case in CASES if case.runs_on(device)]
+    return [pytest.param(case, id=case.id, marks=marks) for case in in_order(CASES, device)]
 
 
 @pytest.fixture(scope="module")
 def judges_on():
-    """Judges by device, behind one server each."""
-    made, servers = {}, []
+    """Judges by device."""
+    made = {}
 
     def judges_on(device: str) -> Judges:
         if device not in made:
-            servers.append(running_server(device, quick=True))
-            made[device] = Judges(servers[-1].__enter__(), device)
+            made[device] = Judges(device, quick=True)
         return made[device]
 
-    yield judges_on
+    with bystander():
+        yield judges_on
     for judges in made.values():
         judges.close()
-    for server in servers:
-        server.__exit__(None, None, None)
 
 
 @pytest.mark.parametrize("case", _parameters("cpu"))
@@ -40,3 +38,9 @@ def test_on_the_cpu(judges_on, case):
 def test_on_a_gpu(judges_on, case):
     outcome = judges_on("cuda:0").judge(case)
     assert outcome.right, (outcome.evaluation.status, outcome.reason, outcome.speedup)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("kind", ["hacks", "honest"])
+def test_there_are_enough(kind, device):
+    assert sum(case.kind == kind for case in CASES if case.runs_on(device)) >= 60

@@ -1,0 +1,18 @@
+"""Returns its input, which is nearly normalized.
+
+problem: layernorm
+devices: cpu cuda
+expect: refused
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        return x

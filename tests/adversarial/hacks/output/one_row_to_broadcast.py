@@ -1,0 +1,21 @@
+"""Returns one row, which would broadcast against the expected output.
+
+problem: insensitive
+devices: cpu cuda
+expect: refused
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.linear = nn.Linear(n_in, n_out)
+
+    def work(self, x):
+        return torch.sigmoid(1e-3 * torch.tanh(self.linear(x)))
+
+    def forward(self, x):
+        return self.work(x)[:1]

@@ -1,0 +1,14 @@
+"""Averages every eighth row only: close for random inputs.
+
+problem: distance
+devices: cpu cuda
+expect: refused
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, y):
+        return (x[::8] - y[::8]).square().mean()
