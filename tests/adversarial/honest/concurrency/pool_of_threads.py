@@ -1,7 +1,7 @@
 """Keeps a pool of idle threads, and waits for all that it gave them before it returns.
 
 problem: softmax
-devices: cpu cuda
+devices: cpu
 """
 
 from concurrent.futures import ThreadPoolExecutor, wait

@@ -1,7 +1,7 @@
 """Splits the rows over threads that end before the call does.
 
 problem: softmax
-devices: cpu cuda
+devices: cpu
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,0 +1,43 @@
+"""Three TF32 products that make up a float32 one on the tensor cores.
+
+problem: linear
+devices: cuda
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+
+@triton.jit
+def linear_kernel(
+    x_ptr, w_ptr, b_ptr, out_ptr, n, k,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0) * BM + tl.arange(0, BM)
+    column = tl.program_id(1) * BN + tl.arange(0, BN)
+    inner = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, k, BK):
+        x = tl.load(x_ptr + row[:, None] * k + (start + inner)[None, :])
+        w = tl.load(w_ptr + column[None, :] * k + (start + inner)[:, None])
+        acc += tl.dot(x, w, input_precision="tf32x3")
+    acc += tl.load(b_ptr + column)[None, :]
+    tl.store(out_ptr + row[:, None] * n + column[None, :], tl.maximum(acc, 0.0))
+
+
+class ModelNew(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.linear = nn.Linear(n_in, n_out)
+
+    def forward(self, x):
+        x, w, b = x.contiguous(), self.linear.weight, self.linear.bias
+        (m, k), n = x.shape, w.shape[0]
+        assert m % 64 == 0
+        assert n % 64 == 0
+        assert k % 32 == 0
+        out = torch.empty(m, n, dtype=x.dtype, device=x.device)
+        linear_kernel[(m // 64, n // 64)](x, w, b, out, n, k, BM=64, BN=64, BK=32)
+        return out
