@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 
-from adaexplore.evaluate.precision import ELEMENT_FACTOR, NORM_FACTOR, floor_of
+from adaexplore.evaluate.precision import ELEMENT_FACTOR, NORM_FACTOR
+from adaexplore.evaluate.surroundings import surroundings
 from adaexplore.problem import PRECISIONS, Precision
 
 _RENEWED = 1.5
@@ -19,13 +20,21 @@ class Deviation:
     """Distance from the truth.
 
     `norm` is ‖out − ref‖ / ‖ref‖ over the elements where the truth is finite; `element` the largest
-    absolute difference of one element over the root mean square of the truth. For integer and
-    boolean outputs both are the share of unequal elements. Infinite where NaN or infinity do not
-    stand where they should.
+    absolute difference of one element over the scale of its surroundings (`Surroundings`), so that
+    one wrong tile shows however large the rest of the output is. For integer and boolean outputs
+    both are the share of unequal elements. Infinite where NaN or infinity do not stand where they
+    should.
     """
 
     norm: float
     element: float
+
+    def or_worse(self, other: Deviation) -> Deviation:
+        """The larger of two in both respects."""
+        return Deviation(max(self.norm, other.norm), max(self.element, other.element))
+
+
+INFINITE = Deviation(math.inf, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +42,21 @@ class Truth:
     """One output tensor of one input set, in float64 (integers as they are).
 
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
+    `ties` marks elements that may fall either way when the inputs are rounded (the index of a
+    maximum, a comparison, a step); they are not compared. `tie_share` is the share of such elements
+    where it is not known which they are: so many of the worst are not compared.
     """
 
     path: str
     value: torch.Tensor
-    bounds: Mapping[Precision, Deviation]
+    bounds: dict[Precision, Deviation]
+    ties: torch.Tensor | None = None
+    tie_share: float = 0.0
+
+    def deviation(self, out: torch.Tensor) -> Deviation:
+        """Measures an output of the truth's shape."""
+        spare = math.ceil(self.tie_share * self.value.numel())
+        return deviation(out, self.value, ties=self.ties, spare=spare)
 
     def classify(self, deviation: Deviation) -> Precision | None:
         """The strictest class with room for this deviation, None if it is wrong in all."""
@@ -56,7 +75,8 @@ class Truth:
             precision: Deviation(_RENEWED * bound.norm, _RENEWED * bound.element)
             for precision, bound in self.bounds.items()
         }
-        return Truth(self.path, exact(strict), bounds)
+        share = 0.0 if self.ties is None else 2.0 * float(self.ties.double().mean())
+        return Truth(self.path, exact(strict), bounds, tie_share=share)
 
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
@@ -64,32 +84,74 @@ def exact(tensor: torch.Tensor) -> torch.Tensor:
     return _real(tensor).to(torch.float64 if _is_inexact(tensor) else tensor.dtype, copy=True)
 
 
-def deviation(out: torch.Tensor, truth: torch.Tensor) -> Deviation:
-    """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape."""
+def deviation(
+    out: torch.Tensor,
+    truth: torch.Tensor,
+    *,
+    ties: torch.Tensor | None = None,
+    spare: int = 0,
+) -> Deviation:
+    """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape.
+
+    Elements marked in `ties` and the `spare` worst ones do not count.
+    """
     out = _real(out)
     if truth.numel() == 0:
         return Deviation(0.0, 0.0)
     if not truth.is_floating_point():
-        share = float((out != truth).double().mean())
+        unequal = out != truth
+        if ties is not None:
+            unequal &= ~ties
+        share = max(int(unequal.sum()) - spare, 0) / truth.numel()
         return Deviation(share, share)
-    out64 = out.double()
-    finite = truth.isfinite()
-    if not bool(finite.all()):
-        got, want = out64[~finite], truth[~finite]
-        if not bool(((got == want) | (got.isnan() & want.isnan())).all()):
-            return Deviation(float("inf"), float("inf"))
-        out64, truth = out64[finite], truth[finite]
-        if truth.numel() == 0:
-            return Deviation(0.0, 0.0)
-    difference = (out64 - truth).abs_()
-    scale = float(truth.norm())
-    rms = scale / truth.numel() ** 0.5
-    norm, worst = float(difference.norm()), float(difference.max())
-    if norm != norm or norm == float("inf"):
-        return Deviation(float("inf"), float("inf"))
-    if scale == 0.0:  # a truth of zeros: absolute error is all there is
-        return Deviation(norm / truth.numel() ** 0.5, worst)
-    return Deviation(norm / scale, worst / rms)
+    around = surroundings(truth)
+    out, truth = out.flatten(), truth.flatten()
+    ties = None if ties is None else ties.flatten()
+    error2 = size2 = worst = 0.0
+    for start, stop in _pieces(truth, around.width, whole=spare > 0):
+        part = slice(start, stop)
+        tied = None if ties is None else ties[part]
+        found = _compare(out[part], truth[part], around.scale(start, stop), tied, spare)
+        if found is None:
+            return INFINITE
+        error2, size2, worst = error2 + found[0], size2 + found[1], max(worst, found[2])
+    # Against a truth of zeros, absolute error is all there is.
+    return Deviation(math.sqrt(error2 / (size2 or truth.numel())), worst)
+
+
+def _pieces(truth: torch.Tensor, width: int, *, whole: bool) -> Iterator[tuple[int, int]]:
+    """Stretches of whole rows, small enough for a CPU core's cache."""
+    length = truth.numel()
+    most = 1 << 24 if truth.is_cuda else 1 << 17
+    step = length if whole else max(most // width, 1) * width
+    return ((start, min(start + step, length)) for start in range(0, length, step))
+
+
+def _compare(
+    out: torch.Tensor,
+    truth: torch.Tensor,
+    scale: torch.Tensor,
+    ties: torch.Tensor | None,
+    spare: int,
+) -> tuple[float, float, float] | None:
+    """Squared error, squared size and worst element; None where NaN or infinity is out of place."""
+    difference = out.double() - truth
+    if not bool(difference.sum().isfinite()):
+        finite = truth.isfinite()
+        same = torch.where(finite, out.isfinite(), (out == truth) | (out.isnan() & truth.isnan()))
+        if ties is not None:
+            same |= ties
+        if int((~same).sum()) > spare:
+            return None
+        difference = torch.where(finite & out.isfinite(), difference, 0.0)
+        truth = torch.where(finite, truth, 0.0)
+    if ties is not None:
+        difference.masked_fill_(ties, 0.0)
+    relative = difference.abs() / (scale + truth.abs())
+    if spare:
+        spared = relative.topk(min(spare, relative.numel())).indices
+        difference[spared] = relative[spared] = 0.0
+    return float(difference.square().sum()), float(truth.square().sum()), float(relative.max())
 
 
 LOOSEST = 0.1
@@ -97,24 +159,21 @@ LOOSEST = 0.1
 
 
 def bounds_from(
-    runs: Mapping[Precision, Deviation], dtype: torch.dtype, peak: float
+    runs: Mapping[Precision, Deviation], floors: Mapping[Precision, float]
 ) -> dict[Precision, Deviation]:
     """Bounds for each class from the deviation of PyTorch's own run in it.
 
     A looser class is never narrower than a stricter one; a class in which PyTorch's own run is not
-    finite is not on offer. `peak` is the largest absolute element of the truth over its root mean
-    square: the floor of one element is relative to the largest.
+    finite is not on offer. `floors` is what is always allowed in a class, relative.
     """
     norm = element = 0.0
-    inexact = dtype.is_floating_point or dtype.is_complex
     bounds: dict[Precision, Deviation] = {}
     for precision in PRECISIONS:
         if precision not in runs or not math.isfinite(runs[precision].norm):
             continue
-        floor = floor_of(dtype, precision) if inexact else 0.0
-        factor, run = NORM_FACTOR[precision], runs[precision]
+        floor, factor, run = floors[precision], NORM_FACTOR[precision], runs[precision]
         norm = min(max(norm, floor, factor * run.norm), LOOSEST)
-        element = max(element, ELEMENT_FACTOR * max(floor * max(peak, 1.0), factor * run.element))
+        element = max(element, ELEMENT_FACTOR * max(floor, factor * run.element))
         bounds[precision] = Deviation(norm, element)
     return bounds
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 import torch
+from torch import nn
 
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.compare import exact
+from adaexplore.evaluate.offline.tf32 import EmulatedTf32
 from adaexplore.evaluate.precision import baseline_scope, up_to
 from adaexplore.evaluate.widen import widened
 from adaexplore.problem import Precision, Problem
@@ -40,13 +45,20 @@ class ReferenceRuns:
         """The classes on offer, strictest first."""
         if self.native_half:
             return ("half",)
-        # TF32 exists on NVIDIA tensor cores only; on the CPU it would be strict fp32 again.
-        every = up_to(self.precision)
-        return tuple(p for p in every if p != "tf32" or self.problem.device != "cpu")
+        # TF32 exists on NVIDIA tensor cores only; on the CPU it would be strict fp32 again, unless
+        # it is emulated for a target.
+        every, on_cpu = up_to(self.precision), self.problem.device == "cpu"
+        return tuple(p for p in every if p != "tf32" or not on_cpu or self.problem.target)
 
-    def scope(self, precision: Precision) -> AbstractContextManager[None]:
+    @contextmanager
+    def scope(self, precision: Precision) -> Iterator[None]:
         """PyTorch as its users run it in this class."""
-        return baseline_scope(precision, self.problem.device, autocast=not self.native_half)
+        emulated = self.problem.target is not None and precision != "fp32"
+        with (
+            baseline_scope(precision, self.problem.device, autocast=not self.native_half),
+            EmulatedTf32() if emulated else nullcontext(),
+        ):
+            yield
 
     def run(
         self, precision: Precision, inputs: Inputs, *, seed_offset: int = 0
@@ -56,8 +68,17 @@ class ReferenceRuns:
         with self.scope(precision):
             return self.instance(inputs)
 
-    def float64(self, inputs: Inputs) -> list[torch.Tensor] | None:
-        """The outputs of a run in float64, None where an operation has none."""
+    def with_weights(self, seed: int) -> ReferenceRuns:
+        """The same reference, constructed anew under another seed."""
+        other = copy.copy(self)
+        other.instance = self.instance.rebuilt(seed, self.problem.mode)
+        return other
+
+    def float64(self, inputs: Inputs, noise: Noise | None = None) -> list[torch.Tensor] | None:
+        """The outputs of a run in float64, None where an operation has none.
+
+        With `noise`, inputs and parameters are a little off.
+        """
 
         def widen(t: torch.Tensor) -> torch.Tensor:
             if t.is_complex():
@@ -65,10 +86,14 @@ class ReferenceRuns:
             return t.double() if t.is_floating_point() else t
 
         wide = map_tensors(widen, inputs)
+        if noise is not None:
+            wide = noise.on_inputs(wide)
         torch.manual_seed(self.problem.seed)
         torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
         try:
             with torch.no_grad(), widened(self.instance.model) as double:
+                if noise is not None:
+                    noise.on_parameters(double)
                 outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
         except (RuntimeError, TypeError, ValueError, AssertionError) as error:
             if is_out_of_memory(error):
@@ -80,6 +105,44 @@ class ReferenceRuns:
         finally:
             torch.set_default_dtype(torch.float32)
         return [exact(t) for _, t in outputs]
+
+
+_SIGNS = 4099  # random signs before they repeat: a prime, so that no axis is in step with them
+
+
+class Noise:
+    """Relative errors of one size and random sign, for asking how a result depends on rounding.
+
+    `exempt` says for each input tensor whether it stays as it is, such as a mask. The opposite
+    noise has the opposite signs.
+    """
+
+    def __init__(self, size: float, exempt: Sequence[bool]) -> None:
+        self.size = size
+        self._exempt = exempt
+
+    def opposite(self) -> Noise:
+        """The same with all signs changed."""
+        return Noise(-self.size, self._exempt)
+
+    def on_inputs(self, inputs: Inputs) -> Inputs:
+        """The inputs, with noise."""
+        left = iter(self._exempt)
+        seeds = itertools.count()
+        return map_tensors(lambda t: t if next(left) else self._on(t, next(seeds)), inputs)
+
+    def on_parameters(self, model: nn.Module) -> None:
+        """Gives every parameter another value; `widened` puts the old one back."""
+        for i, parameter in enumerate(model.parameters()):
+            parameter.data = self._on(parameter.data, -1 - i)
+
+    def _on(self, t: torch.Tensor, seed: int) -> torch.Tensor:
+        if not t.is_floating_point():
+            return t
+        generator = torch.Generator(t.device).manual_seed(seed % 2**31)
+        signs = torch.randint(2, (_SIGNS,), generator=generator, device=t.device) * 2.0 - 1.0
+        factors = (1.0 + self.size * signs.double()).repeat(-(-t.numel() // _SIGNS))
+        return t * factors[: t.numel()].reshape(t.shape)
 
 
 def _is_half(instance: Instance, inputs: Inputs) -> bool:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 
 from adaexplore.errors import BadProblemError
-from adaexplore.evaluate.compare import Deviation, Truth, bounds_from, deviation, exact
-from adaexplore.evaluate.inputs import InputSet, input_sets
+from adaexplore.evaluate.blind import tightened, without_blind_classes
+from adaexplore.evaluate.compare import LOOSEST, Deviation, Truth, bounds_from
+from adaexplore.evaluate.inputs import InputSet, InputSets
+from adaexplore.evaluate.own_runs import OwnRun, own_runs
+from adaexplore.evaluate.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.tensors import SharedTensor, fingerprint, share
-from adaexplore.problem import Precision
+from adaexplore.problem import PRECISIONS, Precision
 from adaexplore.sandbox.instance import Inputs, map_tensors, tensors_of
 
 _MIN_SETS = 3
 _MEMORY_SHARE = 0.15  # of the GPU, for inputs and truths; the rest is for running
+_WEIGHTS_BYTES = 1 << 30  # larger models are verified under one set of weights
 _ILL_CONDITIONED = 0.05  # strict eager this far from float64: no basis for a verdict
+_OTHER_WEIGHTS = 1000  # how far their seed is from the problem's own
 
 
 @dataclass(frozen=True)
@@ -40,9 +46,30 @@ class CheckedSet:
             s.fill(tensor)
 
 
+@dataclass(frozen=True)
+class OtherWeights:
+    """The truths of the first input set under the weights that another seed gives."""
+
+    seed: int
+    parameters: dict[str, SharedTensor]
+    truths: list[Truth]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A checked set whose bounds are not known yet."""
+
+    given: InputSet
+    outputs: list[OwnRun]
+    shared: list[SharedTensor]
+
+
 class Truths:
     """The checked sets of a reference.
 
+    The problem's own inputs say how precise a result is: their bounds come from the largest error
+    of PyTorch's own runs on all of them. The other distributions ask whether it is right; one that
+    lies outside what the reference can take, or where PyTorch is not precise itself, is left out.
     `errors` maps a class to the largest error of PyTorch's own run in it, on the problem's own
     inputs. Raises `BadProblemError` where there is no own input set to verify on.
     """
@@ -50,75 +77,131 @@ class Truths:
     def __init__(self, runs: ReferenceRuns, notes: list[str]) -> None:
         self._runs = runs
         self._notes = notes
-        self.errors: dict[Precision, float] = {}
-        self.sets = self._checked_sets()
-
-    def _checked_sets(self) -> list[CheckedSet]:
-        problem = self._runs.problem
-        checked: list[CheckedSet] = []
-        for candidate in input_sets(self._runs.instance, problem.seed):
-            if len(checked) >= _MIN_SETS and _memory_used(problem.device) > _MEMORY_SHARE:
-                self._notes.append(f"memory: verified on {len(checked)} input sets only")
-                break
-            try:
-                truths = self._truths(candidate)
-            except BadProblemError:
-                if candidate.own:
-                    raise
-                continue  # outside what the reference can take
-            if truths is None:
-                continue
-            tensors: list[SharedTensor] = []
-
-            def to_shared(t: torch.Tensor, into: list[SharedTensor] = tensors) -> torch.Tensor:
-                into.append(share(t))
-                return into[-1].tensor
-
-            inputs = map_tensors(to_shared, candidate.inputs)
-            marks = [fingerprint(s.tensor) for s in tensors]
-            checked.append(
-                CheckedSet(candidate.name, candidate.own, inputs, tensors, marks, truths)
-            )
-        if not any(s.own for s in checked):
+        self.inputs = InputSets(runs.instance, runs.problem.seed)
+        drafts = list(self._drafts())
+        own = [d.outputs for d in drafts if d.given.own]
+        if not own:
             raise BadProblemError(
-                f"{problem.name}.py: the reference in fp32 is too far from its own float64 "
+                f"{runs.problem.name}.py: the reference in fp32 is too far from its own float64 "
                 "run on its own inputs, so nothing can be verified against it"
             )
-        return checked
+        self._largest = [_largest(outputs) for outputs in zip(*own, strict=True)]
+        self.errors = _over_all(self._largest)
+        self._floors = [
+            tightened(outputs, floors(outputs[0].dtype, own=True), runs.precision)
+            for outputs in zip(*own, strict=True)
+        ]
+        self.sets = [self._checked(draft) for draft in drafts]
+        self.other_weights = self._other_weights()
+        self._leave_out_blind_classes()
 
-    def _truths(self, given: InputSet) -> list[Truth] | None:
-        """Truth and bounds for one input set; None where it gives no basis for a verdict."""
-        strict = self._runs.run("fp32", given.inputs)
-        values = self._runs.float64(given.inputs)
-        if values is None:
-            note = "no float64 run of the reference: verified against its strict fp32 run"
-            if note not in self._notes:
-                self._notes.append(note)
-            values = [exact(t) for _, t in strict]
-        by_class: list[dict[Precision, Deviation]] = [{} for _ in strict]
-        for precision in self._runs.classes:
-            outputs = strict if precision == "fp32" else self._runs.run(precision, given.inputs)
-            for i, (_, out) in enumerate(outputs):
-                by_class[i][precision] = found = deviation(out, values[i])
-                if given.own:
-                    self.errors[precision] = max(self.errors.get(precision, 0.0), found.norm)
+    @property
+    def own(self) -> list[CheckedSet]:
+        """Those on the problem's own inputs."""
+        return [s for s in self.sets if s.own]
+
+    def _drafts(self) -> Iterator[_Draft]:
+        device = self._runs.problem.device
+        count, finite = 0, True
+        for given in self.inputs:
+            if count >= _MIN_SETS and _memory_used(device) > _MEMORY_SHARE:
+                self._notes.append(f"memory: verified on {count} input sets only")
+                return
+            outputs = self._own_runs(given)
+            if outputs is None:
+                continue
+            all_finite = all(bool(torch.isfinite(o.value).all()) for o in outputs)
+            if given.own:
+                finite = finite and all_finite
+            elif finite and not all_finite:
+                continue  # NaN or infinity: no input of the problem's kind
+            count += 1
+            yield _Draft(given, outputs, [share(t) for t in tensors_of(given.inputs)])
+
+    def _own_runs(self, given: InputSet) -> list[OwnRun] | None:
+        """PyTorch's own runs; None where they give no basis for a verdict."""
+        try:
+            outputs, exactly = own_runs(self._runs, given.inputs, self.inputs.frozen)
+        except BadProblemError:
+            if given.own:
+                raise
+            return None  # outside what the reference can take
+        if not exactly:
+            self._note("no float64 run of the reference: verified against its strict fp32 run")
+        if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
+            return None
+        asked = self._runs.precision
+        room = LOOSEST / NORM_FACTOR[asked]
+        if not given.own and any(o.shaky or o.by_class[asked].norm > room for o in outputs):
+            return None
+        return outputs
+
+    def _checked(self, draft: _Draft) -> CheckedSet:
+        shared = iter(draft.shared)
+        inputs = map_tensors(lambda _: next(shared).tensor, draft.given.inputs)
+        marks = [fingerprint(s.tensor) for s in draft.shared]
+        truths = self._truths(draft.outputs, own=draft.given.own)
+        return CheckedSet(draft.given.name, draft.given.own, inputs, draft.shared, marks, truths)
+
+    def _truths(self, outputs: list[OwnRun], *, own: bool) -> list[Truth]:
         truths = []
-        for (path, out), value, found_in in zip(strict, values, by_class, strict=True):
-            first = next(iter(found_in.values()))
-            if not first.norm <= _ILL_CONDITIONED:
-                return None
-            truths.append(Truth(path, value, bounds_from(found_in, out.dtype, _peak(value))))
+        for output, known, floor in zip(outputs, self._largest, self._floors, strict=True):
+            runs = known if own else _largest([output], known)
+            allowed = floor if own else floors(output.dtype, own=False)
+            bounds = bounds_from(runs, allowed)
+            truths.append(Truth(output.path, output.value, bounds, output.ties))
         return truths
 
+    def _other_weights(self) -> OtherWeights | None:
+        """None where there are no other weights, or they are too large, or nothing to go by."""
+        runs, first = self._runs, self.own[0]
+        own = runs.instance.model.state_dict()
+        if not own or sum(t.numel() * t.element_size() for t in own.values()) > _WEIGHTS_BYTES:
+            return None
+        seed = runs.problem.seed + _OTHER_WEIGHTS
+        other = runs.with_weights(seed)
+        state = other.instance.model.state_dict()
+        if own.keys() != state.keys() or all(torch.equal(own[name], state[name]) for name in own):
+            return None
+        outputs, _ = own_runs(other, first.inputs, self.inputs.frozen)
+        if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
+            return None
+        truths = self._truths(outputs, own=False)
+        return OtherWeights(seed, {name: share(t) for name, t in state.items()}, truths)
 
-def _peak(value: torch.Tensor) -> float:
-    if not value.is_floating_point():
-        return 1.0
-    finite = value[value.isfinite()]
-    if finite.numel() == 0:
-        return 1.0
-    rms = float(finite.norm()) / finite.numel() ** 0.5
-    return float(finite.abs().max()) / rms if rms > 0 else 1.0
+    def _leave_out_blind_classes(self) -> None:
+        kept = without_blind_classes([s.truths for s in self.own])
+        dropped = [p for p in PRECISIONS if p in self._runs.classes and p not in kept]
+        if dropped:
+            self._note(
+                f"{', '.join(dropped)}: PyTorch's own error in it hides what the inputs change in "
+                f"the output; candidates must be {kept[-1]}"
+            )
+        every = [t for s in self.sets for t in s.truths]
+        if self.other_weights:
+            every += self.other_weights.truths
+        for truth in every:
+            for precision in dropped:
+                truth.bounds.pop(precision, None)
+
+    def _note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+
+def _largest(
+    outputs: list[OwnRun] | tuple[OwnRun, ...], start: dict[Precision, Deviation] | None = None
+) -> dict[Precision, Deviation]:
+    """The largest deviation in each class over several runs: a single one may be lucky."""
+    largest = dict(start or {})
+    for output in outputs:
+        for precision, found in output.by_class.items():
+            largest[precision] = found.or_worse(largest.get(precision, found))
+    return largest
+
+
+def _over_all(largest: list[dict[Precision, Deviation]]) -> dict[Precision, float]:
+    return {p: max(by_class[p].norm for by_class in largest) for p in largest[0]}
 
 
 def _memory_used(device: str) -> float:

@@ -84,14 +84,14 @@ class Instance:
             module = _import(module_name, file)
         with boundary.entering("get_init_inputs()"), _seeded(where, seed):
             init = init or _init_args(module)
-        with boundary.entering(f"{class_name}(...)"), _seeded(where, seed):
-            model = getattr(module, class_name)(*init.args, **init.kwargs)
-            if not isinstance(model, nn.Module):
-                raise TypeError(f"{class_name} must be an nn.Module, not {_type_name(model)}")
-            model.to(where)  # what was built from NumPy or on a device of its own
-        if mode != "as-built":
-            model.train(mode == "train")
+        model = _build(module, class_name, init, boundary, seed, mode)
         return cls(module, model, init, where, boundary)
+
+    def rebuilt(self, seed: int, mode: Mode) -> Instance:
+        """Another model of the same class, with the weights that another seed gives."""
+        class_name = "Model" if self.boundary.is_reference else "ModelNew"
+        model = _build(self.module, class_name, self.init, self.boundary, seed, mode)
+        return dataclasses.replace(self, model=model)
 
     def inputs(self, seed: int) -> Inputs:
         """What the module's `get_inputs` returns under `seed`, every tensor on the device.
@@ -257,6 +257,19 @@ def _seeded(device: torch.device, seed: int) -> Iterator[None]:
         numpy.random.seed(seed % 2**32)
     with device:
         yield
+
+
+def _build(
+    module: ModuleType, class_name: str, init: InitArgs, boundary: Boundary, seed: int, mode: Mode
+) -> nn.Module:
+    with boundary.entering(f"{class_name}(...)"), _seeded(boundary.device, seed):
+        model = getattr(module, class_name)(*init.args, **init.kwargs)
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"{class_name} must be an nn.Module, not {_type_name(model)}")
+        model.to(boundary.device)  # what was built from NumPy or on a device of its own
+    if mode != "as-built":
+        model.train(mode == "train")
+    return model
 
 
 def _init_args(module: ModuleType) -> InitArgs:

@@ -1,0 +1,76 @@
+"""Precision classes that cannot tell a right output from one that ignores its inputs.
+
+Where an output hardly depends on its inputs, a constant is as right as the rounding of a loose
+class. What is always allowed is then scaled to what the inputs change, and a class in which an
+output without the work would pass all the same is not on offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+
+from adaexplore.evaluate.compare import Truth, deviation
+from adaexplore.evaluate.own_runs import OwnRun
+from adaexplore.problem import PRECISIONS, Precision
+
+_NEAR = 8.0  # a variation of so many times what is allowed needs no tightening
+_ROUNDING = 2.0**-22
+_BLURS = 2.0
+
+
+def tightened(
+    own: Sequence[OwnRun], floors: Mapping[Precision, float], asked: Precision
+) -> dict[Precision, float]:
+    """The floors of one output, narrower where its input sets differ by little more than them.
+
+    Left is what rounding inputs and parameters would do (`OwnRun.blur`), and a few roundings of the
+    output itself. Outputs in half precision are rounded too coarsely for that.
+    """
+    first, *others = own
+    kept = dict(floors)
+    if first.dtype not in (torch.float32, torch.float64) or not others:
+        return kept
+    varies = min(deviation(o.value, first.value).norm for o in others)
+    if varies > _NEAR * kept[asked]:
+        return kept
+    for precision, floor in kept.items():
+        blurs = [o.blur.get(precision, floor) if o.blur else floor for o in own]
+        kept[precision] = min(floor, max(_ROUNDING, varies * floor, _BLURS * max(blurs)))
+    return kept
+
+
+def stand_ins(own: Sequence[Sequence[Truth]]) -> Iterator[tuple[str, list[list[torch.Tensor]]]]:
+    """Outputs without the work, by name: for each own input set, what stands in for each output."""
+    values = [[t.value for t in truths] for truths in own]
+    yield "zeros", [[torch.zeros_like(v) for v in row] for row in values]
+    if len(own) > 1:
+        yield "another input's output", values[1:] + values[:1]
+        mean = [
+            torch.stack(column).mean(0) if column[0].is_floating_point() else column[0]
+            for column in zip(*values, strict=True)
+        ]
+        yield "a constant", [mean] * len(own)
+
+
+def passes(own: Sequence[Sequence[Truth]], instead: list[list[torch.Tensor]]) -> set[Precision]:
+    """The classes in which all of these would pass as outputs of the own input sets."""
+    reached: Precision = PRECISIONS[0]
+    for truths, outs in zip(own, instead, strict=True):
+        for truth, out in zip(truths, outs, strict=True):
+            found = truth.classify(truth.deviation(out))
+            if found is None:
+                return set()
+            reached = max(reached, found, key=PRECISIONS.index)
+    return set(PRECISIONS[PRECISIONS.index(reached) :])
+
+
+def without_blind_classes(own: Sequence[Sequence[Truth]]) -> list[Precision]:
+    """The classes on offer, strictest first, less those in which an output without the work passes.
+
+    The strictest always stays.
+    """
+    offered = [p for p in PRECISIONS if all(p in t.bounds for truths in own for t in truths)]
+    blind = {p for _, instead in stand_ins(own) for p in passes(own, instead)}
+    return [p for i, p in enumerate(offered) if i == 0 or p not in blind]

@@ -1,0 +1,114 @@
+"""How wrong PyTorch itself is on an input set: what candidates' errors are measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from adaexplore.evaluate.compare import Deviation, deviation, exact
+from adaexplore.evaluate.precision import FLOOR
+from adaexplore.evaluate.runs import Noise, ReferenceRuns
+from adaexplore.evaluate.surroundings import surroundings
+from adaexplore.problem import Precision
+from adaexplore.sandbox.instance import Inputs
+
+NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0**-7}
+"""Relative noise on inputs and parameters, by the loosest class asked for: larger than the rounding
+of an honest kernel, so that what it leaves as it is, an honest kernel leaves as well."""
+
+_STRICT_ROUNDING = 2.0**-22  # four roundings to float32
+_SHAKY = 1e-3  # what rounding to float32 may do at most, if anything is to be told from it
+_STEP, _STEP_NOISES = 0.01, 32.0
+"""Noise that moves an element by this much of its scale, and by that many times its own size, has
+moved it over a step."""
+_MOST_TIES, _MOST_INTEGER_TIES = 0.02, 0.5
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """One output of the reference on one input set.
+
+    `value` is the truth; `by_class` the deviation of PyTorch's own run in each class. In the strict
+    class that is at least what rounding the inputs and parameters to float32 would do: PyTorch may
+    happen to be exact where an honest kernel is not. `ties` are as in `compare.Truth`. `blur` is
+    what rounding inputs and parameters does in each class, None where it is not known; it is
+    `shaky` where that leaves little of the truth.
+    """
+
+    path: str
+    dtype: torch.dtype
+    value: torch.Tensor
+    by_class: dict[Precision, Deviation]
+    ties: torch.Tensor | None
+    blur: dict[Precision, float] | None
+    shaky: bool
+
+    @property
+    def strictest(self) -> Deviation:
+        """The deviation in the strictest class there is."""
+        return next(iter(self.by_class.values()))
+
+
+def own_runs(
+    runs: ReferenceRuns, inputs: Inputs, frozen: Sequence[bool]
+) -> tuple[list[OwnRun], bool]:
+    """Every output of the reference on these inputs, and whether the truth is float64.
+
+    `frozen` tells for each input tensor whether noise would make it illegal.
+    """
+    strict = runs.run("fp32", inputs)
+    values = runs.float64(inputs)
+    exactly = values is not None
+    values = values or [exact(t) for _, t in strict]
+    noise = Noise(NOISE[runs.precision], frozen)
+    blurred = runs.float64(inputs, noise) if exactly else None
+    ties: list[torch.Tensor | None] = [None] * len(values)
+    if blurred is not None:
+        ties = [_ties(noise, v, b) for v, b in zip(values, blurred, strict=True)]
+        stepped = any(
+            t is not None or not v.is_floating_point() for t, v in zip(ties, values, strict=True)
+        )
+        other = runs.float64(inputs, noise.opposite()) if stepped else None
+        if other is not None:
+            ties = [_ties(noise, *three) for three in zip(values, blurred, other, strict=True)]
+    by_class: list[dict[Precision, Deviation]] = [{} for _ in values]
+    for precision in runs.classes:
+        outputs = strict if precision == "fp32" else runs.run(precision, inputs)
+        for i, (_, out) in enumerate(outputs):
+            by_class[i][precision] = deviation(out, values[i], ties=ties[i])
+    found = []
+    for i, (path, out) in enumerate(strict):
+        own = OwnRun(path, out.dtype, values[i], by_class[i], ties[i], blur=None, shaky=False)
+        found.append(_with_blur(own, blurred[i], noise.size) if blurred else own)
+    return found, exactly
+
+
+def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
+    moved = deviation(blurred, own.value, ties=own.ties)
+    share = _STRICT_ROUNDING / noise
+    if not moved.norm * share <= _SHAKY:
+        return replace(own, shaky=True)
+    by_class = dict(own.by_class)
+    if "fp32" in by_class:
+        rounding = Deviation(moved.norm * share, moved.element * share)
+        by_class["fp32"] = by_class["fp32"].or_worse(rounding)
+    blur = {precision: moved.norm * FLOOR[precision] / noise for precision in by_class}
+    return replace(own, by_class=by_class, blur=blur)
+
+
+def _ties(noise: Noise, value: torch.Tensor, *blurred: torch.Tensor) -> torch.Tensor | None:
+    """Where noise of either sign moves an element over a step; None where it does so nowhere.
+
+    None as well where it does so in many places: that is no step but a function that amplifies.
+    """
+    if value.is_floating_point():
+        scale = surroundings(value).scale(0, value.numel()).reshape(value.shape) + value.abs()
+        step = max(_STEP, _STEP_NOISES * noise.size)
+        found = torch.stack([(b - value).abs() > step * scale for b in blurred]).any(0)
+        most = _MOST_TIES
+    else:
+        found = torch.stack([b != value for b in blurred]).any(0)
+        most = _MOST_INTEGER_TIES
+    return found if 0 < float(found.double().mean()) <= most else None

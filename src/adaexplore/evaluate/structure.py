@@ -1,0 +1,144 @@
+"""What a problem's own draws of an input have in common, and other draws that keep it.
+
+A kernel may rely on what is always so: that a matrix is triangular, that rows sum to one, that
+indices lie in range. It must not rely on what one generator happens to give, such as numbers
+between 0 and 1. The rule for telling them apart: whatever `torch.rand` or `torch.randn` would show
+as well is chance, everything else that all draws show is structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Draw = Callable[[Tensor, torch.Generator], Tensor]
+"""Other values in the place of a tensor's own, of its shape and dtype."""
+
+_SAMPLE = 1 << 16
+_CLOSE = 1e-3
+_CHANCE = 28.0  # e^-28 is never
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What holds for an input in all draws of the problem.
+
+    `frozen`: only the problem itself knows how to draw it (it never changes, is sorted, takes few
+    values, is positive definite, adds up to a fixed number). Of the rest, floating-point numbers
+    keep `zeros` (where there is always a zero), are `symmetric` in the last two axes, at least
+    `least`, or have rows that sum to one (`"sum"`) or have length one (`"length"`). Integers lie
+    between `low` and `high`.
+    """
+
+    frozen: bool = False
+    zeros: Tensor | None = None
+    symmetric: bool = False
+    least: float | None = None
+    unit: str = ""
+    low: int = 0
+    high: int = 0
+
+    def keep(self, drawn: Tensor) -> Tensor:
+        """`drawn`, bent to the structure."""
+        if self.symmetric:
+            drawn = (drawn + drawn.mT) / 2
+        if self.unit == "sum":
+            drawn = drawn.float().softmax(-1).to(drawn.dtype)
+        elif self.unit == "length":
+            drawn = torch.nn.functional.normalize(drawn, dim=-1)
+        elif self.least is not None:
+            drawn = drawn.abs() + self.least
+        if self.zeros is not None:
+            drawn = drawn.masked_fill(self.zeros, 0)
+        return drawn
+
+
+def structure_of(draws: Sequence[Tensor]) -> Structure:
+    """The structure that draws of one input share; several that are all alike make it frozen."""
+    first = draws[0]
+    if first.is_complex() or first.numel() == 0 or any(t.shape != first.shape for t in draws):
+        return Structure(frozen=True)
+    never_changes = len(draws) > 1 and all(torch.equal(first, t) for t in draws[1:])
+    if never_changes or all(_is_sorted(t) for t in draws):
+        return Structure(frozen=True)
+    if first.is_floating_point():
+        return _of_floats(draws)
+    if first.dtype is torch.bool:
+        return Structure()
+    if all(_has_unlikely_order(t) for t in draws) or _same_sum(draws):
+        return Structure(frozen=True)
+    low, high = min(int(t.min()) for t in draws), max(int(t.max()) for t in draws)
+    return Structure(low=low, high=high)
+
+
+def _of_floats(draws: Sequence[Tensor]) -> Structure:
+    symmetric = all(_is_symmetric(t) for t in draws)
+    positive_definite = symmetric and all(
+        bool((t.diagonal(dim1=-2, dim2=-1) > 0).all()) for t in draws
+    )
+    if positive_definite or all(_is_discrete(t) for t in draws):
+        return Structure(frozen=True)
+    zeros = draws[0] == 0
+    always = bool(zeros.any()) and all(torch.equal(zeros, t == 0) for t in draws[1:])
+    unit = ""
+    if draws[0].dim() and draws[0].shape[-1] > 1:
+        if all(_is_near(t.double().sum(-1), 1) and bool((t >= 0).all()) for t in draws):
+            unit = "sum"
+        elif all(_is_near(t.double().norm(dim=-1), 1) for t in draws):
+            unit = "length"
+    return Structure(
+        zeros=zeros if always else None,
+        symmetric=symmetric,
+        least=_bound_away_from_zero(draws),
+        unit=unit,
+    )
+
+
+def _bound_away_from_zero(draws: Sequence[Tensor]) -> float | None:
+    """The smallest value seen, if so many uniform numbers would have come closer to zero."""
+    count = sum(t.numel() for t in draws)
+    least = min(float(t.min()) for t in draws)
+    mean = sum(float(t.double().mean()) for t in draws) / len(draws)
+    return least if count > _CHANCE and least > _CHANCE / count * mean > 0 else None
+
+
+def _is_near(values: Tensor, target: float) -> bool:
+    return bool(((values - target).abs() <= _CLOSE * abs(target)).all())
+
+
+def _is_symmetric(t: Tensor) -> bool:
+    return t.dim() >= 2 and t.shape[-1] == t.shape[-2] > 1 and torch.allclose(t, t.mT, rtol=_CLOSE)
+
+
+def _is_sorted(t: Tensor) -> bool:
+    """Whether every row ascends or every row descends, and has enough numbers to show it."""
+    if t.dim() == 0 or t.shape[-1] < 3 or t.numel() < 8:
+        return False
+    before, after = t[..., :-1], t[..., 1:]
+    return bool((before <= after).all()) or bool((before >= after).all())
+
+
+def _is_discrete(t: Tensor) -> bool:
+    """Whether it holds whole numbers only, or a few numbers again and again."""
+    if torch.equal(t, t.round()):
+        return True
+    sample = t.flatten()[:: -(-t.numel() // _SAMPLE)]
+    return 8 * _distinct(sample) <= sample.numel()
+
+
+def _has_unlikely_order(t: Tensor) -> bool:
+    """Whether no integer occurs twice, though some should: a permutation, a set of indices."""
+    count, span = t.numel(), int(t.max()) - int(t.min()) + 1
+    return count * count > 2 * _CHANCE * span and _distinct(t) == count
+
+
+def _distinct(t: Tensor) -> int:
+    ordered = t.flatten().sort().values
+    return 1 + int((ordered[1:] != ordered[:-1]).sum())
+
+
+def _same_sum(draws: Sequence[Tensor]) -> bool:
+    return len({int(t.sum()) for t in draws}) == 1 and len(draws) > 1 and draws[0].numel() > 1
