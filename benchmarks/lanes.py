@@ -61,6 +61,10 @@ class Lane:
             timer.cancel()
             self._was_cut = False
 
+    def start(self) -> None:
+        """Starts its server now rather than with the first work."""
+        self._running()
+
     @contextmanager
     def evaluator(self, problem: Problem, timeout_s: float) -> Iterator[Evaluator]:
         """An evaluator of this problem, ended afterwards."""

@@ -17,7 +17,6 @@ import argparse
 import json
 import math
 import random
-import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -59,6 +58,11 @@ class Released:
         """Level and number, as rows have them."""
         return [self.level, self.id]
 
+    @property
+    def name(self) -> str:
+        """Level and the problem's name."""
+        return f"{self.level}/{self.problem.stem}"
+
     def recorded(self) -> dict[str, Any]:
         """The published speedups: over a recorded baseline, and over one timed beside it."""
         found = {}
@@ -74,7 +78,7 @@ def main() -> None:
     if options.compare:
         print(comparison(*(read(path) for path in options.compare)))
         return
-    chosen = list(_released(options))
+    chosen = list(released(options.kernels, options.problems, options.levels, options.ids))
     done = {
         tuple(row["key"])
         for row in read(options.out)
@@ -84,6 +88,20 @@ def main() -> None:
     _judge_all(left, options)
     keys = [kernel.key for kernel in chosen]
     print(report([row for row in read(options.out) if row["key"] in keys]))
+
+
+def released(
+    kernels: Path, problems: Path, levels: list[int], ids: list[int] | None
+) -> Iterator[Released]:
+    """The kernels of these levels, and numbers if given, whose problem is there."""
+    for level in levels:
+        file = kernels / f"metrics_level{level}.json"
+        metrics = json.loads(file.read_text(encoding="utf-8"))["problems"] if file.exists() else {}
+        for kernel in sorted((kernels / f"level{level}").glob("[0-9]*.py")):
+            number = int(kernel.stem.partition("_")[0])
+            files = list((problems / f"level{level}").glob(f"{number}_*.py"))
+            if len(files) == 1 and (not ids or number in ids):
+                yield Released(level, number, kernel, files[0], metrics.get(str(number), {}))
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -146,7 +164,7 @@ def _row(
     started = time.monotonic()
     row: dict[str, Any] = {
         "key": kernel.key,
-        "name": f"{kernel.level}/{kernel.problem.stem}",
+        "name": kernel.name,
         "device": options.device,
         "target": options.target,
         "recorded": kernel.recorded(),
@@ -221,19 +239,6 @@ def _problem(kernel: Released, options: argparse.Namespace, precision: Any) -> P
     return kernelbench.load(
         kernel.problem, device=options.device, language=language, precision=precision, **further
     )
-
-
-def _released(options: argparse.Namespace) -> Iterator[Released]:
-    for level in options.levels:
-        file = options.kernels / f"metrics_level{level}.json"
-        metrics = json.loads(file.read_text(encoding="utf-8"))["problems"] if file.exists() else {}
-        for kernel in sorted((options.kernels / f"level{level}").glob("*.py")):
-            number = int(re.match(r"\d+", kernel.stem)[0])  # type: ignore[index]
-            if options.ids and number not in options.ids:
-                continue
-            problems = list((options.problems / f"level{level}").glob(f"{number}_*.py"))
-            if len(problems) == 1:
-                yield Released(level, number, kernel, problems[0], metrics.get(str(number), {}))
 
 
 def _one_line(row: dict[str, Any]) -> str:
