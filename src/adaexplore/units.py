@@ -1,0 +1,77 @@
+"""Numbers as a person reads them, the same everywhere."""
+
+from __future__ import annotations
+
+import math
+
+
+def speedup(ratio: float) -> str:
+    """A speedup such as `2.31×`; near 1 it carries a third decimal, where it decides."""
+    return f"{_ratio(ratio)}×"
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """A speedup's 95 % interval such as `2.24–2.38`."""
+    low, high = bounds
+    return f"{_ratio(low)}–{_ratio(high)}"
+
+
+def duration_us(time_us: float) -> str:
+    """A time given in microseconds, in the unit that keeps it short: `312 µs`, `1.24 ms`."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if time_us >= size:
+            return f"{_significant(time_us / size)} {unit}"
+    return f"{_significant(time_us)} µs"
+
+
+def duration_s(time_s: float) -> str:
+    """A time given in seconds: `0.42 s`, `37 s`, `2 min 05 s`, `1 h 12 min`."""
+    if time_s < 10:
+        return f"{time_s:.2g} s" if time_s else "0 s"
+    seconds = round(time_s)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+
+
+def relative_error(error: float | None) -> str:
+    """A relative error such as `1.2e-7`; empty where there is none."""
+    if error is None:
+        return ""
+    if error == 0 or not math.isfinite(error):
+        return f"{error:g}"
+    mantissa, exponent = f"{error:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def share(part: float) -> str:
+    """A share such as `71 %`; below one per cent with a significant digit."""
+    percent = 100 * part
+    return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"
+
+
+def amount(number: float, unit: str) -> str:
+    """A large number with its unit, such as `3.31 TB/s` or `16.0 KB`."""
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{_significant(number / size)} {prefix}{unit}"
+    return f"{number:.3g} {unit}"
+
+
+def _ratio(ratio: float) -> str:
+    if ratio >= 100:
+        return f"{ratio:.0f}"
+    if ratio >= 10:
+        return f"{ratio:.1f}"
+    if 0.9 <= ratio < 1.1:
+        return f"{ratio:.3f}"
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+
+
+def _significant(number: float) -> str:
+    """Three significant digits without an exponent."""
+    if number >= 100:
+        return f"{number:.0f}"
+    return f"{number:.1f}" if number >= 10 else f"{number:.2f}"
