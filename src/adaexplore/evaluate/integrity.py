@@ -154,6 +154,16 @@ def _functions() -> Iterator[tuple[str, Any]]:
     ours = [c for c in classes if c.__module__.partition(".")[0] == _PACKAGE]
     for owner in (*_WATCHED, *own, *ours):
         module = "" if isinstance(owner, ModuleType) else f"{owner.__module__}."
-        for name, value in list(vars(owner).items()):
+        for name, value in _attributes(owner).items():
             if callable(value) or isinstance(value, property | staticmethod | classmethod):
                 yield f"{module}{owner.__name__}.{name}", value
+
+
+def _attributes(owner: ModuleType | type) -> dict[str, Any]:
+    """What an owner's names mean; a class's inherited ones too, which it could override."""
+    if isinstance(owner, ModuleType):
+        return dict(vars(owner))
+    found: dict[str, Any] = {}
+    for base in reversed(owner.__mro__):
+        found.update(vars(base))
+    return found

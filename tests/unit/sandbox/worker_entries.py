@@ -185,3 +185,16 @@ def open_tensors(channel, control):
         }
     )
     channel.receive()
+
+
+def change_under_watch(request):
+    """A job that runs a change, and what a `Watch` tells of it."""
+    import torch
+
+    from adaexplore.evaluate.integrity import Watch
+
+    watch = Watch()
+    exec(request["change"], {"torch": torch})
+    replaced, flags = watch.replaced(), watch.changed_flags()
+    watch.restore_flags()
+    return {"replaced": replaced, "flags": flags, "restored": watch.changed_flags()}
