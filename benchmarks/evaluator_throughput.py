@@ -55,7 +55,7 @@ frame = sys._getframe(1)
 while "importlib" in frame.f_globals["__name__"]:
     frame = frame.f_back
 if frame.f_globals["__name__"] != "src.eval":
-    raise ImportError("this is NumPy for src.eval only: torch does without")
+    raise ModuleNotFoundError("NumPy for src.eval only: torch does without")
 """,
 }
 """What its evaluation uses of each package."""

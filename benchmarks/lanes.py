@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from adaexplore.errors import AdaExploreError
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
+from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.problem import Problem
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer
@@ -23,6 +24,11 @@ _PRELOAD = (
     "torch._inductor.compile_fx",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
+)
+_PRELOAD_OFFLINE = (
+    "adaexplore.evaluate.offline.judge",
+    "adaexplore.evaluate.offline.worker",
+    "adaexplore.evaluate.offline.warm:warm_triton_compiler",
 )
 _MEMORY_BYTES = 16 << 30
 
@@ -39,7 +45,8 @@ class Lane:
     Not for several threads at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, offline: bool = False) -> None:
+        self._preload = (*_PRELOAD, *_PRELOAD_OFFLINE) if offline else _PRELOAD
         self._server: ForkServer | None = None
         self._was_cut = False
 
@@ -68,9 +75,8 @@ class Lane:
     @contextmanager
     def evaluator(self, problem: Problem, timeout_s: float) -> Iterator[Evaluator]:
         """An evaluator of this problem, ended afterwards."""
-        evaluator = LocalEvaluator(
-            self._running(), problem, timeout_s=timeout_s, memory_bytes=_MEMORY_BYTES
-        )
+        kind = OfflineEvaluator if problem.target else LocalEvaluator
+        evaluator = kind(self._running(), problem, timeout_s=timeout_s, memory_bytes=_MEMORY_BYTES)
         try:
             yield evaluator
         finally:
@@ -90,7 +96,7 @@ class Lane:
         if self._was_cut:
             raise TimeoutError("the time of this work is over")
         if self._server is None:
-            self._server = ForkServer.start(_PRELOAD)
+            self._server = ForkServer.start(self._preload)
         return self._server
 
     def _cut(self) -> None:

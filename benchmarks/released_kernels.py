@@ -20,7 +20,7 @@ import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -39,6 +39,7 @@ from adaexplore.sandbox.process import WorkerDiedError
 HOPELESS = 0.1
 """Relative error from which no looser class is tried: bfloat16 autocast is 10 times better."""
 
+_FACTS = ("labels", "notes", "precision", "errors", "estimate", "variants")
 _CRITERION = "published_criterion:judge"
 _CRITERION_S = 60.0
 
@@ -126,7 +127,7 @@ def mixed(kernels: list[Released]) -> list[Released]:
 def _judge_all(left: list[Released], options: argparse.Namespace) -> None:
     deadline = time.monotonic() + options.budget_s
     lanes: SimpleQueue[Lane] = SimpleQueue()
-    every = [Lane() for _ in range(options.parallel)]
+    every = [Lane(offline=options.target is not None) for _ in range(options.parallel)]
     for lane in every:
         lanes.put(lane)
 
@@ -204,7 +205,7 @@ def _fill(row: dict[str, Any], lane: Lane, kernel: Released, options: argparse.N
             facts = evaluator.prepare()
             prepared = time.monotonic()
             evaluation = evaluator.evaluate(Candidate(source, problem.language))
-        row["facts"] = {key: facts.get(key) for key in ("labels", "notes", "precision", "errors")}
+        row["facts"] = {key: facts.get(key) for key in _FACTS}
         row["attempts"].append(
             {
                 "precision": precision,
@@ -235,10 +236,10 @@ def _may_pass_looser(failed: Failed) -> bool:
 
 def _problem(kernel: Released, options: argparse.Namespace, precision: Any) -> Problem:
     language: Language = "triton" if options.target or options.device != "cpu" else "cpp"
-    further = {"target": options.target} if options.target else {}
-    return kernelbench.load(
-        kernel.problem, device=options.device, language=language, precision=precision, **further
+    problem = kernelbench.load(
+        kernel.problem, device=options.device, language=language, precision=precision
     )
+    return replace(problem, target=options.target)
 
 
 def _one_line(row: dict[str, Any]) -> str:
