@@ -28,6 +28,29 @@ NOT_COMPILED: frozenset[str] = frozenset({"compile_error", "rejected", "infra_er
 
 
 @dataclass(frozen=True, slots=True)
+class Conditions:
+    """The state of the device during a measurement, at its worst.
+
+    `load` is the machine's load average, `clock_mhz` the lowest clock and `temperature_c` the
+    highest in degrees Celsius, both None where nobody tells. `throttled` says what held it back.
+    """
+
+    load: float
+    clock_mhz: int | None = None
+    temperature_c: int | None = None
+    throttled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Another candidate measured in the same rounds: `speedup` is over it, with 95 % interval."""
+
+    time_us: float
+    speedup: float
+    speedup_ci: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Timing:
     """Measured times, all from one interleaved session.
 
@@ -35,7 +58,8 @@ class Timing:
     interval. `baselines_us` holds the medians of "eager" and, where it compiles, "compile" in the
     requested precision class. `speedup` is like for like: the better of the baselines over the
     candidate, paired round by round, with its 95 % interval `speedup_ci`. `speedup_eager` is over
-    eager alone, as papers quote.
+    eager alone, as papers quote. `parent` compares with the candidate this one was made from,
+    where that was asked for.
     """
 
     time_us: float
@@ -45,6 +69,8 @@ class Timing:
     speedup_ci: tuple[float, float]
     speedup_eager: float
     samples: int
+    parent: Paired | None = None
+    conditions: Conditions | None = None
 
 
 BoundBy = Literal["memory", "compute", "overhead"]
@@ -241,6 +267,8 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
         "speedup_ci": list(timing.speedup_ci) if timing else None,
         "speedup_eager": timing.speedup_eager if timing else None,
         "samples": timing.samples if timing else None,
+        "parent": _plain(timing.parent) if timing else None,
+        "conditions": _plain(timing.conditions) if timing else None,
         "estimate": _plain(estimate),
         "labels": list(passed.labels) if passed else [],
         "profile": _plain(passed.profile) if passed else None,
@@ -282,7 +310,17 @@ def _timing(data: Mapping[str, Any]) -> Timing:
         speedup_ci=_pair(data["speedup_ci"]),
         speedup_eager=data["speedup_eager"],
         samples=data["samples"],
+        parent=_paired(data.get("parent")),
+        conditions=_conditions(data.get("conditions")),
     )
+
+
+def _paired(data: dict[str, Any] | None) -> Paired | None:
+    return Paired(**data | {"speedup_ci": _pair(data["speedup_ci"])}) if data else None
+
+
+def _conditions(data: dict[str, Any] | None) -> Conditions | None:
+    return Conditions(**data | {"throttled": tuple(data["throttled"])}) if data else None
 
 
 def _profile(data: Mapping[str, Any] | None) -> Profile | None:

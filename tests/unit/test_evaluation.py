@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.evaluation import (
+    Conditions,
     Cost,
     Estimate,
     Failed,
@@ -11,6 +13,7 @@ from adaexplore.evaluation import (
     KernelUse,
     Launch,
     Mismatch,
+    Paired,
     Passed,
     Profile,
     Roofline,
@@ -23,6 +26,14 @@ from adaexplore.evaluation import (
 times = st.floats(1e-3, 1e9)
 intervals = st.tuples(times, times)
 costs = st.builds(Cost, st.floats(0, 1e5), st.floats(0, 1e5))
+paired = st.builds(Paired, times, times, intervals)
+conditions = st.builds(
+    Conditions,
+    st.floats(0, 100),
+    st.none() | st.integers(0, 5000),
+    st.none() | st.integers(0, 120),
+    st.lists(st.text()).map(tuple),
+)
 timings = st.builds(
     Timing,
     time_us=times,
@@ -32,6 +43,8 @@ timings = st.builds(
     speedup_ci=intervals,
     speedup_eager=times,
     samples=st.integers(1, 10_000),
+    parent=st.none() | paired,
+    conditions=st.none() | conditions,
 )
 bounds = st.sampled_from(["memory", "compute", "overhead"])
 estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]))
@@ -107,6 +120,8 @@ KEYS = {
     "speedup_ci",
     "speedup_eager",
     "samples",
+    "parent",
+    "conditions",
     "estimate",
     "labels",
     "profile",
@@ -117,6 +132,16 @@ KEYS = {
     "detail",
     "cost",
 }
+NEWER_KEYS = (
+    "parent",
+    "conditions",
+    "estimate",
+    "labels",
+    "profile",
+    "roofline",
+    "fault",
+    "mismatch",
+)
 
 
 @given(evaluation=passed | failed)
@@ -136,7 +161,7 @@ def test_a_nan_that_was_got_survives():
 @given(evaluation=measured | failed)
 def test_what_an_older_release_wrote_is_read(evaluation):
     data = to_json(evaluation)
-    for key in ("estimate", "labels", "profile", "roofline", "fault", "mismatch"):
+    for key in NEWER_KEYS:
         del data[key]
     old = from_json(json.loads(json.dumps(data)))
     assert (old.status, old.error, old.cost) == (
@@ -145,7 +170,8 @@ def test_what_an_older_release_wrote_is_read(evaluation):
         evaluation.cost,
     )
     if isinstance(evaluation, Passed):
-        assert (old.timing, old.labels, old.profile) == (evaluation.timing, (), None)
+        timing = replace(evaluation.timing, parent=None, conditions=None)
+        assert (old.timing, old.labels, old.profile) == (timing, (), None)
 
 
 @given(evaluation=passed | failed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -9,9 +10,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from adaexplore.evaluate.statistics import bootstrap_median
-from adaexplore.evaluation import Timing
+from adaexplore.evaluation import BASELINES, Paired, Timing
 
 CANDIDATE = "candidate"
+PARENT = "parent"
 
 TimeBlock = Callable[[int], list[float]]
 """Times that many calls and returns microseconds each."""
@@ -24,7 +26,7 @@ class Effort:
     A block of one party takes about `block_us`. Rounds go on until the interval of the speedup is
     narrower than `resolution` (relative, half width) or `budget_s` seconds are spent, within
     `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower than the best
-    baseline gets `min_rounds` only.
+    known time gets `min_rounds` only.
     """
 
     block_us: float = 20_000.0
@@ -36,20 +38,25 @@ class Effort:
 
 
 def measure(
-    parties: Mapping[str, TimeBlock], effort: Effort | None = None, *, most_calls: int = 100
+    parties: Mapping[str, TimeBlock],
+    effort: Effort | None = None,
+    *,
+    most_calls: int = 100,
+    best_us: float = math.inf,
 ) -> Timing:
     """Times all parties in interleaved rounds, in an order shuffled anew for each round.
 
-    `parties` holds "candidate" and the baselines; no block has more than `most_calls` calls. Drift
-    of the machine hits all parties of a round alike, so the speedup is the median of the rounds'
-    own ratios, and its interval is bootstrapped over rounds.
+    `parties` holds "candidate", the baselines, and "parent" if the candidate is to be compared with
+    the one it was made from; no block has more than `most_calls` calls. Drift of the machine hits
+    all parties of a round alike, so the speedup is the median of the rounds' own ratios, and its
+    interval is bootstrapped over rounds. `best_us` is the best time known of any other candidate.
     """
     effort = effort or Effort()
     rng = random.Random(0)
     pilot = {name: median(block(min(3, most_calls))) for name, block in parties.items()}
     counts = {name: _count(effort, time_us, most_calls) for name, time_us in pilot.items()}
-    best_pilot = min(t for name, t in pilot.items() if name != CANDIDATE)
-    hopeless = pilot[CANDIDATE] > effort.hopeless * best_pilot
+    best_us = min(best_us, *(t for name, t in pilot.items() if name != CANDIDATE))
+    hopeless = pilot[CANDIDATE] > effort.hopeless * best_us
     rounds: list[dict[str, float]] = []
     samples = 0
     started = time.monotonic()
@@ -70,14 +77,21 @@ def summarize(rounds: list[dict[str, float]], samples: int) -> Timing:
     medians = {name: median(r[name] for r in rounds) for name in rounds[0]}
     ratios = _ratios(rounds, _best_baseline(rounds))
     return Timing(
-        time_us=medians.pop(CANDIDATE),
+        time_us=medians[CANDIDATE],
         time_ci_us=bootstrap_median([r[CANDIDATE] for r in rounds]),
-        baselines_us=medians,
+        baselines_us={name: medians[name] for name in BASELINES if name in medians},
         speedup=median(ratios),
         speedup_ci=bootstrap_median(ratios),
         speedup_eager=median(_ratios(rounds, "eager")),
         samples=samples,
+        parent=_paired(rounds) if PARENT in medians else None,
     )
+
+
+def _paired(rounds: list[dict[str, float]]) -> Paired:
+    ratios = _ratios(rounds, PARENT)
+    time_us = median(r[PARENT] for r in rounds)
+    return Paired(time_us, median(ratios), bootstrap_median(ratios))
 
 
 def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
@@ -91,7 +105,7 @@ def _narrow(rounds: list[dict[str, float]], resolution: float) -> bool:
 
 
 def _best_baseline(rounds: list[dict[str, float]]) -> str:
-    names = [name for name in rounds[0] if name != CANDIDATE]
+    names = [name for name in rounds[0] if name in BASELINES]
     return min(names, key=lambda name: median(r[name] for r in rounds))
 
 

@@ -148,3 +148,44 @@ class TestSummary:
         assert set(timing.baselines_us) == {"eager", "compile"}
         if timing.baselines_us["eager"] < timing.baselines_us["compile"]:
             assert timing.speedup == timing.speedup_eager
+
+
+class TestParent:
+    def test_it_is_compared_with_in_the_same_rounds(self):
+        timing = measure(
+            parties(constant(50.0), eager=constant(100.0), parent=constant(60.0)), QUICK
+        )
+        assert timing.parent is not None
+        assert timing.parent.time_us == 60.0
+        assert timing.parent.speedup == 1.2
+        assert timing.parent.speedup_ci == (1.2, 1.2)
+
+    def test_it_is_no_baseline(self):
+        timing = measure(
+            parties(constant(50.0), eager=constant(100.0), parent=constant(10.0)), QUICK
+        )
+        assert timing.speedup == 2.0
+        assert timing.baselines_us == {"eager": 100.0}
+
+    def test_without_one_there_is_no_comparison(self):
+        assert measure(parties(constant(50.0), eager=constant(100.0)), QUICK).parent is None
+
+
+def test_a_candidate_far_behind_the_best_known_is_measured_briefly():
+    noisy = [Jittery(100.0), Jittery(100.0)]
+    measure(parties(noisy[0], eager=constant(90.0)), QUICK)
+    measure(parties(noisy[1], eager=constant(90.0)), QUICK, best_us=20.0)
+    assert noisy[0].blocks == 1 + QUICK.max_rounds
+    assert noisy[1].blocks == 1 + QUICK.min_rounds
+
+
+class Jittery:
+    """A party whose times never settle; counts its blocks."""
+
+    def __init__(self, time_us: float) -> None:
+        self.time_us = time_us
+        self.blocks = 0
+
+    def __call__(self, count: int) -> list[float]:
+        self.blocks += 1
+        return [self.time_us * (1.0 + 0.2 * (self.blocks % 3))] * count
