@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import median
 
 import torch
 from torch import nn
 
+from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.clock import Clock, clock_for
-from adaexplore.evaluate.compare import deviation
 from adaexplore.evaluate.fresh import FreshInputs
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.truth import CheckedSet
-from adaexplore.sandbox.instance import flatten_outputs
+from adaexplore.sandbox.instance import flatten_outputs, is_out_of_memory
 
 
 class Baselines:
@@ -97,11 +97,24 @@ class Baselines:
             with self._runs.scope(self._runs.precision):
                 outputs = flatten_outputs(compiled(*first.inputs.args, **first.inputs.kwargs))
         except RuntimeError as error:  # every Dynamo and Inductor failure is one
+            if any(is_out_of_memory(cause) for cause in _causes(error)):
+                raise BadProblemError(
+                    f"{self._runs.problem.name}.py: torch.compile of it does not fit on "
+                    f"{self._runs.problem.device}; reduce the sizes in the file"
+                ) from error
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             self._notes.append(f"torch.compile fails on the reference: {reason}")
             return None
         for (_, out), truth in zip(outputs, first.truths, strict=True):
-            if truth.classify(deviation(out, truth.value)) is None:
+            if truth.classify(truth.deviation(out)) is None:
                 self._notes.append("torch.compile gives a wrong result: it is no baseline here")
                 return None
         return compiled  # type: ignore[return-value]
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The exception and those it comes from; Dynamo wraps what a backend raises."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = getattr(cause, "inner_exception", None) or cause.__cause__

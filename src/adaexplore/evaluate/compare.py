@@ -44,7 +44,8 @@ class Truth:
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
     `ties` marks elements that may fall either way when the inputs are rounded (the index of a
     maximum, a comparison, a step); they are not compared. `tie_share` is the share of such elements
-    where it is not known which they are: so many of the worst are not compared.
+    where it is not known which they are: so many of the worst are not compared. `own` is false on
+    inputs unlike the problem's own, which ask whether a result is right and not how precise it is.
     """
 
     path: str
@@ -52,6 +53,7 @@ class Truth:
     bounds: dict[Precision, Deviation]
     ties: torch.Tensor | None = None
     tie_share: float = 0.0
+    own: bool = True
 
     def deviation(self, out: torch.Tensor) -> Deviation:
         """Measures an output of the truth's shape."""

@@ -18,6 +18,7 @@ Draw = Callable[[Tensor, torch.Generator], Tensor]
 """Other values in the place of a tensor's own, of its shape and dtype."""
 
 _SAMPLE = 1 << 16
+_FEW = 64
 _CLOSE = 1e-3
 _CHANCE = 28.0  # e^-28 is never
 
@@ -126,7 +127,7 @@ def _is_discrete(t: Tensor) -> bool:
     if torch.equal(t, t.round()):
         return True
     sample = t.flatten()[:: -(-t.numel() // _SAMPLE)]
-    return 8 * _distinct(sample) <= sample.numel()
+    return _distinct(sample) <= min(sample.numel() // 8, _FEW)
 
 
 def _has_unlikely_order(t: Tensor) -> bool:
