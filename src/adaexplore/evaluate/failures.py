@@ -8,6 +8,7 @@ from typing import Any
 from adaexplore.evaluate.faults import fault_of
 from adaexplore.evaluation import Failed, FailureStatus, Fault
 from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.watch import OverrunError
 
 _COMPILE = frozenset(
     {
@@ -58,6 +59,12 @@ def died(error: WorkerDiedError, stage: str) -> Failed:
     elif _any_in(_MEMORY_TEXTS, log):
         status = "out_of_memory"
     return Failed(status, reason, log)
+
+
+def overran(error: OverrunError, stage: str) -> Failed:
+    """The verdict for a candidate that was ended because it took too much of something."""
+    status: FailureStatus = "out_of_memory" if error.resource == "memory" else "rejected"
+    return Failed(status, f"{error}, while {stage}")
 
 
 def _status(types: set[str], message: str) -> FailureStatus:

@@ -7,6 +7,7 @@ pickled data, so a candidate's process never shares anything with the judge.
 from __future__ import annotations
 
 import base64
+import fcntl
 import mmap
 import os
 import pickle
@@ -98,8 +99,10 @@ def _share_memory(elements: int, dtype: torch.dtype, device: torch.device) -> Sh
             memory = torch.empty(elements, dtype=dtype, device=device)
         reduced = base64.b64encode(pickle.dumps(_reduce(memory))).decode()
         return SharedTensor(memory, handle | {"kind": "cuda", "ipc": reduced})
-    fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC)
+    fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, elements * dtype.itemsize)
+    # Who opens it may write to it, but not take it away under the judge's hands.
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     memory = _map(fd, elements, dtype)
     return SharedTensor(memory, handle | {"kind": "cpu", "elements": elements}, (fd,))
 

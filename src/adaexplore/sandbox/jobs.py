@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import shutil
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.limits import Limits
@@ -19,13 +19,16 @@ def run_job(
     timeout_s: float,
     *,
     limits: Limits | None = None,
+    confined: Literal["cpu", "gpu"] | None = None,
 ) -> dict[str, Any]:
     """Runs `entry` ("module:function", JSON in and out) in a fresh worker and returns its result.
 
-    Raises `TimeoutError` when it takes longer than `timeout_s` and `WorkerDiedError` when it
-    crashes; an exception inside the job counts as a crash, its traceback being in the error's log.
+    A job that runs untrusted code is `confined` (see `ForkServer.spawn`). Raises `TimeoutError`
+    when it takes longer than `timeout_s`, `OverrunError` when a confined one takes more than its
+    limits, and `WorkerDiedError` when it crashes; an exception inside the job counts as a crash,
+    its traceback being in the error's log.
     """
-    worker = server.spawn(f"{__name__}:serve", name="job", limits=limits)
+    worker = server.spawn(f"{__name__}:serve", name="job", limits=limits, confined=confined)
     try:
         return worker.call({"entry": entry, "request": dict(request)}, timeout_s)
     finally:

@@ -12,6 +12,10 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36
 
+_FILE_BYTES = 1 << 30
+_FOLDER_BYTES = 2 << 30
+_TASKS, _TASKS_PER_CORE = 128, 8
+
 _PASSED_ON = (
     "PATH",
     "LANG",
@@ -48,13 +52,20 @@ _DEFAULTS = {
 class Limits:
     """Resource limits of one worker; None means unlimited.
 
-    `memory_bytes` bounds private writable memory (RLIMIT_DATA); it is left off on CUDA, whose
-    driver maps far more than it uses. `file_bytes` bounds every file written, standard output
-    included.
+    The kernel keeps two of them, in every process alike: `memory_bytes` bounds private writable
+    memory (RLIMIT_DATA; left off on CUDA, whose driver maps far more than it uses), `file_bytes`
+    every file written, standard output included.
+
+    The others bind a confined worker together with all its descendants; who breaks one is ended
+    (see `watch`). `total_bytes` bounds their memory, shared memory included, `folder_bytes` what
+    they write to disk, `tasks` the processes and threads that are alive at once.
     """
 
     memory_bytes: int | None = None
     file_bytes: int | None = None
+    total_bytes: int | None = None
+    folder_bytes: int | None = None
+    tasks: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for the fork server."""
@@ -69,6 +80,22 @@ class Limits:
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_bytes, self.file_bytes))
             # A write past the limit then fails with EFBIG instead of killing the process.
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def limits_of_candidates(memory_bytes: int, *, gpu: bool) -> Limits:
+    """What a candidate may use; `memory_bytes` binds it on the CPU.
+
+    On a GPU machine it may have half of the host's memory. Tasks: eight threads for each core would
+    be generous, and compilers take some.
+    """
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Limits(
+        memory_bytes=None if gpu else memory_bytes,
+        file_bytes=_FILE_BYTES,
+        total_bytes=installed // 2 if gpu else memory_bytes,
+        folder_bytes=_FOLDER_BYTES,
+        tasks=_TASKS + _TASKS_PER_CORE * len(os.sched_getaffinity(0)),
+    )
 
 
 def allow_many_files() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -12,11 +13,14 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from adaexplore.errors import InfrastructureError
+from adaexplore.sandbox import isolation, landlock
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.limits import Limits, clean_environment
+from adaexplore.sandbox.server import OWN_FOLDER
+from adaexplore.sandbox.watch import INTERVAL_S, OverrunError, Watch
 
 _PREFIX = "adaexplore-"
 _START_S = 300.0  # importing torch from a cold disk can take minutes
@@ -51,13 +55,25 @@ def describe_exit(status: int | None) -> str:
 
 
 class Worker:
-    """A running worker process and the channel to it."""
+    """A running worker process and the channel to it.
 
-    def __init__(self, server: ForkServer, pid: int, channel: Channel, folder: Path) -> None:
+    With `confined_to` it is a confined one, held to these limits whenever it is called.
+    """
+
+    def __init__(
+        self,
+        server: ForkServer,
+        pid: int,
+        channel: Channel,
+        folder: Path,
+        confined_to: Limits | None = None,
+    ) -> None:
         self._server = server
         self._channel = channel
         self.pid = pid
         self.folder = folder
+        self._confined_to = confined_to
+        self._watch: Watch | None = None
         self._ended = False
         self._status: int | None = None
 
@@ -66,19 +82,66 @@ class Worker:
     ) -> dict[str, Any]:
         """Sends a request and waits for its reply.
 
-        Raises `TimeoutError` (the worker is then killed) or `WorkerDiedError`.
+        Raises `TimeoutError`, `OverrunError` (the worker is then killed) or `WorkerDiedError`; and
+        `InfrastructureError` for a worker that could not be confined.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        if self._confined_to and not self._watch:
+            self._watch = self._begin_watch(self._confined_to)
         try:
+            if self._watch:
+                self._watch.give(fds)
             self._channel.send(dict(message), fds, timeout_s)
-            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            return self._channel.receive(left)
-        except TimeoutError:
+            if self._watch:
+                self._attend(self._watch, deadline)
+            return self._channel.receive(_left(deadline))
+        except (TimeoutError, OverrunError):
             self.kill()
             raise
         except ChannelClosedError:
             status = self.kill()
             raise WorkerDiedError(status, self.log_tail()) from None
+
+    def _begin_watch(self, limits: Limits) -> Watch:
+        """Receives what a confined worker sends before it runs anything."""
+        try:
+            _, fds = self._channel.receive_with_fds(_START_S)
+        except (ChannelClosedError, TimeoutError) as error:
+            self.kill()
+            lines = self.log_tail().strip().splitlines()
+            raise InfrastructureError(
+                f"a worker could not be confined: {lines[-1] if lines else error}"
+            ) from None
+        return Watch(self.pid, self.folder, limits, fds[0] if fds else None)
+
+    def _attend(self, watch: Watch, deadline: float | None) -> None:
+        """Supervises the worker until its reply begins.
+
+        Raises `TimeoutError`, `OverrunError`, or `ChannelClosedError` where it has ended: what it
+        has forked may hold the channel open.
+        """
+        poll = select.poll()
+        poll.register(self._channel.fileno(), select.POLLIN)
+        poll.register(watch.ended, select.POLLIN)
+        if watch.listener is not None:
+            poll.register(watch.listener, select.POLLIN)
+        next_look = time.monotonic() + INTERVAL_S
+        while True:
+            wait_s = min(max(next_look - time.monotonic(), 0.0), _left(deadline) or INTERVAL_S)
+            ready = dict(poll.poll(1000 * wait_s))
+            if self._channel.fileno() in ready:
+                return
+            if watch.ended in ready:
+                raise ChannelClosedError("the worker has ended")
+            if watch.listener is not None and ready.get(watch.listener, 0) & select.POLLIN:
+                watch.answer()
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                raise TimeoutError
+            if now >= next_look:
+                watch.look()
+                looked_s = time.monotonic() - now
+                next_look = now + max(INTERVAL_S, 10 * looked_s)  # a long look is seldom
 
     def kill(self) -> int | None:
         """Ends the worker and all its descendants.
@@ -93,6 +156,8 @@ class Worker:
                 end(self.pid, signal.SIGKILL)
         self._channel.close()
         status = self._server.reap(self.pid)
+        if self._watch:
+            self._watch.close()  # only now: while nobody answers, none of them can be born
         self._status = status if by_itself else None
         self._ended = True
         return self._status
@@ -103,6 +168,10 @@ class Worker:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
             return log.read().decode(errors="replace")
         return ""
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(deadline - time.monotonic(), 0.0)
 
 
 def _ends_by_itself(pid: int) -> bool:
@@ -148,9 +217,13 @@ class ForkServer:
         Raises `InfrastructureError` if it does not come up.
         """
         _sweep()
+        if not landlock.version():  # without it only this keeps our environment, and keys, unread
+            isolation.hide()
         root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         ours, theirs = Channel.pair()
-        environment = clean_environment(str(root))
+        own = root / OWN_FOLDER
+        own.mkdir()
+        environment = clean_environment(str(own))
         package_root = str(Path(__file__).parents[2])
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [package_root, environment.get("PYTHONPATH")])
@@ -158,7 +231,8 @@ class ForkServer:
         with (root / "server.log").open("w+b") as log:
             process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", f"{__package__}.server"),
+                    # -P: what lies in the working directory is nobody's module
+                    *(sys.executable, "-P", "-m", f"{__package__}.server"),
                     *(str(theirs.fileno()), str(root), *preload),
                 ],
                 pass_fds=[theirs.fileno()],
@@ -192,12 +266,14 @@ class ForkServer:
         limits: Limits | None = None,
         environment: Mapping[str, str] | None = None,
         may_spawn: bool = False,
+        confined: Literal["cpu", "gpu"] | None = None,
     ) -> Worker:
         """Forks a worker that runs `entry` ("module:function") as `function(channel, control)`.
 
         The worker has its own process group and its own folder `name-<n>` under the server's root.
         With `may_spawn` it also gets a control channel, from which `ForkServer(control, folder)`
-        makes a handle of its own.
+        makes a handle of its own. With `confined` it may run untrusted code, which uses the CPU
+        alone or NVIDIA's GPUs too: see `isolation.confine`.
         """
         self._count += 1
         folder = self.root / f"{name}-{self._count}"
@@ -213,10 +289,12 @@ class ForkServer:
             "environment": dict(environment or {}),
             "limits": (limits or Limits()).to_json(),
             "may_spawn": may_spawn,
+            "confined": confined,
         }
         reply = self._request(request, [theirs.fileno()])
         theirs.close()
-        return Worker(self, reply["pid"], ours, folder)
+        held_to = (limits or Limits()) if confined else None
+        return Worker(self, reply["pid"], ours, folder, held_to)
 
     def reap(self, pid: int) -> int | None:
         """Collects an ended worker: exit code, negative signal number, or None if it hangs on."""

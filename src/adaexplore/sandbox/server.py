@@ -22,7 +22,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from adaexplore.sandbox import isolation, namespaces
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
+from adaexplore.sandbox.family import children
 from adaexplore.sandbox.limits import (
     Limits,
     adopt_orphans,
@@ -30,6 +32,10 @@ from adaexplore.sandbox.limits import (
     clean_environment,
     die_with_parent,
 )
+from adaexplore.sandbox.paths import programs
+
+OWN_FOLDER = "server"
+"""The folder, under ROOT, of what the server itself compiled; its workers may read it."""
 
 _REAP_S = 10.0
 
@@ -85,6 +91,7 @@ class Server:
         except OSError as error:  # too many processes, or no memory for one more
             return {"failed": str(error)}
         if pid == 0:
+            request["caches"] = str(self._root / OWN_FOLDER)
             _run_worker(request, server_pid, Channel.from_fd(channel_fd), theirs)
         os.close(channel_fd)
         self._workers[pid] = owner
@@ -102,6 +109,7 @@ class Server:
                 del self._workers[pid]
                 self._exits[pid] = os.waitstatus_to_exitcode(status)
                 self._end_orphans()
+                namespaces.sweep_shared_memory(list(self._workers))
             elif time.monotonic() > deadline:
                 return None
             else:
@@ -120,7 +128,7 @@ class Server:
         Such a process is a child of this one by adoption; killing it gives its own children here.
         """
         deadline = time.monotonic() + _REAP_S
-        while orphans := _children() - self._workers.keys():
+        while orphans := set(children(os.getpid())) - self._workers.keys():
             for pid in orphans:
                 os.kill(pid, signal.SIGKILL)
             for pid in orphans:
@@ -128,15 +136,6 @@ class Server:
             if time.monotonic() > deadline:
                 return
             time.sleep(0.001)
-
-
-def _children() -> set[int]:
-    """The pids of this process's children, born or adopted."""
-    children: set[int] = set()
-    for listed in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # that thread has ended
-            children.update(int(pid) for pid in listed.read_text().split())
-    return children
 
 
 def _run_worker(
@@ -159,6 +158,8 @@ def _run_worker(
         Limits(**request["limits"]).apply()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+        if request["confined"]:
+            _confine(folder, Path(request["caches"]), request["confined"] == "gpu", channel)
         gc.unfreeze()
         module, _, function = request["entry"].partition(":")
         getattr(importlib.import_module(module), function)(channel, control)
@@ -172,6 +173,15 @@ def _run_worker(
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status)
+
+
+def _confine(folder: Path, caches: Path, gpu: bool, channel: Channel) -> None:
+    """Confines this process, and hands its supervision to whoever waits at the channel."""
+    listener = isolation.confine(folder, caches, gpu=gpu)
+    fds = [] if listener is None else [listener]
+    channel.send({"confined": True}, fds)
+    for fd in fds:
+        os.close(fd)
 
 
 def _redirect(log: Path) -> None:
@@ -210,11 +220,14 @@ def _preload(names: list[str]) -> None:
 def main() -> None:
     """Entry point of the server process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
+    namespaces.enter()  # first of all: it needs a process of one thread
+    isolation.hide()
     adopt_orphans()
     allow_many_files()
     server = Server(control := Channel.from_fd(int(sys.argv[1])), Path(sys.argv[2]))
     try:
         _preload(sys.argv[3:])
+        programs()  # found once, for all workers
         control.send({"ready": True})
         server.serve()
     except ChannelClosedError:

@@ -1,0 +1,96 @@
+"""What keeps a candidate's process apart from everything else, and what of it is in force here.
+
+Each mechanism is used if the kernel has it. `in_force` says so as plain data, with one line for
+the user for each that is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from pathlib import Path
+from typing import Any
+
+from adaexplore.sandbox import landlock, namespaces, seccomp
+from adaexplore.sandbox.kernel import prctl, syscall
+from adaexplore.sandbox.paths import rules
+from adaexplore.sandbox.syscalls import number
+
+_PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
+_CAPABILITY_VERSION_3 = 0x2008_0522
+
+_in_force: dict[str, Any] = {}
+
+
+def confine(folder: Path, caches: Path, *, gpu: bool) -> int | None:
+    """Confines this process, which must have a single thread, and its descendants for good.
+
+    What remains: reading and running what belongs to the system, the interpreter and this package,
+    and the caches in `caches`; writing in `folder`; with `gpu`, NVIDIA's devices. Returns the
+    descriptor by which a `Watch` supervises it, None where the kernel has none.
+    """
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # its orphans stay its own, so that they are counted
+    prctl(_PR_SET_DUMPABLE, 1)  # unlike the trusted processes: its watch reads it in /proc
+    with contextlib.suppress(OSError):  # where memory runs out, this is the one to end
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    drop_capabilities()
+    files = landlock.restrict(rules(folder, caches, gpu=gpu), scope_sockets=not gpu)
+    signals = files and landlock.scopes_signals()
+    listener, filtered = None, True
+    try:
+        listener = seccomp.install(gpu=gpu, signals=not signals)
+    except OSError:
+        filtered = False
+    _note(files=files, signals=signals, filtered=filtered, listener=listener)
+    return listener
+
+
+def drop_capabilities() -> None:
+    """Gives up all privileges of root except that its files are its own."""
+    call = number("capset")
+    if call is not None:
+        syscall(call, struct.pack("II", _CAPABILITY_VERSION_3, 0), bytes(24))
+
+
+def hide() -> None:
+    """Keeps unprivileged processes of the same user from this one's memory and environment."""
+    prctl(_PR_SET_DUMPABLE, 0)
+
+
+def in_force(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - a job
+    """A job for a confined worker: what isolates it, by subject, and `missing`, lines for the user.
+
+    The subjects are "network", "files", "signals", "system_calls" and "processes"; each names a
+    mechanism or is None.
+    """
+    return _in_force
+
+
+def _note(*, files: bool, signals: bool, filtered: bool, listener: int | None) -> None:
+    in_namespace = namespaces.entered()
+    found = {
+        "network": _both(in_namespace and "namespace", filtered and "seccomp"),
+        "files": _both(files and f"landlock {landlock.version()}"),
+        "signals": _both(signals and "landlock", not signals and filtered and "seccomp"),
+        "system_calls": _both(filtered and "seccomp"),
+        "processes": _both(listener is not None and "seccomp", "watch"),
+    }
+    lines = {
+        "network": "candidates can reach the network",
+        "files": "candidates can read your files",
+        "signals": "candidates can signal your other processes",
+        "system_calls": "candidates can make any system call",
+    }
+    why = {
+        "network": "neither network namespaces nor seccomp can be used here",
+        "files": "this kernel has no Landlock (Linux 5.13 and newer have)",
+        "signals": "this kernel has neither seccomp nor Landlock 6 (Linux 6.12)",
+        "system_calls": "seccomp cannot be used here",
+    }
+    missing = [f"{lines[subject]}: {why[subject]}" for subject in lines if found[subject] is None]
+    _in_force.update(found, missing=missing)
+
+
+def _both(*mechanisms: str | bool) -> str | None:
+    return ", ".join(m for m in mechanisms if isinstance(m, str)) or None

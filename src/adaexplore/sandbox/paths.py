@@ -1,0 +1,94 @@
+"""Which files a candidate's process may use."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from adaexplore.sandbox.landlock import ALL, READ, RUN, USE
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+_CONFIGURATION = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "nsswitch.conf"),
+    *("localtime", "timezone", "os-release", "lsb-release", "debian_version", "nvidia"),
+)
+_KERNEL = (
+    *("/proc", "/sys/devices", "/sys/bus", "/sys/class", "/sys/module", "/sys/kernel/mm"),
+    "/sys/fs/cgroup",
+)
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_GPU_DEVICES = ("nvidia*", "nvhost*", "nvmap", "nvgpu", "dxg")
+_TOOLS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "as", "ptxas")
+
+Rule = tuple[Path, int]
+
+
+def rules(folder: Path, caches: Path, *, gpu: bool) -> list[Rule]:
+    """The rights of a candidate's process, path by path: see `isolation.confine`."""
+    found = [(path, RUN) for path in programs()]
+    found += [(Path("/etc", name), READ) for name in _CONFIGURATION]
+    found += [(Path(name), READ) for name in _KERNEL]
+    found += [(Path("/dev", name), USE) for name in _DEVICES]
+    found += [(caches, READ), (folder, ALL)]
+    if gpu:
+        found += [(path, USE) for name in _GPU_DEVICES for path in Path("/dev").glob(name)]
+        found += [(Path("/dev/shm"), ALL), (Path("/proc/self"), USE)]  # CUDA IPC; thread names
+    return found
+
+
+@cache
+def programs() -> list[Path]:
+    """Where programs and libraries lie: the system, the interpreter, this package, compilers.
+
+    No folder that holds the working directory, the home directory or the temporary one: those may
+    hold the problem, the run, or somebody's keys. Of such a folder, the parts beside.
+    """
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # not HOME, which is a worker's own folder
+    private = [path.resolve() for path in (Path.cwd(), home, Path(tempfile.gettempdir()))]
+    asked = [*map(Path, (*_SYSTEM, sys.prefix, sys.base_prefix, *sys.path)), *_toolchains()]
+    for name in ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"):
+        asked += map(Path, filter(None, os.environ.get(name, "").split(os.pathsep)))
+    return _outermost([*(part for path in asked for part in _beside(path, private)), *_needed()])
+
+
+def _needed() -> list[Path]:
+    """Without which nothing works, wherever it lies."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+    library = [Path(sysconfig.get_path(name)) for name in names]
+    return [Path(__file__).parents[1], *library, Path(sys.executable).resolve().parent]
+
+
+def _toolchains() -> Iterator[Path]:
+    """The installations that compilers on the search path belong to."""
+    for tool in (os.environ.get("CC"), os.environ.get("CXX"), *_TOOLS):
+        program = shutil.which(tool) if tool else None
+        if program:
+            yield Path(program).resolve().parents[1]
+
+
+def _beside(path: Path, private: list[Path]) -> Iterator[Path]:
+    """The folder, or where it holds private ones, those of its entries that do not."""
+    path = path.resolve()
+    inside = [folder for folder in private if folder.is_relative_to(path)]
+    if not inside:
+        yield path
+    elif path not in inside:
+        for entry in path.iterdir():
+            if not entry.is_symlink():  # it may lead to where the private folder is
+                yield from _beside(entry, inside)
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    """Those that exist, without those that lie in another."""
+    found: list[Path] = []
+    for path in sorted(path.resolve() for path in paths if path.exists()):
+        if not (found and path.is_relative_to(found[-1])):
+            found.append(path)
+    return found
