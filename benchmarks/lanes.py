@@ -7,14 +7,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from adaexplore.errors import AdaExploreError
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.problem import Problem
+from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer
 
 _PRELOAD = (
@@ -24,6 +26,7 @@ _PRELOAD = (
     "torch._inductor.compile_fx",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
+    "published_criterion",  # a confined worker cannot read it
 )
 _PRELOAD_OFFLINE = (
     "adaexplore.evaluate.offline.judge",
@@ -32,7 +35,7 @@ _PRELOAD_OFFLINE = (
 )
 _MEMORY_BYTES = 16 << 30
 
-# Workers import the jobs that lie beside this file.
+# The server imports the jobs that lie beside this file.
 _PATHS = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATHS))
 
@@ -82,9 +85,16 @@ class Lane:
         finally:
             evaluator.close()
 
-    def job(self, entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Runs a job in a worker (see `adaexplore.sandbox.jobs`)."""
-        return run_job(self._running(), entry, request, timeout_s)
+    def job(
+        self, entry: str, request: dict[str, Any], device: str, timeout_s: float
+    ) -> dict[str, Any]:
+        """Runs untrusted code as a confined job, beside others on its device."""
+        on_gpu = device != "cpu"
+        limits = limits_of_candidates(_MEMORY_BYTES, gpu=on_gpu)
+        kind: Literal["cpu", "gpu"] = "gpu" if on_gpu else "cpu"
+        server = self._running()
+        with device_lock(device, exclusive=False):
+            return run_job(server, entry, request, timeout_s, limits=limits, confined=kind)
 
     def close(self) -> None:
         """Ends its processes."""

@@ -34,7 +34,6 @@ from adaexplore.errors import AdaExploreError, BadProblemError
 from adaexplore.evaluation import Failed, Passed, to_json
 from adaexplore.problem import PRECISIONS, Language, Problem
 from adaexplore.problems import kernelbench
-from adaexplore.sandbox.process import WorkerDiedError
 
 HOPELESS = 0.1
 """Relative error from which no looser class is tried: bfloat16 autocast is 10 times better."""
@@ -221,10 +220,10 @@ def _fill(row: dict[str, Any], lane: Lane, kernel: Released, options: argparse.N
 def _criterion(lane: Lane, request: dict[str, Any]) -> dict[str, Any]:
     """What the published criterion says; a kernel that takes its process along fails it."""
     try:
-        return lane.job(_CRITERION, request, _CRITERION_S)
+        return lane.job(_CRITERION, request, request["device"], _CRITERION_S)
     except TimeoutError:
         return {"passes": False, "why": f"not done after {_CRITERION_S:.0f} s"}
-    except WorkerDiedError as error:
+    except RuntimeError as error:  # it died, or took more than its limits
         return {"passes": False, "why": str(error)}
 
 

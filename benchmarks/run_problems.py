@@ -49,7 +49,15 @@ def main() -> None:
             progress.console.print(f"{row['problem']} ({row['precision']}): {_result(row)}")
             progress.advance(task)
     for precision in options.precision:
-        console.print(_table([row for row in rows if row["precision"] == precision], precision))
+        chosen = [row for row in rows if row["precision"] == precision]
+        plain = [row for row in chosen if not row.get("labels")]
+        console.print(_table(plain, precision))
+        if len(plain) < len(chosen):
+            labelled = [row for row in chosen if row.get("labels")]
+            console.print(_table(labelled, f"{precision}, labelled problems, in no mean above"))
+            for row in labelled:
+                for name, why in row["labels"].items():
+                    console.print(f"{row['problem']}: {name}: {why}", markup=False, highlight=False)
 
 
 def _options() -> argparse.Namespace:
@@ -139,6 +147,7 @@ def _outcome(run: Path) -> dict[str, Any]:
         "device_s": round(sum(c.device_s for c in costs), 2),
         "propose_s": round(sum(n.propose_s for n in nodes), 2),
         "notes": reference.get("notes", []),
+        "labels": reference.get("labels", {}),
     }
 
 
