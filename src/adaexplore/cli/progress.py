@@ -57,6 +57,8 @@ class SearchProgress:
             f"reference: {', '.join(times)}; verified on {len(facts['input_sets'])} input sets "
             f"({', '.join(facts['input_sets'])})"
         )
+        for name, why in facts.get("labels", {}).items():
+            self._line(f"label: {name}: {why}")
         for note in facts["notes"]:
             self._line(f"note: {note}")
 

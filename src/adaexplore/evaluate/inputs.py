@@ -136,8 +136,3 @@ def _other_integers(
             return t.masked_fill(half, low)
         case _:
             return t
-
-
-def input_sets(instance: Instance, seed: int) -> Iterator[InputSet]:
-    """See `InputSets`."""
-    return iter(InputSets(instance, seed))

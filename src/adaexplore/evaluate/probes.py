@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from adaexplore.evaluate.blind import passes, stand_ins
-from adaexplore.evaluate.compare import deviation, exact
+from adaexplore.evaluate.compare import Truth, deviation, exact
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.truth import Truths
 from adaexplore.sandbox.instance import Inputs, flatten_outputs, is_out_of_memory
@@ -30,6 +30,7 @@ COLLAPSIBLE = "collapsible"
 OVERHEAD_BOUND = "overhead-bound"
 
 _HARDLY = 1e-3  # relative change of an output that hardly changes
+_NEARLY_ALL = 0.99  # of an output's elements
 _EQUAL = 1e-4  # between gradients in float32 that are equal in exact arithmetic
 _REPEATED = 0.45  # of neighbouring slices: pooling by two makes every other pair equal
 _OVERHEAD_SHARE = 0.5
@@ -85,6 +86,17 @@ def _without_work(truths: Truths) -> Iterator[tuple[str, str]]:
     changes = [_change(a.value, b.value) for o in others for a, b in zip(first, o, strict=True)]
     if changes and max(changes) < _HARDLY:
         yield INPUT_INSENSITIVE, f"other inputs change its output by {max(changes):.1g} (relative)"
+    elif others and (same := _same_share(own)) > _NEARLY_ALL:
+        yield INPUT_INSENSITIVE, f"{same:.1%} of its output is the same whatever the inputs are"
+
+
+def _same_share(own: list[list[Truth]]) -> float:
+    """The share of elements that are alike on all own inputs, in the output with the fewest."""
+    first, *others = own
+    return min(
+        float(torch.stack([o[i].value == t.value for o in others]).all(0).double().mean())
+        for i, t in enumerate(first)
+    )
 
 
 def _ignores_weights(truths: Truths) -> str:
@@ -127,8 +139,10 @@ def _sums_weights(runs: ReferenceRuns, inputs: Inputs) -> str:
     Then the gradient is the same for all that are summed, and the sums could be taken first.
     """
     for name, gradient in _gradients(runs, inputs).items():
+        if sum(size > 1 for size in gradient.shape) < 2:
+            continue  # a bias: nothing is saved by adding it up
         for axis, size in enumerate(gradient.shape):
-            if gradient.dim() > 1 and size > 1 and _repeated_share(gradient, axis) > _REPEATED:
+            if size > 1 and _repeated_share(gradient, axis) > _REPEATED:
                 return f"only sums of {name} along axis {axis} count: they could be taken first"
     return ""
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.baselines import Baselines
+from adaexplore.evaluate.clock import clock_for
 from adaexplore.evaluate.compare import Truth, deviation, exact
 from adaexplore.evaluate.fresh import FreshInputs
-from adaexplore.evaluate.inputs import input_sets
+from adaexplore.evaluate.probes import labels_of, overhead_label
+from adaexplore.evaluate.roofline import SpeedOfLight, measure_peaks, work_of
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.tensors import fingerprint, share
 from adaexplore.evaluate.truth import CheckedSet, Truths
 from adaexplore.problem import Problem
-from adaexplore.sandbox.instance import Inputs, Instance, NamedTensor, check_outputs, tensors_of
+from adaexplore.sandbox.instance import (
+    Inputs,
+    Instance,
+    NamedTensor,
+    check_outputs,
+    is_out_of_memory,
+    tensors_of,
+)
 
 _TIMED_SPAN_US = 40_000.0  # twice a block: a candidate may be faster
 _SLOWED = 1.5
@@ -45,17 +55,46 @@ class Reference:
         self.precision = self.runs.precision
         self.outputs = self._first_run(first)
         del first  # the device's memory is for the input sets
-        truths = Truths(self.runs, self.notes)
-        self.sets, self.errors = truths.sets, truths.errors
+        self.truths = Truths(self.runs, self.notes)
+        self.sets, self.errors = self.truths.sets, self.truths.errors
+        self.light: SpeedOfLight | None = None
         self.parameters = {n: share(t) for n, t in self.instance.model.state_dict().items()}
-        self.baselines = Baselines(self.runs, self.sets, self.notes)
-        self.fresh = FreshInputs(
-            self.instance, self._own.inputs, self.outputs, self.baselines.calls_in(_TIMED_SPAN_US)
-        )
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        """Made when first asked for: they take seconds to compile, and not everybody times."""
+        return Baselines(self.runs, self.sets, self.notes)
+
+    @cached_property
+    def fresh(self) -> FreshInputs:
+        """Inputs that a candidate has not seen before it is timed on them."""
+        span = self.baselines.calls_in(_TIMED_SPAN_US)
+        return FreshInputs(self.instance, self._own.inputs, self.outputs, span)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """What its speedups are worth less for, each with why; see `probes`."""
+        return labels_of(self.runs, self.truths)
 
     def time_baselines(self) -> None:
         """A first look at the baselines, for `facts`; the caller holds the device."""
         self.baselines.times_us = self.baselines.time(self.fresh)
+        eager_us = self.baselines.times_us["eager"]
+        self.labels.update(overhead_label(self.runs, self._own.inputs, eager_us))
+        self.light = self._speed_of_light()
+
+    def _speed_of_light(self) -> SpeedOfLight | None:
+        try:
+            with self.runs.scope("fp32"):
+                work = work_of(self.instance, self._own.inputs)
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
+            self.notes.append(f"no roofline: the reference's operations cannot be counted: {error}")
+            return None
+        clock = clock_for(self.problem.device)
+        peaks = measure_peaks(self.problem.device, clock, work.bytes, self.precision)
+        return SpeedOfLight(work, peaks, self.precision)
 
     def baselines_slowed(self, beside_us: Mapping[str, float]) -> bool:
         """Whether a baseline took much longer than at first, and no longer does."""
@@ -86,7 +125,7 @@ class Reference:
         """Puts back what a candidate changed in the inputs; true if there was any."""
         changed = {s.name: s for s in self.sets if not s.intact()}
         if changed:
-            for original in input_sets(self.instance, self.problem.seed):
+            for original in self.truths.inputs:
                 if original.name in changed:
                     changed[original.name].restore(original.inputs)
         return bool(changed)
@@ -103,7 +142,9 @@ class Reference:
                 {"path": path, "shape": list(t.shape), "dtype": str(t.dtype).partition(".")[2]}
                 for path, t in self.outputs
             ],
+            "roofline": self.light.facts() if self.light else None,
             "compiles": self.baselines.compiled is not None,
+            "labels": self.labels,
             "notes": self.notes,
         }
 

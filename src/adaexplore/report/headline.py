@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed, Timing
@@ -40,13 +40,26 @@ class Headline:
 
 
 def make_headline(
-    nodes: Sequence[Node], best: Node | None, confirmation: tuple[int, Evaluation] | None
+    nodes: Sequence[Node],
+    best: Node | None,
+    confirmation: tuple[int, Evaluation] | None,
+    labels: Sequence[str] = (),
 ) -> Headline:
     """The headline of a run whose best correct node is `best` (None where nothing is correct).
 
     A confirmation that passed is what is claimed, even where the search measured more. One that
-    failed withdraws the claim on its node.
+    failed withdraws the claim on its node. `labels` are the problem's: a sentence that claims
+    something names them, because it will be quoted alone.
     """
+    head = _headline(nodes, best, confirmation)
+    if not labels or head.claimed is None:
+        return head
+    return replace(head, sentence=f"{head.sentence} The problem is labelled {', '.join(labels)}.")
+
+
+def _headline(
+    nodes: Sequence[Node], best: Node | None, confirmation: tuple[int, Evaluation] | None
+) -> Headline:
     if not nodes:
         return Headline("empty", "No step has been recorded yet.")
     if best is None or not isinstance(best.evaluation, Passed):

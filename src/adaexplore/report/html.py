@@ -86,6 +86,7 @@ def _reference_facts(summary: Summary) -> list[tuple[str, str]]:
     errors: dict[str, float] = reference.pop("errors", {})
     baselines: dict[str, float] = reference.pop("baselines_us", {})
     reference.pop("notes", None)
+    reference.pop("labels", None)
     return [
         *((text.baseline_name(name), text.duration_us(time)) for name, time in baselines.items()),
         *((f"PyTorch's own error, {name}", text.relative_error(e)) for name, e in errors.items()),

@@ -20,9 +20,9 @@ class RunInfo:
     `created_at` is seconds since the epoch. `reproduce` is the command line that makes the run
     again. `reference` holds facts about the reference: `errors` maps a precision class to the
     relative error against float64 of PyTorch's own run in that class, `baselines_us` a baseline to
-    its time in microseconds, `notes` lists warnings such as "hardly depends on its input"; other
-    keys are shown as they are. `confirmation` is the winner's id with the evaluation of its
-    re-measurement in a fresh process, or None where there was none.
+    its time in microseconds, `labels` a label of the problem (see `evaluate.probes`) to the reason
+    for it, `notes` lists warnings; other keys are shown as they are. `confirmation` is the winner's
+    id with the evaluation of its re-measurement in a fresh process, or None where there was none.
     """
 
     name: str
@@ -130,6 +130,12 @@ class Summary:
         return any(row.passed and not row.timing for row in self.rows)
 
     @property
+    def labels(self) -> Mapping[str, str]:
+        """What the problem's speedups are worth less for, each with why."""
+        labels: Mapping[str, str] = self.info.reference.get("labels", {})
+        return labels
+
+    @property
     def best(self) -> Row | None:
         """The best correct candidate of the search, None where nothing is correct."""
         return next((row for row in self.rows if row.best), None)
@@ -144,7 +150,9 @@ def summarize(problem: Problem, nodes: Sequence[Node], info: RunInfo) -> Summary
     return Summary(
         problem=problem,
         info=info,
-        headline=make_headline(ordered, best, info.confirmation),
+        headline=make_headline(
+            ordered, best, info.confirmation, labels=list(info.reference.get("labels", {}))
+        ),
         rows=_rows(ordered, by_id, curve, best),
         curve=curve,
         status_counts=dict(Counter(node.evaluation.status for node in ordered).most_common()),

@@ -34,7 +34,7 @@ ORIGIN_LIMIT = 10
 
 
 def headline(summary: Summary) -> RenderableType:
-    """The claim in one line, then its measurement, its caveat and what the run cost."""
+    """The claim in one line, then its measurement, its caveats and what the run cost."""
     head = summary.headline
     lines: list[RenderableType] = [
         Text(text.one_line(head.sentence), style=VERDICT_STYLES[head.verdict])
@@ -43,6 +43,7 @@ def headline(summary: Summary) -> RenderableType:
         lines.append(_measurement(head, head.claimed, head.timing))
     if head.caveat:
         lines.append(Text(head.caveat, style="dim"))
+    lines += [Text(f"{name}: {why}", style="yellow") for name, why in summary.labels.items()]
     lines.append(_totals(summary))
     return Group(*lines)
 

@@ -3,7 +3,7 @@ import textwrap
 import pytest
 import torch
 
-from adaexplore.evaluate.inputs import DISTRIBUTIONS, OWN_SEEDS, input_sets
+from adaexplore.evaluate.inputs import DISTRIBUTIONS, OWN_SEEDS, InputSets
 from adaexplore.sandbox.instance import Instance, tensors_of
 
 PROBLEM = """
@@ -37,7 +37,7 @@ def sets(tmp_path):
             mode="as-built",
             folder=tmp_path,
         )
-        return {s.name: s for s in input_sets(instance, seed)}
+        return {s.name: s for s in InputSets(instance, seed)}
 
     return sets
 

@@ -21,6 +21,20 @@ def test_a_speedup_is_claimed_only_with_its_interval_above_one():
     assert slower.sentence.startswith("Nothing faster than the baseline")
 
 
+def test_a_claim_on_a_labelled_problem_names_the_labels():
+    reference = {"labels": {"constant": "zeros would pass", "overhead-bound": "launching"}}
+    result = summarize(PROBLEM, [node(1, passed(1.5))], run_info(reference=reference)).headline
+
+    assert result.sentence.endswith("The problem is labelled constant, overhead-bound.")
+
+
+def test_where_nothing_is_claimed_no_label_is_named():
+    reference = {"labels": {"constant": "zeros would pass"}}
+    result = summarize(PROBLEM, [node(1, failed())], run_info(reference=reference)).headline
+
+    assert "labelled" not in result.sentence
+
+
 def test_the_baseline_named_is_the_faster_one():
     result = headline([node(1, passed(1.5, baselines={"eager": 500.0, "compile": 720.0}))])
 

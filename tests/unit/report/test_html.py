@@ -63,3 +63,9 @@ def test_a_page_of_estimates_claims_no_speedup():
     assert "No speedup is claimed" in visible
     assert "correct, not measured" in visible
     assert "like-for-like speedup <br>" not in visible
+
+
+def test_a_page_says_why_a_problem_has_its_labels():
+    text = page([node(1, passed(1.5))], reference={"labels": {"constant": "zeros <would> pass"}})
+
+    assert "<strong>constant</strong>: zeros &lt;would&gt; pass" in text

@@ -61,3 +61,11 @@ def test_the_headline_of_nothing_claims_nothing():
 
     assert "No step has been recorded yet." in text
     assert "×" not in text
+
+
+def test_the_headline_says_why_a_problem_has_its_labels():
+    info = run_info(reference={"labels": {"collapsible": "only sums of weight count"}})
+
+    text = "\n".join(printed(headline(summarize(PROBLEM, [node(1, passed(1.5))], info)), width=200))
+
+    assert "collapsible: only sums of weight count" in text
