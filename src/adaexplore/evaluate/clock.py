@@ -100,4 +100,4 @@ def _event() -> torch.cuda.Event:
 
 def clock_for(device: str) -> Clock:
     """The clock of a device name."""
-    return CpuClock() if device == "cpu" else CudaClock(device)
+    return CudaClock(device) if device.startswith("cuda") else CpuClock()

@@ -24,6 +24,11 @@ _COMPILE = frozenset(
     }
 )
 _MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
+_WITHOUT_GPU: dict[str, FailureStatus] = {
+    "NeedsGpuError": "rejected",
+    "SlowInterpretationError": "timeout",
+}
+"""What `evaluate.offline` raises in a candidate's process where it is not the candidate's fault."""
 _MEMORY_TEXTS = (
     "can't allocate memory",
     "out of memory",
@@ -72,7 +77,7 @@ def _status(types: set[str], message: str) -> FailureStatus:
         return "out_of_memory"
     if types & _COMPILE or _any_in(_COMPILE_TEXTS, message):
         return "compile_error"
-    return "runtime_error"
+    return next((_WITHOUT_GPU[t] for t in types if t in _WITHOUT_GPU), "runtime_error")
 
 
 def _any_in(texts: tuple[str, ...], message: str) -> bool:

@@ -30,6 +30,10 @@ from adaexplore.evaluate.offline.targets import NeedsGpuError
 _BITWISE = frozenset({np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift})
 
 
+class SlowInterpretationError(TimeoutError):
+    """A launch that the interpreter does not get done with in the time it has."""
+
+
 class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     """What interpreted kernels compute with.
 
@@ -58,7 +62,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     def create_masked_load(self, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
         """Loads through the memory; lanes without a value get 0, as on NVIDIA GPUs."""
         if time.monotonic() > self._deadline:  # a loop that waits for another program never ends
-            raise TimeoutError(f"{self._name}: one program is not done in the time of the launch")
+            raise SlowInterpretationError(f"{self._name}: one of its programs does not end")
         element = ptrs.get_element_ty()
         dtype = _get_np_dtype(element)
         default = np.zeros(ptrs.data.shape, dtype) if other is None else other.data

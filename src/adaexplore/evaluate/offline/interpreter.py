@@ -25,13 +25,9 @@ from triton.runtime import interpreter
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan
+from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan, SlowInterpretationError
 from adaexplore.evaluate.offline.capture import Launch
 from adaexplore.evaluate.offline.memory import Memory
-
-
-class SlowInterpretationError(TimeoutError):
-    """A launch that the interpreter does not get done with in the time it has."""
 
 
 class Interpreter:
@@ -61,8 +57,8 @@ class Interpreter:
     ) -> int:
         """Runs the programs of a launch (by number, all of them by default); how many it ran.
 
-        Raises `SlowInterpretationError` after `seconds`, `memory.OutOfBoundsError`, and whatever
-        the kernel's Python raises.
+        Raises `builder.SlowInterpretationError` after `seconds`, `memory.OutOfBoundsError`, and
+        whatever the kernel's Python raises.
         """
         function = launch.kernel.function
         constants = {p.name for p in function.params if p.is_constexpr}

@@ -17,7 +17,12 @@ class OutOfBoundsError(IndexError):
 
 
 class Memory(Protocol):
-    """What loads and stores of the interpreter do. Pointers are addresses, one for each lane."""
+    """What loads and stores of the interpreter do. Pointers are addresses, one for each lane.
+
+    Products are computed only where it `holds_data`.
+    """
+
+    holds_data: bool
 
     def load(self, pointers: Array, mask: Array, other: Array, dtype: Any) -> Array:
         """The values at the pointers, those of `other` where `mask` is false."""
@@ -43,6 +48,8 @@ class TensorMemory:
 
     One that is inside another tensor's storage goes unnoticed here; its result does not.
     """
+
+    holds_data = True
 
     def __init__(self, values: Iterable[Any]) -> None:
         storages = {

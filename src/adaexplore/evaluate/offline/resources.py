@@ -6,13 +6,15 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import triton.compiler.compiler as compiler
 from triton._C.libtriton import ir
+from triton.compiler.errors import CompileTimeAssertionFailure
+from triton.runtime.errors import OutOfResources, PTXASError
 
 from adaexplore.evaluate.offline.capture import Kernel
 from adaexplore.evaluate.offline.driver import gpu_target
@@ -22,8 +24,18 @@ _REGISTERS = 0x2F  # attributes of .nv.info, as cuobjdump and nvdisasm print the
 _FRAME = 0x11
 
 
-class TooMuchSharedMemoryError(Exception):
-    """A kernel that no block of the target has room for."""
+class TooMuchSharedMemoryError(OutOfResources):  # type: ignore[misc]  # Triton has no types
+    """A kernel that no block of the target has room for; Triton raises its base at a launch."""
+
+    def __init__(self, kernel: str, shared_bytes: int, target: Target) -> None:
+        super().__init__(shared_bytes, target.shared_bytes, "shared memory")
+        self.args = (
+            f"{kernel} needs {shared_bytes:,} bytes of shared memory; a block of {target.name} has "
+            f"at most {target.shared_bytes:,}: use smaller blocks or fewer stages",
+        )
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +80,8 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
         )
         for name, stage in stages.items():
             module = stage(module, metadata)
-            if name == "llir":
-                _check_shared(kernel, metadata["shared"], target)
+            if name == "llir" and metadata["shared"] > target.shared_bytes:
+                raise TooMuchSharedMemoryError(kernel.name, metadata["shared"], target)
     registers, frame = _registers_and_frame(module)
     return Resources(
         kernel.name,
@@ -81,12 +93,20 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
     )
 
 
-def _check_shared(kernel: Kernel, shared_bytes: int, target: Target) -> None:
-    if shared_bytes > target.shared_bytes:
-        raise TooMuchSharedMemoryError(
-            f"{kernel.name} needs {shared_bytes:,} bytes of shared memory; a block of "
-            f"{target.name} has at most {target.shared_bytes:,}: use smaller blocks or fewer stages"
-        )
+def compile_any(kernels: Sequence[Kernel], target: Target) -> Resources:
+    """Compiles the first of an autotuned kernel's configurations that the target has room for.
+
+    Raises what went wrong with the first one where there is none; an autotuner passes over the same
+    failures, and no others.
+    """
+    failure: Exception | None = None
+    for kernel in kernels:
+        try:
+            return compile_for(kernel, target)
+        except (OutOfResources, PTXASError, CompileTimeAssertionFailure) as error:
+            failure = failure or error
+    assert failure is not None
+    raise failure
 
 
 @contextmanager

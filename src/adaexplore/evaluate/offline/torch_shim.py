@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import torch
 import triton.testing
+from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from adaexplore.evaluate.offline.autocast import Autocast, CudaAutocast
@@ -111,7 +112,8 @@ class Shim:
             setattr(torch.Tensor, name, property(self._lying(getattr(base, name).__get__, lie)))
         self._answer(torch.Tensor, "get_device", lambda _: 0)
         if self.device.type == "meta":
-            torch.Tensor.data_ptr = self._address  # type: ignore[method-assign,assignment]
+            address = self._address
+            setattr(torch.Tensor, "data_ptr", lambda tensor: address(tensor))  # noqa: B010 - typed
 
     def _lying(self, truth: Callable[[Any], Any], lie: Any) -> Callable[[Any], Any]:
         def read(tensor: torch.Tensor) -> Any:
@@ -167,6 +169,10 @@ class _Redirect(TorchFunctionMode):
         result = self._shim.autocast.call(func, args, kwargs)
         if not meta and func in _UNFILLED and isinstance(result, torch.Tensor):
             _fill_with_nonsense(result)
+        if meta and func is scaled_dot_product_attention and result.dim() == 4:
+            return (
+                result.transpose(1, 2).contiguous().transpose(1, 2)
+            )  # as CUDA's kernels lay it out
         return result
 
     def _redirected(self, value: Any) -> Any:

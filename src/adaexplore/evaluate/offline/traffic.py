@@ -21,6 +21,8 @@ class TrafficMemory:
     as its threads' accesses are coalesced; lanes outside the tensors count for nothing.
     """
 
+    holds_data = False
+
     def __init__(self, values: Iterable[Any]) -> None:
         found = {}
         for tensor in tensors_in(values):

@@ -1,0 +1,131 @@
+"""A candidate at its real sizes: captured on meta tensors, its kernels compiled for the target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluate.conversation import Conversation, Stop
+from adaexplore.evaluate.failures import died
+from adaexplore.evaluate.offline.estimate import Work, estimate
+from adaexplore.evaluate.offline.resources import Resources
+from adaexplore.evaluate.offline.targets import TARGETS
+from adaexplore.evaluation import Estimate, Failed
+from adaexplore.problem import Precision, Problem
+from adaexplore.sandbox.process import WorkerDiedError
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What is known of a candidate without running it: its kernels' needs, and an estimate."""
+
+    resources: tuple[Resources, ...]
+    estimate: Estimate
+
+
+class UncapturedError(Exception):
+    """The candidate does not run on meta tensors; `failure` is what it did there."""
+
+    def __init__(self, failure: Failed) -> None:
+        self.failure = failure
+        super().__init__(failure.reason)
+
+
+def compile_candidate(
+    talk: Conversation,
+    candidate: Candidate,
+    problem: Problem,
+    precision: Precision,
+    arguments: dict[str, str],
+) -> Compiled:
+    """Compiles every kernel that a call at full size launches.
+
+    `arguments` holds the pickled "init" and "inputs" of `full_size.job`. Raises `UncapturedError`
+    where there is nothing to compile yet, `Stop` with what the compiler refuses, `TimeoutError`.
+    """
+    assert problem.target is not None
+    try:
+        works = _captured(talk, candidate, problem, precision, arguments)
+    except Stop as stop:
+        raise UncapturedError(stop.verdict) from stop
+    except WorkerDiedError as error:
+        raise UncapturedError(died(error, talk.stage)) from error
+    return Compiled(
+        tuple(_compiled(talk, problem.target)), estimate(works, TARGETS[problem.target])
+    )
+
+
+def _captured(
+    talk: Conversation,
+    candidate: Candidate,
+    problem: Problem,
+    precision: Precision,
+    arguments: dict[str, str],
+) -> list[Work]:
+    talk.ask({"op": "begin", "target": problem.target, "device": "meta"})
+    talk.stage = "importing and constructing"
+    talk.ask(
+        {
+            "op": "load",
+            "source": candidate.source,
+            "device": "meta",
+            "seed": problem.seed,
+            "mode": problem.mode,
+            "precision": precision,
+            "init": arguments["init"],
+        }
+    )
+    talk.stage = "called at full size, on tensors without data"
+    reply = talk.ask({"op": "capture", "inputs": arguments["inputs"], "precision": precision})
+    return _read(talk, reply["works"], lambda works: [_work(item) for item in works])
+
+
+def _compiled(talk: Conversation, target: str) -> list[Resources]:
+    found = []
+    for number, name in enumerate(talk.ask({"op": "kernels"})["kernels"]):
+        talk.stage = f"compiling {name[:80]} for {target}"
+        try:
+            reply = talk.ask({"op": "compile", "kernel": number})
+        except Stop as stop:
+            if stop.verdict.status == "runtime_error":  # whatever a compiler raises
+                raise Stop(replace(stop.verdict, status="compile_error")) from stop
+            raise
+        except WorkerDiedError as error:
+            raise Stop(replace(died(error, talk.stage), status="compile_error")) from error
+        found.append(_read(talk, reply["resources"], _resources))
+    return found
+
+
+def _read(talk: Conversation, data: Any, read: Callable[[Any], _Read]) -> _Read:
+    """What a reply says; the candidate's code may have written it itself."""
+    try:
+        return read(data)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        reason = f"its process sent what is no answer, while {talk.stage}"
+        raise Stop(Failed("rejected", reason)) from None
+
+
+def _work(data: dict[str, Any]) -> Work:
+    programs = data["programs"]
+    return Work(
+        _amount(data["memory_bytes"]),
+        _amount(data["cache_bytes"]),
+        {str(kind): _amount(flops) for kind, flops in data["flops"].items()},
+        programs if programs is None else max(int(programs), 1),
+    )
+
+
+def _amount(value: Any) -> float:
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(value)
+    return float(value)
+
+
+def _resources(data: dict[str, Any]) -> Resources:
+    numbers = {name: int(value) for name, value in data.items() if name != "kernel"}
+    return Resources(kernel=str(data["kernel"]), **numbers)

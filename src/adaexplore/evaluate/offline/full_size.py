@@ -1,0 +1,56 @@
+"""A problem at its full size without its memory: arguments as meta tensors."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from adaexplore.errors import BadProblemError
+from adaexplore.evaluate.offline.count import OpCounter, without_values
+from adaexplore.evaluate.offline.estimate import work_of_op
+from adaexplore.problem import Problem
+from adaexplore.sandbox.instance import Instance
+
+
+def job(request: dict[str, Any]) -> dict[str, Any]:
+    """A problem's arguments, pickled with meta tensors, and the shapes that come out.
+
+    A job (see `sandbox.jobs`) from {"problem"} to {"init", "inputs", "outputs", "parameters",
+    "works", "why"}; "works" holds what the operations of the reference do (see `estimate`). Where
+    the file does not run on the meta device there is only "why", in one line; else it is empty.
+    """
+    problem = Problem.from_json(request["problem"])
+    try:
+        with without_values():
+            instance = Instance.load(
+                problem.source,
+                "Model",
+                device="meta",
+                seed=problem.seed,
+                mode=problem.mode,
+                folder=Path.cwd(),
+                name=f"{problem.name}.py",
+            )
+            inputs = instance.inputs(problem.seed)
+            with OpCounter() as counter:
+                outputs = instance(inputs)
+    except BadProblemError as error:
+        return {"why": str(error)}
+    return {
+        "init": _pickled(instance.init),
+        "inputs": _pickled(inputs),
+        "parameters": sum(p.numel() for p in instance.model.parameters()),
+        "outputs": [
+            {"path": path, "shape": list(t.shape), "dtype": str(t.dtype).partition(".")[2]}
+            for path, t in outputs
+        ],
+        "works": [asdict(work_of_op(op, problem.precision)) for op in counter.ops],
+        "why": "",
+    }
+
+
+def _pickled(value: Any) -> str:
+    return base64.b64encode(pickle.dumps(value)).decode()

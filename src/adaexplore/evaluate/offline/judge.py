@@ -1,0 +1,232 @@
+"""The trusted process where there is no GPU: holds the small references, decides on candidates."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import traceback
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from adaexplore.candidate import Candidate
+from adaexplore.errors import BadProblemError, InfrastructureError
+from adaexplore.evaluate.conversation import Conversation
+from adaexplore.evaluate.offline import full_size, shrink
+from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, compile_candidate
+from adaexplore.evaluate.offline.estimate import Work, estimate
+from adaexplore.evaluate.offline.memory import OutOfBoundsError
+from adaexplore.evaluate.offline.shrink import Variant
+from adaexplore.evaluate.offline.targets import TARGETS
+from adaexplore.evaluate.offline.verify import WORKER, Limit, SmallBench
+from adaexplore.evaluate.verdict import decided
+from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Fault, Passed, to_json
+from adaexplore.problem import PRECISIONS, Problem
+from adaexplore.sandbox.channel import Channel
+from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+
+_JOB_S = 300.0
+SPECIALISED = "specialised-to-its-sizes"
+NO_KERNEL = "no-custom-kernel"
+_NO_ESTIMATE = Estimate(0.0, "overhead", "")  # of what is not going to pass
+
+
+def main(channel: Channel, control: Channel | None) -> None:
+    """Worker entry: one "prepare", then any number of "evaluate" requests."""
+    assert control is not None
+    server = ForkServer(control, Path.cwd())
+    bench: OfflineBench | None = None
+    while True:
+        request = channel.receive()
+        try:
+            if request["op"] == "prepare":
+                problem = Problem.from_json(request["problem"])
+                bench = OfflineBench(problem, server, Path.cwd(), request["memory_bytes"])
+                reply: dict[str, Any] = {"facts": bench.facts()}
+            else:
+                assert bench is not None
+                candidate = Candidate(request["source"], request["language"])
+                reply = {"evaluation": to_json(bench.evaluate(candidate, request["timeout_s"]))}
+        except BadProblemError as error:
+            reply = {"bad_problem": str(error)}
+        except InfrastructureError as error:
+            reply = {"broken": str(error)}
+        except Exception as error:  # noqa: BLE001 - reported as infrastructure trouble
+            reply = {"broken": f"{type(error).__name__}: {error}", "log": traceback.format_exc()}
+        channel.send(reply)
+
+
+class OfflineBench:
+    """Judges candidates of one problem, one at a time.
+
+    Raises `BadProblemError` for a reference that does not run on tensors without data, or that
+    cannot be verified against.
+    """
+
+    def __init__(
+        self, problem: Problem, server: ForkServer, folder: Path, memory_bytes: int
+    ) -> None:
+        self._problem = problem
+        self._server = server
+        self._folder = folder
+        self._memory_bytes = memory_bytes
+        self._full = self._job(full_size, {"problem": problem.to_json()})
+        if self._full["why"]:
+            raise BadProblemError(self._full["why"])
+        request = {"source": problem.source, "mode": problem.mode}
+        self._variants = {v.name: v for v in shrink.from_job(self._job(shrink, request))}
+        self._benches: dict[str, SmallBench | None] = {}
+        self._small = self._bench("small")
+        self._odd = self._bench_if_any("odd")
+
+    def facts(self) -> dict[str, Any]:
+        """What a report should know about the reference, as plain data."""
+        reference = self._small.reference
+        return {
+            "precision": reference.precision,
+            "errors": reference.errors,
+            "baselines_us": {},
+            "input_sets": [s.name for s in reference.sets],
+            "parameters": self._full["parameters"],
+            "outputs": self._full["outputs"],
+            "compiles": False,
+            "notes": reference.notes,
+            "target": self._problem.target,
+            "estimate": asdict(self._estimate()),
+            "variants": {name: _sizes(v) for name, v in self._variants.items()},
+        }
+
+    def _estimate(self) -> Estimate:
+        """Of the reference as it is, by the roofline that candidates are estimated with."""
+        assert self._problem.target is not None
+        works = [Work(**work) for work in self._full["works"]]
+        return estimate(works, TARGETS[self._problem.target])
+
+    def evaluate(self, candidate: Candidate, timeout_s: float) -> Evaluation:
+        """The verdict on one candidate, within `timeout_s` seconds of wall time."""
+        started = time.monotonic()
+        verdict = self._verdict(candidate, Limit.of(timeout_s))
+        return replace(verdict, cost=Cost(wall_s=time.monotonic() - started))
+
+    def _verdict(self, candidate: Candidate, limit: Limit) -> Evaluation:
+        compiled = self._compiled(candidate, limit)
+        if isinstance(compiled, Failed):
+            return compiled
+        verdict = self._at_other_sizes(candidate, limit, compiled)
+        if isinstance(verdict, Passed):
+            notes = [_needs(compiled), verdict.detail]
+            verdict = replace(verdict, detail="\n".join(filter(None, notes)))
+            if not compiled.resources:
+                verdict = replace(verdict, labels=(*verdict.labels, NO_KERNEL))
+        return verdict
+
+    def _at_other_sizes(self, candidate: Candidate, limit: Limit, compiled: Compiled) -> Evaluation:
+        """On small sizes, and on odd ones that show what hides where blocks divide sizes."""
+        small = self._small.evaluate(candidate, limit, compiled.estimate)
+        if isinstance(small, Failed):
+            return self._at_its_sizes(candidate, limit, compiled, small)
+        if self._odd is None:
+            return small
+        odd = self._odd.evaluate(candidate, limit, compiled.estimate)
+        if isinstance(odd, Passed):
+            loosest = max(small.precision, odd.precision, key=PRECISIONS.index)
+            labels = tuple(dict.fromkeys((*small.labels, *odd.labels)))
+            error = max(small.error, odd.error)
+            return replace(small, precision=loosest, error=error, labels=labels)
+        if _refuses(odd):
+            return _specialised(small, odd)
+        hint = "right at even sizes, not at odd ones (see masks and bounds)"
+        return replace(odd, reason=f"{hint}: {odd.reason}")
+
+    def _compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
+        """What its kernels need at full size, or why that is not known."""
+        limits = limits_of_candidates(self._memory_bytes, gpu=False)
+        worker = self._server.spawn(WORKER, name="candidate", limits=limits, confined="cpu")
+        talk = Conversation(worker, limit.deadline, candidate.source)
+        precision = self._small.reference.precision
+        compile_all = partial(
+            compile_candidate, talk, candidate, self._problem, precision, self._full
+        )
+        try:
+            return decided(compile_all, talk, limit.timeout_s)
+        except UncapturedError as error:
+            uncaptured = error.failure
+        finally:
+            worker.kill()
+            shutil.rmtree(worker.folder, ignore_errors=True)
+        small = self._small.evaluate(candidate, limit, _NO_ESTIMATE)
+        if isinstance(small, Failed):  # a fault of its own, and tensors with data show it better
+            return small
+        reason = f"it cannot be followed at full size without a GPU: {uncaptured.reason}"
+        return replace(uncaptured, status="rejected", reason=reason)
+
+    def _at_its_sizes(
+        self, candidate: Candidate, limit: Limit, compiled: Compiled, failure: Failed
+    ) -> Evaluation:
+        """Another look at a candidate that fails at other sizes, with its batch alone reduced."""
+        if failure.status not in ("wrong_output", "runtime_error"):
+            return failure
+        bench = self._bench_if_any("batch-only")
+        if bench is None:
+            return failure
+        verdict = bench.evaluate(candidate, limit, compiled.estimate)
+        if isinstance(verdict, Failed):
+            return failure
+        return _specialised(verdict, failure)
+
+    def _bench(self, name: str) -> SmallBench:
+        if name not in self._variants:
+            raise BadProblemError(
+                f"{self._problem.name}.py: its sizes cannot be reduced to what can be interpreted; "
+                "judge it on a GPU"
+            )
+        variant = self._variants[name]
+        return SmallBench(self._problem, variant, self._server, self._folder, self._memory_bytes)
+
+    def _bench_if_any(self, name: str) -> SmallBench | None:
+        if name not in self._benches:
+            try:
+                self._benches[name] = self._bench(name)
+            except BadProblemError:
+                self._benches[name] = None
+        return self._benches[name]
+
+    def _job(self, module: ModuleType, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return run_job(self._server, f"{module.__name__}:job", request, _JOB_S)
+        except (TimeoutError, WorkerDiedError) as error:
+            raise InfrastructureError(
+                f"the judge is gone: the reference ended its process, or does not end: {error}"
+            ) from error
+
+
+def _refuses(odd: Failed) -> bool:
+    """Whether host code raised, as a check of shapes does, and no kernel went astray."""
+    fault = odd.feedback
+    return (
+        odd.status == "runtime_error"
+        and isinstance(fault, Fault)
+        and fault.type != OutOfBoundsError.__name__
+    )
+
+
+def _specialised(verdict: Passed, elsewhere: Failed) -> Passed:
+    note = f"right at the sizes of the problem; elsewhere: {elsewhere.reason}"
+    return replace(verdict, labels=(*verdict.labels, SPECIALISED), detail=note)
+
+
+def _needs(compiled: Compiled) -> str:
+    """The kernels' resources, one line each."""
+    return "\n".join(
+        f"{r.kernel}: {r.num_warps} warps, {r.registers} registers, {r.spill_bytes} bytes spilled, "
+        f"{r.shared_bytes} bytes of shared memory"
+        for r in compiled.resources
+    )
+
+
+def _sizes(variant: Variant) -> dict[str, list[int]]:
+    return {r.name or str(r.old): [r.old, r.new] for r in variant.replaced}
