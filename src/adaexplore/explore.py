@@ -117,7 +117,7 @@ class Search:
         proposal = self._proposer.propose(context)
         propose_s = time.monotonic() - clock
         self._listener.evaluating(step, proposal)
-        evaluation, reused = self._evaluate(proposal)
+        evaluation, reused = self._evaluate(proposal, place.node_id)
         return Node(
             id=step,
             parent_id=place.node_id,
@@ -132,14 +132,17 @@ class Search:
     def _shown(self, ids: list[int]) -> tuple[Node, ...]:
         return tuple(self._nodes[i - 1] for i in ids)
 
-    def _evaluate(self, proposal: Proposal) -> tuple[Evaluation, bool]:
+    def _evaluate(self, proposal: Proposal, parent_id: int) -> tuple[Evaluation, bool]:
         """The evaluation, and whether it was taken over from an identical candidate."""
         if proposal.failure:
             return Failed("rejected", proposal.failure), False
         known = self._by_digest.get(proposal.candidate.digest)
         if known is not None:
             return known, True
-        return self._evaluator.evaluate(proposal.candidate), False
+        parent = self._nodes[parent_id - 1] if parent_id else None  # 0 is the empty root
+        passed = parent and isinstance(parent.evaluation, Passed)
+        beside = parent.candidate if parent and passed else None
+        return self._evaluator.evaluate(proposal.candidate, beside), False
 
     def _take(self, node: Node) -> bool:
         """Adds a recorded node to the search's state; true if it is the best so far."""

@@ -24,6 +24,7 @@ class Problem:
     and inputs. `mode` says whether the reference runs as its constructor leaves it (KernelBench's
     habit, which is training mode), or is put into train or eval mode first. `target` is set on the
     CPU only: the GPU that Triton candidates are compiled for where there is none to measure on.
+    With `require_custom`, a candidate whose own kernels do not do the work is no result.
     """
 
     name: str
@@ -34,13 +35,15 @@ class Problem:
     seed: int = 0
     mode: Mode = "as-built"
     target: TargetName | None = None
+    require_custom: bool = False
 
     @property
     def digest(self) -> str:
         """Content hash of everything that decides a verdict."""
         parts = [self.source, self.language, self.precision, str(self.seed), self.mode]
-        text = "\0".join([*parts, self.target] if self.target else parts)
-        return hashlib.sha256(text.encode()).hexdigest()
+        parts += [self.target] if self.target else []
+        parts += ["require_custom"] if self.require_custom else []
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that `from_json` reads back."""

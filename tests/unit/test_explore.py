@@ -53,12 +53,14 @@ class FakeEvaluator:
 
     def __init__(self) -> None:
         self.evaluated = []
+        self.parents = []
 
     def prepare(self):
         return FACTS
 
-    def evaluate(self, candidate):
+    def evaluate(self, candidate, parent=None):
         self.evaluated.append(candidate.source)
+        self.parents.append(parent and parent.source)
         number = number_from(candidate.digest)
         if number % 4 == 0:
             return Failed("wrong_output" if number % 8 else "compile_error", "as computed")
@@ -265,9 +267,9 @@ class TestTrouble:
     def test_lost_machinery_leaves_what_was_recorded(self, new_run, whole_tree, part, monkeypatch):
         run = new_run()
 
-        def lost(_):
+        def lost(*asked):
             if len(run.proposer.contexts) < 9:
-                return original(_)
+                return original(*asked)
             raise InfrastructureError("the machine is gone")
 
         owner = run.proposer if part == "propose" else run.evaluator
@@ -308,6 +310,20 @@ class TestEvaluating:
             assert node.reused == (node is not original)
             assert node.evaluation == original.evaluation
 
+    def test_a_candidate_is_measured_beside_the_parent_that_passed(self, new_run):
+        run = new_run(confirm=False)
+        run.search()
+        nodes = run.nodes()
+        seen = [node for node in nodes if not node.reused and not node.proposal.failure]
+        wanted = []
+        for node in seen:
+            parent = nodes[node.parent_id - 1] if node.parent_id else None
+            right = parent is not None and isinstance(parent.evaluation, Passed)
+            wanted.append(parent.candidate.source if right else None)
+        assert run.evaluator.parents == wanted
+        assert None in wanted
+        assert len(set(wanted)) > 2
+
     def test_also_one_from_before_the_run_was_stopped(self, new_run):
         run = new_run(confirm=False)
         with pytest.raises(KeyboardInterrupt):
@@ -321,7 +337,7 @@ class TestEvaluating:
         verdicts = iter([Failed("infra_error", "no luck")] * 2)
         original = run.evaluator.evaluate
         monkeypatch.setattr(
-            run.evaluator, "evaluate", lambda candidate: next(verdicts, None) or original(candidate)
+            run.evaluator, "evaluate", lambda *asked: next(verdicts, None) or original(*asked)
         )
         run.search()
         nodes = [node for node in run.nodes() if not node.proposal.failure]
@@ -365,7 +381,7 @@ class TestBest:
 
     def test_a_run_that_found_nothing_has_no_best(self, new_run, monkeypatch):
         run = new_run()
-        monkeypatch.setattr(run.evaluator, "evaluate", lambda _: Failed("timeout", "too slow"))
+        monkeypatch.setattr(run.evaluator, "evaluate", lambda *_: Failed("timeout", "too slow"))
         listener = run.search()
         assert run.best_source is None
         assert run.confirmation() is None

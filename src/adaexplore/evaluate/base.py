@@ -22,8 +22,11 @@ class Evaluator(Protocol):
         """
         ...
 
-    def evaluate(self, candidate: Candidate) -> Evaluation:
-        """The verdict on a candidate, in a fresh process."""
+    def evaluate(self, candidate: Candidate, parent: Candidate | None = None) -> Evaluation:
+        """The verdict on a candidate, in a fresh process.
+
+        With `parent`, the two are compared in the same measurement where that is possible.
+        """
         ...
 
     def close(self) -> None:

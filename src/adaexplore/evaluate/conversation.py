@@ -29,11 +29,13 @@ class Stop(Exception):  # noqa: N818 - not an error: it carries a verdict out of
 class Conversation:
     """Requests to one candidate's process, until `deadline` (by `time.monotonic`).
 
-    `stage` says in words what it is doing, for whoever reads the verdict.
+    `source` is the candidate's, in which exceptions are placed. `stage` says in words what it is
+    doing, for whoever reads the verdict.
     """
 
-    def __init__(self, worker: Worker, deadline: float) -> None:
+    def __init__(self, worker: Worker, deadline: float, source: str = "") -> None:
         self._worker = worker
+        self._source = source
         self.deadline = deadline
         self.stage = "loading"
 
@@ -70,7 +72,8 @@ class Conversation:
                 Failed("rejected", f"its process sent what is no answer, while {self.stage}")
             )
         if "raised" in reply:
-            raise Stop(raised(reply["raised"], self.stage))
+            log = self._worker.log_tail()
+            raise Stop(raised(reply["raised"], self.stage, self._source, log))
         return reply
 
 
@@ -110,8 +113,19 @@ def _is_answer(reply: dict[str, Any], request: dict[str, Any]) -> bool:
             return not others and _all(names, str)
         case "inspect", {"replaced": [*replaced], "meddled": [*meddled], **others}:
             return not others and _all(replaced, str) and _all(meddled, str)
+        case "profile", {"calls": int(), "kernels": [*_], "triton": [*_], **others}:
+            return not others  # what is in them, `read_profile` looks at
+        case "run_unlaunched", {"suppressed": int(), **others}:
+            return not others
+        case "capture", {"works": [*_], **others}:
+            return not others  # what is in these two, `offline.compiled` looks at
+        case "compile", {"resources": {}, **others}:
+            return not others
+        case "kernels", {"kernels": [*names], **others}:
+            return not others and _all(names, str)
         case op, _:
-            return op not in ("run", "time", "load", "inspect") and not reply
+            replying = ("run", "time", "load", "inspect", "profile", "run_unlaunched")
+            return op not in (*replying, "capture", "compile", "kernels") and not reply
 
 
 def _all(values: list[Any], kind: type) -> bool:

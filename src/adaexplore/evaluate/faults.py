@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,14 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
     of the kernel and a line in it. Those of a helper's caller follow in `__cause__`.
     """
     chain = list(_causes(error))
-    root = chain[-1] if _says_something(chain[-1]) else chain[0]
+    root = _most_telling(chain)
     places = [place for link in reversed(chain) for place in _places(link, folder)]
     return {
         "types": [c.__name__ for c in (*type(error).__mro__, *type(root).__mro__)],
         "type": type(root).__name__,
         "message": str(root),
         "places": places[:50],
-        "traceback": "".join(traceback.format_exception(error))[-_TRACEBACK_CHARS:],
+        "traceback": _traceback(error, folder)[-_TRACEBACK_CHARS:],
     }
 
 
@@ -85,15 +85,27 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__
 
 
-def _says_something(error: BaseException) -> bool:
-    return bool(str(error).strip())
+def _traceback(error: BaseException, folder: Path) -> str:
+    """The traceback from the candidate's own first frame on; the callers before it are ours."""
+    trace = error.__traceback__
+    while trace and Path(trace.tb_frame.f_code.co_filename).parent != folder:
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace))
+
+
+def _most_telling(chain: Sequence[BaseException]) -> BaseException:
+    """The one that quotes a compiler's error, else the root, else what has any words at all."""
+    quoting = [link for link in chain if _COMPILER_ERROR.search(str(link))]
+    with_words = [link for link in chain if str(link).strip()]
+    return (quoting or with_words or chain)[-1]
 
 
 def _places(error: BaseException, folder: Path) -> list[dict[str, Any]]:
     """The places one exception names, innermost first."""
     node, kernel = getattr(error, "node", None), getattr(error, "src", None)
-    if isinstance(kernel, str) and isinstance(getattr(node, "lineno", None), int):
-        return [{"line": node.lineno, "frame": "", "kernel": kernel}]
+    line = getattr(node, "lineno", None)
+    if isinstance(kernel, str) and isinstance(line, int):
+        return [{"line": line, "frame": "", "kernel": kernel}]
     if isinstance(error, SyntaxError) and Path(error.filename or "").parent == folder:
         return [{"line": error.lineno or 0, "frame": "", "kernel": ""}]
     frames = traceback.extract_tb(error.__traceback__)

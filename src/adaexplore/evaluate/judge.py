@@ -40,7 +40,13 @@ def main(channel: Channel, control: Channel | None) -> None:
             else:
                 assert bench is not None
                 candidate = Candidate(request["source"], request["language"])
-                evaluation = bench.evaluate(candidate, request["timeout_s"])
+                evaluation = bench.evaluate(
+                    candidate,
+                    request["timeout_s"],
+                    Candidate(request["parent"], request["language"])
+                    if request["parent"]
+                    else None,
+                )
                 torch.cuda.empty_cache()  # without collecting garbage, which takes 0.15 s
                 reply = {"evaluation": to_json(evaluation)}
         except BadProblemError as error:

@@ -22,6 +22,8 @@ class LocalEvaluator:
     judge that is lost (a driver fault, the out-of-memory killer) is replaced once per candidate.
     """
 
+    judge_entry = JUDGE
+
     def __init__(
         self, server: ForkServer, problem: Problem, *, timeout_s: float, memory_bytes: int
     ) -> None:
@@ -35,7 +37,7 @@ class LocalEvaluator:
     def prepare(self) -> dict[str, Any]:
         """See `base.Evaluator.prepare`."""
         if self._judge is None:
-            judge = self._server.spawn(JUDGE, name="judge", may_spawn=True)
+            judge = self._server.spawn(self.judge_entry, name="judge", may_spawn=True)
             request = {
                 "op": "prepare",
                 "problem": self._problem.to_json(),
@@ -49,13 +51,14 @@ class LocalEvaluator:
             self._judge, self._facts = judge, reply["facts"]
         return self._facts
 
-    def evaluate(self, candidate: Candidate) -> Evaluation:
+    def evaluate(self, candidate: Candidate, parent: Candidate | None = None) -> Evaluation:
         """See `base.Evaluator.evaluate`."""
         request = {
             "op": "evaluate",
             "source": candidate.source,
             "language": candidate.language,
             "timeout_s": self._timeout_s,
+            "parent": parent.source if parent else None,
         }
         for last_try in (False, True):
             self.prepare()

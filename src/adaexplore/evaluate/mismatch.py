@@ -48,7 +48,7 @@ def find_mismatch(
     if count:
         at = int(wrong.flatten().to(torch.uint8).argmax())
         what = _arrangement(got, truth, others or {}) or _value(got[wrong], truth[wrong])
-        pattern = "; ".join(filter(None, [what, _region(wrong)]))
+        pattern = "; ".join(filter(None, [what, _region(wrong, wrong | _telling(truth))]))
     else:
         at = int((got.double() - truth.double()).abs().nan_to_num(0.0).flatten().argmax())
         pattern = "every element is close: rounding, not logic"
@@ -77,6 +77,12 @@ def _close(a: Tensor, b: Tensor) -> Tensor:
 def _alike(a: Tensor, b: Tensor) -> bool:
     """Whether nearly all elements of two tensors of one shape are close, and they say something."""
     return a.shape == b.shape and float(_close(a, b).double().mean()) >= _NEARLY_ALL
+
+
+def _telling(truth: Tensor) -> Tensor:
+    """Which elements say something by being right: a zero is easily right by accident."""
+    size = truth.double().abs().nan_to_num(posinf=1.0)
+    return size > _OF_SCALE * float(size.max())
 
 
 def _arrangement(got: Tensor, truth: Tensor, others: Mapping[str, Tensor]) -> str:
@@ -143,30 +149,31 @@ def _factor(factor: float) -> str:
     return f"{factor:.4g}"
 
 
-def _region(wrong: Tensor) -> str:
+def _region(wrong: Tensor, counted: Tensor) -> str:
     """Where the wrong elements lie, if that has a simple form.
 
-    Some of them may be right by accident (a zero where zero belongs), so no form has to be exact.
+    Only `counted` elements speak for or against a form, and some of them may be right by accident.
     """
-    share = float(wrong.double().mean())
-    if wrong.dim() == 0 or share >= _NEARLY_ALL:
+    if wrong.dim() == 0 or int(wrong.sum()) >= _NEARLY_ALL * int(counted.sum()):
         return "everywhere"
     return (
-        _block(wrong, _NEARLY_ALL)
-        or _stretch(wrong, _NEARLY_ALL)
-        or _tiles(wrong)
-        or _flat_blocks(wrong)
-        or _block(wrong, _MOST)
-        or _stretch(wrong, _MOST)
+        _block(wrong, counted, _NEARLY_ALL)
+        or _stretch(wrong, counted, _NEARLY_ALL)
+        or _tiles(wrong, counted)
+        or _flat_blocks(wrong, counted)
+        or _block(wrong, counted, _MOST)
+        or _stretch(wrong, counted, _MOST)
         or "scattered"
     )
 
 
-def _block(wrong: Tensor, filled: float) -> str:
+def _block(wrong: Tensor, counted: Tensor, filled: float) -> str:
     """A block: some indices of some axes, and this share of what is within them is wrong."""
     chosen = [_projection(wrong, axis).nonzero().flatten() for axis in range(wrong.dim())]
-    volume = math.prod(len(indices) for indices in chosen)
-    if int(wrong.sum()) < filled * volume:
+    inside = counted
+    for axis, indices in enumerate(chosen):
+        inside = inside.index_select(axis, indices)
+    if int(wrong.sum()) < filled * int(inside.sum()):
         return ""
     parts = [
         (_indices(indices.tolist(), size), axis)
@@ -201,60 +208,56 @@ def _indices(indices: list[int], size: int) -> str:
     return f"{count} of {size} indices{few}" if few else ""
 
 
-def _tiles(wrong: Tensor) -> str:
+def _tiles(wrong: Tensor, counted: Tensor) -> str:
     """Whole tiles of the last two axes, each all wrong or all right; the largest size that fits."""
     if wrong.dim() < 2:
         return ""
     rows, columns = wrong.shape[-2:]
-    flat = wrong.reshape(-1, rows, columns)
     pairs = sorted(itertools.product(_TILES, _TILES), key=math.prod, reverse=True)
     for height, width in pairs:
         if rows <= height and columns <= width:
             continue
-        counts = _whole(_tile_shares(flat, height, width))
+        counts = _whole(wrong, counted, height, width)
         if counts:
             return f"whole tiles of {height} x {width}: {counts} tiles"
     return ""
 
 
-def _tile_shares(flat: Tensor, height: int, width: int) -> Tensor:
-    """The share of wrong elements in each tile; those at the edge count what they have."""
-    rows, columns = flat.shape[-2:]
-    pad = (0, -columns % width, 0, -rows % height)
-
-    def summed(t: Tensor) -> Tensor:
-        padded = torch.nn.functional.pad(t.float(), pad)
-        down, across = padded.shape[-2] // height, padded.shape[-1] // width
-        return padded.reshape(-1, down, height, across, width).sum(dim=(2, 4))
-
-    return summed(flat) / summed(torch.ones_like(flat[:1]))
-
-
-def _stretch(wrong: Tensor, filled: float) -> str:
+def _stretch(wrong: Tensor, counted: Tensor, filled: float) -> str:
     """One stretch in memory order, this share of which is wrong."""
-    flat = wrong.flatten()
-    places = flat.nonzero().flatten()
-    first, last, count = int(places[0]), int(places[-1]), len(places)
-    if count < filled * (last - first + 1):
+    places = wrong.flatten().nonzero().flatten()
+    first, last = int(places[0]), int(places[-1])
+    if len(places) < filled * int(counted.flatten()[first : last + 1].sum()):
         return ""
-    end = "the last " if last == flat.numel() - 1 else ""
-    return f"{end}{count} elements in memory order ({first} to {last})"
+    end = "the last " if last == wrong.numel() - 1 else ""
+    return f"{end}{last - first + 1} elements in memory order ({first} to {last})"
 
 
-def _flat_blocks(wrong: Tensor) -> str:
+def _flat_blocks(wrong: Tensor, counted: Tensor) -> str:
     """Whole blocks in memory order, as kernels over flat tensors leave them."""
-    flat = wrong.reshape(1, 1, -1)
+    flat = wrong.reshape(1, -1), counted.reshape(1, -1)
     for size in (size for size in _FLAT_TILES if size < wrong.numel()):
-        counts = _whole(_tile_shares(flat, 1, size))
+        counts = _whole(*flat, 1, size)
         if counts:
             return f"whole blocks of {size} in memory order: {counts} blocks"
     return ""
 
 
-def _whole(shares: Tensor) -> str:
+def _whole(wrong: Tensor, counted: Tensor, height: int, width: int) -> str:
     """How many tiles are wrong, if each is nearly all wrong or nearly all right."""
-    bad = int((shares > _MOST).sum())
-    return f"{bad} of {shares.numel()}" if 0 < bad == int((shares > 1 - _MOST).sum()) else ""
+    bad, all_of_it = _per_tile(wrong, height, width), _per_tile(counted, height, width)
+    shares = bad[all_of_it > 0] / all_of_it[all_of_it > 0]
+    count = int((shares > _MOST).sum())
+    return f"{count} of {shares.numel()}" if 0 < count == int((shares > 1 - _MOST).sum()) else ""
+
+
+def _per_tile(mask: Tensor, height: int, width: int) -> Tensor:
+    """How many elements of each tile of the last two axes are set; tiles at the edge have less."""
+    rows, columns = mask.shape[-2:]
+    flat = mask.reshape(-1, rows, columns).float()
+    padded = torch.nn.functional.pad(flat, (0, -columns % width, 0, -rows % height))
+    down, across = padded.shape[-2] // height, padded.shape[-1] // width
+    return padded.reshape(-1, down, height, across, width).sum(dim=(2, 4))
 
 
 def _unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,18 @@ def profile_calls(call: Callable[[int], object], count: int, device: str) -> dic
     with watched_launches(Path.cwd()) as launches:
         kernels = _operators(call, count) if device == "cpu" else kernels_in(_trace(call, count))
     return {"calls": count, "kernels": kernels, "triton": _described(launches)}
+
+
+@contextmanager
+def poisoned_memory() -> Iterator[None]:
+    """Fills what `torch.empty` returns in the body with NaN, so that nothing stale looks right."""
+    was = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)  # under which PyTorch does so
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(was, warn_only=warn_only)
 
 
 def kernels_in(trace: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -78,10 +91,11 @@ def _trace(call: Callable[[int], object], count: int) -> dict[str, Any]:
 
 def _operators(call: Callable[[int], object], count: int) -> list[dict[str, Any]]:
     """Time in each operator itself, without those it calls; and what is left of the calls."""
-    with kineto.profile(use_kineto=True) as profiler:
-        for i in range(count):
-            with kineto.record_function(OUTSIDE):
-                call(i)
+    for calls in (1, count):  # starting a profiler for the first time takes milliseconds
+        with kineto.profile(use_kineto=True) as profiler:
+            for i in range(calls):
+                with kineto.record_function(OUTSIDE):
+                    call(i)
     return [
         {"name": e.key, "launches": e.count, "time_us": e.self_cpu_time_total, "launch": None}
         for e in profiler.key_averages()

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import base64
+import math
 import pickle
-import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import torch
 
 from adaexplore.candidate import Candidate
-from adaexplore.evaluate.compare import Truth, deviation, explain
+from adaexplore.evaluate.compare import Truth
+from adaexplore.evaluate.conditions import gauge_for
 from adaexplore.evaluate.conversation import Conversation, Stop, check_form
-from adaexplore.evaluate.failures import died
+from adaexplore.evaluate.diagnosis import diagnose
+from adaexplore.evaluate.failures import died, overran
 from adaexplore.evaluate.fresh import poison
-from adaexplore.evaluate.measure import CANDIDATE, measure
+from adaexplore.evaluate.kept import KeptCandidates, end
+from adaexplore.evaluate.measure import CANDIDATE, PARENT, measure
+from adaexplore.evaluate.mismatch import find_mismatch
 from adaexplore.evaluate.precision import up_to
 from adaexplore.evaluate.reference import Reference
-from adaexplore.evaluate.tensors import share
-from adaexplore.evaluate.timed import TimedCandidate
-from adaexplore.evaluate.truth import CheckedSet
+from adaexplore.evaluate.tensors import SharedTensor, share
+from adaexplore.evaluate.timed import ParentLostError, TimedCandidate, TimedParent
 from adaexplore.evaluate.worker import Slot
-from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.evaluation import Cost, Evaluation, Failed, Mismatch, Passed, Roofline, Timing
 from adaexplore.problem import PRECISIONS, Precision
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.instance import Inputs, map_tensors
-from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.watch import OverrunError
 
 WORKER = "adaexplore.evaluate.worker:main"
-_FILE_BYTES = 1 << 30
+_Result = TypeVar("_Result")
+_SLOWED = "the baselines ran much slower beside it than without it"
 
 
 class Bench:
@@ -44,42 +49,81 @@ class Bench:
         self._reference = reference
         self._server = server
         on_cpu = reference.problem.device == "cpu"
-        self._limits = Limits(memory_bytes=memory_bytes if on_cpu else None, file_bytes=_FILE_BYTES)
+        self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
+        self._limits = limits_of_candidates(memory_bytes, gpu=not on_cpu)
         self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
+        self._kept = KeptCandidates(reference.problem.device)
+        self._best_us = math.inf
 
-    def evaluate(self, candidate: Candidate, timeout_s: float) -> Evaluation:
-        """The verdict on one candidate, within `timeout_s` seconds of wall time."""
-        started = time.monotonic()
-        worker = self._server.spawn(WORKER, name="candidate", limits=self._limits)
-        talk = Conversation(worker, started + timeout_s)
-        run = _Run(self._reference, self._buffers, candidate, talk)
-        try:
-            verdict: Evaluation = run.verdict()
-        except Stop as stop:
-            verdict = stop.verdict
-        except TimeoutError:
-            verdict = Failed("timeout", f"not done after {timeout_s:g} s, while {talk.stage}")
-        except WorkerDiedError as error:
-            verdict = died(error, talk.stage)
-        finally:
-            worker.kill()
-            shutil.rmtree(worker.folder, ignore_errors=True)
-        if isinstance(verdict, Passed) and verdict.measured:
-            verdict = self._without_brake(verdict, verdict.measured)
-        if self._reference.mend_inputs() and verdict.status in ("passed", "wrong_output"):
-            verdict = Failed("wrong_output", "forward() changes its inputs in place")
-        cost = Cost(wall_s=time.monotonic() - started, device_s=run.device_s)
+    def evaluate(
+        self, candidate: Candidate, timeout_s: float, parent: Candidate | None = None
+    ) -> Evaluation:
+        """The verdict on one candidate, within `timeout_s` seconds of wall time.
+
+        With `parent`, a candidate that passed not long ago, it is timed beside that one too.
+        """
+        started, device_s = time.monotonic(), 0.0
+        verdict: Evaluation = Failed("rejected", _SLOWED)
+        for _ in range(2):  # the machine's mood does not come twice, a cheat does
+            found, held_s = self._evaluate(candidate, timeout_s, parent)
+            device_s += held_s
+            if not self._slowed(found):
+                verdict = found
+                break
+        cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)
         return replace(verdict, cost=cost)
 
-    def _without_brake(self, verdict: Passed, timing: Timing) -> Evaluation:
-        """Refuses a candidate beside which the baselines were slow, if they are fast without it."""
+    def _evaluate(
+        self, candidate: Candidate, timeout_s: float, parent: Candidate | None
+    ) -> tuple[Evaluation, float]:
+        worker = self._server.spawn(
+            WORKER, name="candidate", limits=self._limits, confined=self._confined
+        )
+        talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
+        run = CandidateRun(self._reference, self._buffers, candidate, talk, self._best_us)
+        run.parent = self._kept.talk_to(parent, talk.deadline)
+        passed = False
+        try:
+            verdict: Evaluation = decided(run.verdict, talk, timeout_s)
+            passed = isinstance(verdict, Passed)
+            talk.freeze()
+        finally:
+            if not passed:
+                end(worker)
+        if self._reference.mend_inputs() and verdict.status in ("passed", "wrong_output"):
+            verdict = Failed("wrong_output", "forward() changes its inputs in place")
+        if passed:
+            self._kept.keep(candidate, worker, talk)
+        if parent is not None and run.parent_lost:
+            self._kept.drop(parent)
+        if isinstance(verdict, Passed) and verdict.measured:
+            self._best_us = min(self._best_us, verdict.measured.time_us)
+        return verdict, run.device_s
+
+    def _slowed(self, verdict: Evaluation) -> bool:
+        """Whether the baselines were slow beside a candidate and are fast without it."""
+        timing = verdict.measured if isinstance(verdict, Passed) else None
+        if timing is None:
+            return False
         with device_lock(self._reference.problem.device, exclusive=True):
-            if not self._reference.baselines_slowed(timing.baselines_us):
-                return verdict
-        return Failed("rejected", "the baselines ran much slower beside it than without it")
+            return self._reference.baselines_slowed(timing.baselines_us)
 
 
-class _Run:
+def decided(run: Callable[[], _Result], talk: Conversation, timeout_s: float) -> _Result | Failed:
+    """What `run` returns, or the verdict that ends it early."""
+    try:
+        return run()
+    except Stop as stop:
+        return stop.verdict
+    except TimeoutError:
+        return Failed("timeout", f"not done after {timeout_s:g} s, while {talk.stage}")
+    except WorkerDiedError as error:
+        return died(error, talk.stage)
+    except OverrunError as error:
+        return overran(error, talk.stage)
+
+
+class CandidateRun:
     """The evaluation of one candidate, step by step."""
 
     def __init__(
@@ -88,11 +132,15 @@ class _Run:
         buffers: list[Any],
         candidate: Candidate,
         talk: Conversation,
+        best_us: float = math.inf,
     ) -> None:
         self._reference = reference
         self._buffers = buffers
         self._candidate = candidate
         self._talk = talk
+        self._best_us = best_us
+        self.parent: Conversation | None = None
+        self.parent_lost = False
         self._taken: Precision = PRECISIONS[0]
         self._error = 0.0
         self._labels: list[str] = []
@@ -103,14 +151,31 @@ class _Run:
         self._load()
         with self._on_device(exclusive=False):
             self._verify()
+            self._verify_other_weights()
         with self._on_device(exclusive=True):
             timing = self._measure()
         self._inspect()
-        return Passed(self._taken, self._error, timing, labels=tuple(self._labels))
+        roofline = self._hold_against_roofline(timing)
+        with self._on_device(exclusive=False):
+            found = diagnose(self._talk, self._reference, self._candidate, self._buffers)
+        objection = found.objection() if self._reference.problem.require_custom else None
+        if objection:
+            raise Stop(Failed("rejected", objection))
+        return Passed(
+            self._taken,
+            self._error,
+            timing,
+            detail=f"no profile: {found.note}" if found.note else "",
+            labels=(*self._labels, *found.labels),
+            profile=found.profile,
+            roofline=roofline,
+        )
 
     def _load(self) -> None:
         """Imports, constructs and compiles: everything up to the end of a first call."""
         reference, problem, talk = self._reference, self._reference.problem, self._talk
+        if problem.language == "triton" and problem.device != "cpu":
+            self._compile_ahead()
         talk.stage = "importing and constructing"
         reply = talk.ask(
             {
@@ -126,44 +191,115 @@ class _Run:
         if reply["changed_flags"]:  # the process puts them back before any call
             self._labels.append("sets-global-flags")
         talk.stage = "receiving parameters and inputs"
-        names = list(reference.parameters)
-        for some in (names[i : i + MAX_FDS] for i in range(0, len(names), MAX_FDS)):
-            tensors = [reference.parameters[name] for name in some]
-            talk.ask({"op": "parameters", "names": some}, tensors)
+        self._give_parameters(reference.parameters)
         for checked in reference.sets:
             talk.ask({"op": "inputs", "form": _form(checked.inputs)}, checked.shared)
         talk.ask({"op": "outputs"}, self._buffers)
-        fresh = reference.fresh
-        rings = [ring.memory for ring in (*fresh.rings, *fresh.out_rings)]
-        slots = {"op": "slots", "count": fresh.count, "inputs": len(fresh.rings)}
-        talk.ask(slots | {"form": _form(fresh.slots[0])}, rings)
+        self._give_slots()
         self._inspect()
         talk.stage = "its first call"
-        talk.ask({"op": "run", "set": 0})
+        with self._on_device(exclusive=False):
+            talk.ask({"op": "run", "set": 0})
+
+    def _compile_ahead(self) -> None:
+        """Has its kernels compiled while the GPU is somebody else's."""
+        reference, problem = self._reference, self._reference.problem
+        self._talk.stage = "compiling ahead"
+        self._talk.ask(
+            {
+                "op": "ahead",
+                "source": self._candidate.source,
+                "capability": torch.cuda.get_device_capability(problem.device),
+                "seed": problem.seed,
+                "mode": problem.mode,
+                "init": _pickled(reference.instance.init),
+                "inputs": _pickled(map_tensors(_without_data, reference.sets[0].inputs)),
+            }
+        )
+
+    def _give_parameters(self, parameters: Mapping[str, SharedTensor]) -> None:
+        names = list(parameters)
+        for some in (names[i : i + MAX_FDS] for i in range(0, len(names), MAX_FDS)):
+            tensors = [parameters[name] for name in some]
+            self._talk.ask({"op": "parameters", "names": some}, tensors)
+
+    def _give_slots(self) -> None:
+        """Memory for the calls that are timed, each on inputs of its own."""
+        fresh = self._reference.fresh
+        rings = [ring.memory for ring in (*fresh.rings, *fresh.out_rings)]
+        slots = {"op": "slots", "count": fresh.count, "inputs": len(fresh.rings)}
+        self._talk.ask(slots | {"form": _form(fresh.slots[0])}, rings)
 
     def _verify(self) -> None:
-        """Every output is compared after the call that follows it."""
+        for index in range(len(self._reference.sets)):
+            self._verify_set(index)
+
+    def _verify_set(self, index: int) -> None:
+        """Compares the output on a set after the call on the next one has been made."""
         sets = self._reference.sets
-        for i, checked in enumerate(sets):
-            self._talk.stage = f"running on the inputs {checked.name!r}"
-            for shared in self._buffers:
-                poison(shared.tensor)
-            self._synchronize()
-            reply = self._talk.ask({"op": "run", "set": (i + 1) % len(sets)})
-            self._check(reply, checked)
+        self._talk.stage = f"running on the inputs {sets[index].name!r}"
+        for shared in self._buffers:
+            poison(shared.tensor)
+        self._synchronize()
+        reply = self._talk.ask({"op": "run", "set": (index + 1) % len(sets)})
+        self._check(reply, sets[index].truths, sets[index].name)
+
+    def _verify_other_weights(self) -> None:
+        """Has it construct a second model as the reference's was, under a seed of its own."""
+        reference, talk = self._reference, self._talk
+        other = reference.truths.other_weights
+        if other is None:
+            return
+        talk.stage = "running with other weights"
+        index = next(i for i, s in enumerate(reference.sets) if s.own)
+        talk.ask({"op": "rebuild", "seed": other.seed, "mode": reference.problem.mode})
+        self._give_parameters(other.parameters)
+        talk.ask({"op": "run", "set": index})
+        for shared in self._buffers:
+            poison(shared.tensor)
+        self._synchronize()
+        reply = talk.ask({"op": "run", "set": index})
+        self._check(reply, other.truths, f"{reference.sets[index].name}, with other weights")
+        talk.ask({"op": "restore"})
 
     def _measure(self) -> Timing:
-        reference = self._reference
         self._talk.stage = "being timed"
         objection = None
         for _ in range(2):  # the machine's mood does not come twice, a cheat does
-            timed = TimedCandidate(self._talk, reference, self._check_output)
-            parties = {CANDIDATE: timed.block} | reference.baselines.blocks(reference.fresh)
-            timing = measure(parties, most_calls=reference.fresh.count)
+            gauge = gauge_for(self._reference.problem.device)
+            timed = TimedCandidate(self._talk, self._reference, self._check_output, gauge)
+            timing = self._timed_beside(timed, self.parent) or self._timed_beside(timed, None)
             objection = timed.objection()
-            if objection is None:
-                return timing
+            if timing and objection is None:
+                return replace(timing, conditions=timed.conditions())
         raise Stop(Failed("rejected", objection or ""))
+
+    def _timed_beside(self, timed: TimedCandidate, parent: Conversation | None) -> Timing | None:
+        """The timing, with the parent among the parties; None if the parent is lost meanwhile."""
+        reference = self._reference
+        parties = {CANDIDATE: timed.block} | reference.baselines.blocks(reference.fresh)
+        beside = TimedParent(parent, reference) if parent else None
+        if beside:
+            parties[PARENT] = beside.block
+        try:
+            return measure(parties, most_calls=reference.fresh.count, best_us=self._best_us)
+        except ParentLostError:
+            self.parent, self.parent_lost = None, True
+            return None
+        finally:
+            if beside:
+                beside.end()
+
+    def _hold_against_roofline(self, timing: Timing) -> Roofline | None:
+        """How near it comes to what the device allows; `Stop` where it comes nearer than that."""
+        light = self._reference.light
+        if light is None:
+            return None
+        objection = light.objection(timing.time_us)
+        if objection:
+            raise Stop(Failed("rejected", objection))
+        self._labels.extend(light.labels(timing.time_us))
+        return light.roofline(timing.time_us)
 
     def _inspect(self) -> None:
         """Asks what the candidate's code has changed in its process."""
@@ -179,18 +315,18 @@ class _Run:
         if self._buffers[0].tensor.is_cuda:
             torch.cuda.synchronize()
 
-    def _check(self, reply: dict[str, Any], checked: CheckedSet) -> None:
+    def _check(self, reply: dict[str, Any], truths: Sequence[Truth], where: str) -> None:
         """Compares what stands in the buffers with the truth; `Stop` if it is wrong."""
         check_form(reply["outputs"], self._reference.outputs)
-        for shared, truth in zip(self._buffers, checked.truths, strict=True):
-            self._check_output(shared.tensor, truth, checked.name)
+        for shared, truth in zip(self._buffers, truths, strict=True):
+            self._check_output(shared.tensor, truth, where)
 
     def _check_output(self, out: torch.Tensor, truth: Truth, where: str) -> None:
-        found = deviation(out, truth.value)
-        self._error = max(self._error, found.norm)
+        found = truth.deviation(out)
+        if truth.own:
+            self._error = max(self._error, found.norm)
         reached = truth.classify(found)
         if reached is None or reached not in up_to(self._reference.precision):
-            detail = f"{truth.path} on the inputs {where!r}: {explain(out, truth.value)}"
             bound = truth.bounds[max(truth.bounds, key=PRECISIONS.index)]
             reason = (
                 f"{truth.path} is off by {found.norm:.2g} (relative, against float64); "
@@ -202,9 +338,20 @@ class _Run:
                     f"{found.element:.2g} of the output's scale; "
                     f"{self._reference.precision} allows {bound.element:.2g}"
                 )
-            raise Stop(Failed("wrong_output", reason, detail, error=found.norm))
+            mismatch = self._mismatch(out, truth, where)
+            reason += f"; {mismatch.pattern}" if mismatch.pattern else ""
+            raise Stop(Failed("wrong_output", reason, error=found.norm, feedback=mismatch))
         if PRECISIONS.index(reached) > PRECISIONS.index(self._taken):
             self._taken = reached
+
+    def _mismatch(self, out: torch.Tensor, truth: Truth, where: str) -> Mismatch:
+        others = {
+            checked.name: other.value
+            for checked in self._reference.sets
+            for other in checked.truths
+            if other.path == truth.path and other is not truth
+        }
+        return find_mismatch(out, truth.value, output=truth.path, inputs=where, others=others)
 
     @contextmanager
     def _on_device(self, *, exclusive: bool) -> Iterator[None]:
@@ -229,6 +376,11 @@ def _form(inputs: Inputs) -> str:
         return Slot(count - 1)
 
     return _pickled(map_tensors(to_slot, inputs))
+
+
+def _without_data(tensor: torch.Tensor) -> torch.Tensor:
+    shape, strides = tensor.shape, tensor.stride()
+    return torch.empty_strided(shape, strides, dtype=tensor.dtype, device="meta")
 
 
 def _pickled(value: Any) -> str:

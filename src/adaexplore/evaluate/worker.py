@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import base64
 import pickle
-import traceback
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from adaexplore.evaluate.ahead import compile_ahead
 from adaexplore.evaluate.clock import Clock, clock_for
+from adaexplore.evaluate.faults import describe
 from adaexplore.evaluate.integrity import Watch
+from adaexplore.evaluate.launches import watched_launches
 from adaexplore.evaluate.precision import set_flags
+from adaexplore.evaluate.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.tensors import open_ring, open_shared
+from adaexplore.problem import Mode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.instance import Arguments, Inputs, Instance, NamedTensor, flatten_outputs
 
 MODULE_NAME = "candidate"
+_PROFILED_CALLS = 5
 
 
 class Slot:
@@ -31,13 +36,18 @@ class Slot:
 def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
     """Worker entry: answers requests until the channel closes."""
     compile_in_parallel()
-    session = Session()
+    serve(channel, Session())
+
+
+def serve(channel: Channel, session: Session) -> None:
+    """Has the session answer requests until the channel closes."""
+    folder = Path.cwd()
     while True:
         request, fds = channel.receive_with_fds()
         try:
             reply = session.answer(request, fds)
         except Exception as error:  # noqa: BLE001 - whatever a candidate raises is its result
-            reply = {"raised": _describe(error)}
+            reply = {"raised": describe(error, folder)}
         channel.send(reply)
 
 
@@ -47,6 +57,7 @@ class Session:
     def __init__(self) -> None:
         self._watch = Watch()
         self._instance: Instance | None = None
+        self._first: Instance | None = None
         self._sets: list[Inputs] = []
         self._buffers: list[torch.Tensor] = []
         self._held: list[NamedTensor] = []
@@ -58,6 +69,9 @@ class Session:
     def answer(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Runs one request; each has a method of its own below."""
         match request["op"]:
+            case "ahead":
+                compile_ahead(request)
+                return {}
             case "load":
                 return self._load(request)
             case "parameters":
@@ -66,6 +80,11 @@ class Session:
             case "inputs":
                 tensors = open_shared(request["handles"], fds)
                 self._sets.append(_fill(pickle.loads(base64.b64decode(request["form"])), tensors))
+                return {}
+            case "rebuild":
+                return self._rebuild(request["seed"], request["mode"])
+            case "restore":
+                self._instance, self._first, self._held = self._first, None, []
                 return {}
             case "outputs":
                 self._buffers = open_shared(request["handles"], fds)
@@ -78,6 +97,10 @@ class Session:
                 return self._warm()
             case "time":
                 return self._time(request["count"])
+            case "profile":
+                return self._profile(request["device"])
+            case "run_unlaunched":
+                return self._run_unlaunched(request["set"])
             case "inspect":
                 return {"replaced": self._watch.replaced(), "meddled": sorted(self._meddled)}
             case op:
@@ -111,6 +134,14 @@ class Session:
             for name in own.keys() & given.keys():
                 if own[name].shape == given[name].shape:
                     own[name].copy_(given[name])
+        return {}
+
+    def _rebuild(self, seed: int, mode: Mode) -> dict[str, Any]:
+        """Puts a second model, made under another seed, in the place of the first for a while."""
+        assert self._instance is not None
+        self._first, self._held = self._instance, []
+        self._instance = self._instance.rebuilt(seed, mode)
+        self._look_after_flags()
         return {}
 
     def _take_slots(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -171,6 +202,27 @@ class Session:
         self._look_after_flags()
         return {"times_us": times}
 
+    def _profile(self, device: str) -> dict[str, Any]:
+        assert self._instance is not None
+        model, sets = self._instance.model, self._sets
+
+        def call(i: int) -> object:
+            inputs = sets[i % len(sets)]
+            return model(*inputs.args, **inputs.kwargs)
+
+        with torch.no_grad():
+            return profile_calls(call, _PROFILED_CALLS, device)
+
+    def _run_unlaunched(self, index: int) -> dict[str, Any]:
+        """Calls on an input set with none of the Triton kernels launched; delivers at once."""
+        assert self._instance is not None
+        with watched_launches(Path.cwd(), suppress=True) as launches, poisoned_memory():
+            outputs = self._instance(self._sets[index])
+        for (_, out), buffer in zip(outputs, self._buffers, strict=True):
+            buffer.copy_(out)
+        self._synchronize()
+        return {"suppressed": launches.count}
+
     def _look_after_flags(self) -> None:
         self._meddled.update(self._watch.changed_flags())
         self._watch.restore_flags()
@@ -208,16 +260,3 @@ def _fill(form: Arguments, tensors: list[torch.Tensor]) -> Inputs:
                 return value
 
     return Inputs(fill(form.args), fill(form.kwargs))
-
-
-def _describe(error: Exception) -> dict[str, Any]:
-    """An exception as plain data: the names of its classes, its text, its traceback."""
-    root: BaseException = error
-    while root.__cause__ is not None:
-        root = root.__cause__
-    return {
-        "types": [c.__name__ for c in (*type(error).__mro__, *type(root).__mro__)],
-        "type": type(root).__name__,
-        "message": str(root),
-        "traceback": "".join(traceback.format_exception(error))[-20_000:],
-    }

@@ -1,0 +1,103 @@
+"""Compiling a candidate's Triton kernels before it is given the GPU.
+
+A call on tensors without data shows which kernels a real call will start, with which arguments;
+compiling them takes processors and no GPU. The results lie in the cache of Triton's in the
+candidate's own folder, where its first real call finds them. All of it is done in children of the
+candidate's process, confined as it is; what goes wrong there is left for the real call to say.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+_LIMIT_S = 60.0
+_MOST_KERNELS = 64  # an autotuner's configurations among them
+_CHILDREN = 4
+
+
+def compile_ahead(request: dict[str, Any]) -> None:
+    """Fills the cache for the candidate of a request; returns when that is done, or given up.
+
+    The request holds "source", pickled "init" and "inputs" (meta tensors), "capability" of the GPU
+    (such as [9, 0]), "seed" and "mode". The process must not have used CUDA yet.
+    """
+    _in_children([lambda: _capture_and_compile(request)])
+
+
+def _capture_and_compile(request: dict[str, Any]) -> None:
+    import triton.compiler
+
+    from adaexplore.evaluate.offline import driver
+    from adaexplore.evaluate.offline.capture import Recorder
+    from adaexplore.evaluate.offline.count import without_values
+    from adaexplore.evaluate.offline.targets import TARGETS
+    from adaexplore.evaluate.offline.torch_shim import Shim
+    from adaexplore.sandbox.instance import Instance
+
+    major, minor = request["capability"]
+    target = replace(TARGETS["sm_90"], arch=10 * major + minor)
+    really_compile = triton.compiler.compile
+    driver.install(target)
+    shim = Shim(target, Path.cwd(), "meta")
+    shim.install()
+    recorder = Recorder(lambda _: None, all_configurations=True)
+    recorder.install()
+    try:
+        with shim.mode(), without_values():
+            instance = Instance.load(
+                request["source"],
+                "ModelNew",
+                device="meta",
+                seed=request["seed"],
+                mode=request["mode"],
+                folder=Path.cwd(),
+                init=pickle.loads(base64.b64decode(request["init"])),
+                name="candidate",
+            )
+            instance(pickle.loads(base64.b64decode(request["inputs"])))
+    finally:  # what was started before something went wrong will be started again
+        kernels = {launch.kernel.key: launch.kernel for launch in recorder.launches}
+        some = list(kernels.values())[:_MOST_KERNELS]
+
+        def compile_share(first: int) -> None:
+            for kernel in some[first::_CHILDREN]:
+                try:
+                    really_compile(
+                        kernel.source, target=driver.gpu_target(target), options=kernel.options
+                    )
+                except Exception:  # noqa: BLE001 - the real call will say it
+                    continue
+
+        shares = range(min(_CHILDREN, len(some)))
+        _in_children([partial(compile_share, first) for first in shares])
+
+
+def _in_children(tasks: Sequence[Callable[[], None]]) -> None:
+    """Runs each task in a forked child, and ends those that take too long."""
+    deadline = time.monotonic() + _LIMIT_S
+    children = set()
+    for task in tasks:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                task()
+            finally:
+                os._exit(0)
+        children.add(pid)
+    while children:
+        for pid in list(children):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                children.discard(pid)
+        if children and time.monotonic() > deadline:
+            for pid in children:
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002)

@@ -1,0 +1,71 @@
+"""Candidates that passed, kept alive and still, so that their children can be timed beside them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import OrderedDict
+from pathlib import Path
+
+import torch
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluate.conversation import Conversation
+from adaexplore.sandbox.process import Worker
+
+_MOST = 4
+_FREE_SHARE = 0.5  # of the GPU's memory: with less, the next candidate needs it more
+
+
+class KeptCandidates:
+    """The processes of the last candidates that passed, stopped until they are asked again."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._kept: OrderedDict[str, tuple[Worker, Conversation]] = OrderedDict()
+
+    def keep(self, candidate: Candidate, worker: Worker, talk: Conversation) -> None:
+        """Takes over the worker: keeps it, or ends it where it is not alone or room is short."""
+        talk.freeze()
+        if _has_children(worker.pid) or candidate.digest in self._kept:
+            end(worker)
+            return
+        self._kept[candidate.digest] = (worker, talk)
+        most = _MOST if self._room() else 0
+        while len(self._kept) > most:
+            _, (oldest, _) = self._kept.popitem(last=False)
+            end(oldest)
+
+    def talk_to(self, candidate: Candidate | None, deadline: float) -> Conversation | None:
+        """A conversation with a kept candidate until a new deadline, None if it is not there."""
+        if candidate is None or candidate.digest not in self._kept:
+            return None
+        self._kept.move_to_end(candidate.digest)
+        _, talk = self._kept[candidate.digest]
+        talk.deadline = deadline
+        return talk
+
+    def drop(self, candidate: Candidate) -> None:
+        """Ends a kept candidate."""
+        worker, _ = self._kept.pop(candidate.digest)
+        end(worker)
+
+    def _room(self) -> bool:
+        if self._device == "cpu":
+            return True
+        free, total = torch.cuda.mem_get_info(self._device)
+        return free > _FREE_SHARE * total
+
+
+def end(worker: Worker) -> None:
+    """Ends a worker and removes what it wrote."""
+    worker.kill()
+    shutil.rmtree(worker.folder, ignore_errors=True)
+
+
+def _has_children(pid: int) -> bool:
+    """Whether a process has any: nobody would watch them while it is kept."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").glob("*/children"))
+        return any(listed.read_text().strip() for listed in tasks)
+    except OSError:
+        return True
