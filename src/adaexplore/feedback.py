@@ -86,7 +86,7 @@ def estimate(guess: Estimate) -> str:
 def _passed(passed: Passed) -> list[str]:
     lines = [f"error {relative_error(passed.error)} against float64"]
     if passed.measured:
-        lines.append(_times(passed.measured))
+        lines += _times(passed.measured)
     if passed.roofline:
         lines.append(_roofline(passed.roofline))
     lines += [f"{label}: {LABELS[label]}" if label in LABELS else label for label in passed.labels]
@@ -95,12 +95,22 @@ def _passed(passed: Passed) -> list[str]:
     return lines
 
 
-def _times(timing: Timing) -> str:
+def _times(timing: Timing) -> list[str]:
     baselines = ", ".join(f"{name} {duration_us(t)}" for name, t in timing.baselines_us.items())
-    return (
+    lines = [
         f"{duration_us(timing.time_us)} (median of {timing.samples} calls); {baselines}; "
         f"{speedup(timing.speedup_eager)} over eager"
-    )
+    ]
+    if timing.parent:
+        parent = timing.parent
+        lines.append(
+            f"{speedup(parent.speedup)} over the candidate it was made from "
+            f"(95 % interval {interval(parent.speedup_ci)})"
+        )
+    if timing.conditions and timing.conditions.throttled:
+        held_back = ", ".join(timing.conditions.throttled)
+        lines.append(f"measured while the device was held back: {held_back}")
+    return lines
 
 
 def _roofline(roofline: Roofline) -> str:

@@ -3,12 +3,14 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.evaluation import (
+    Conditions,
     Estimate,
     Failed,
     Fault,
     KernelUse,
     Launch,
     Mismatch,
+    Paired,
     Passed,
     Profile,
     Roofline,
@@ -68,6 +70,16 @@ class TestRender:
             "16 B spilled, 16.4 kB shared, occupancy 75 %"
         )
         assert " ".join(lines[8].split()) == "20 % 60.0 µs 2.5 cublas ampere_sgemm"
+
+    def test_a_parent_and_a_device_held_back_are_told(self):
+        timing = replace(
+            TIMING,
+            parent=Paired(400.0, 1.28, (1.2, 1.35)),
+            conditions=Conditions(0.5, 1200, 88, ("power cap",)),
+        )
+        lines = render(replace(PASSED, timing=timing)).splitlines()
+        assert lines[3] == "1.28× over the candidate it was made from (95 % interval 1.20–1.35)"
+        assert lines[4] == "measured while the device was held back: power cap"
 
     def test_a_long_list_is_cut_and_says_so(self):
         many = Profile(tuple(replace(KERNEL, name=f"k{i}") for i in range(20)), 4800.0, 1.0)

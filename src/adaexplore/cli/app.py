@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from adaexplore.problem import Language, Mode, Precision
+from adaexplore.problem import Language, Mode, Precision, TargetName
 
 app = typer.Typer(
     name="adaexplore",
@@ -35,6 +35,14 @@ LanguageOption = Annotated[
     Language | None,
     typer.Option(help="What kernels are written in. Default: triton on a GPU, cpp on the CPU."),
 ]
+TargetOption = Annotated[
+    TargetName | None,
+    typer.Option(
+        help="Judge Triton without a GPU (--device cpu --language triton): the architecture to "
+        "compile for. Kernels are interpreted on small sizes; times are estimated, not measured. "
+        "Default there: sm_90."
+    ),
+]
 PrecisionOption = Annotated[
     Precision,
     typer.Option(
@@ -48,6 +56,14 @@ ModeOption = Annotated[
 ]
 SeedOption = Annotated[
     int, typer.Option(min=0, max=2**31 - 1, help="Fixes weights, inputs and the search's choices.")
+]
+RequireCustomOption = Annotated[
+    bool,
+    typer.Option(
+        "--require-custom",
+        help="Reject candidates whose own kernels do not do the work (cuBLAS, cuDNN or PyTorch's "
+        "kernels do). Otherwise they are labelled. Needs a GPU.",
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -70,9 +86,11 @@ def explore(
     ] = "compiler",
     language: LanguageOption = None,
     device: DeviceOption = None,
+    target: TargetOption = None,
     precision: PrecisionOption = "fp32",
     mode: ModeOption = "as-built",
     seed: SeedOption = 0,
+    require_custom: RequireCustomOption = False,
     run: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where to keep the run. Default: runs/<problem>-<time>."),
@@ -89,7 +107,7 @@ def explore(
     from adaexplore.cli.session import Asked
 
     status = commands.explore(
-        Asked(problem, language, device, precision, mode, seed),
+        Asked(problem, language, device, precision, mode, seed, require_custom, target),
         steps=steps,
         proposer=proposer,
         run=run,
@@ -119,9 +137,11 @@ def evaluate(
     ],
     language: LanguageOption = None,
     device: DeviceOption = None,
+    target: TargetOption = None,
     precision: PrecisionOption = "fp32",
     mode: ModeOption = "as-built",
     seed: SeedOption = 0,
+    require_custom: RequireCustomOption = False,
     settings: SetOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -132,7 +152,7 @@ def evaluate(
     from adaexplore.cli import evaluate as commands
     from adaexplore.cli.session import Asked
 
-    asked = Asked(problem, language, device, precision, mode, seed)
+    asked = Asked(problem, language, device, precision, mode, seed, require_custom, target)
     raise typer.Exit(commands.evaluate(asked, candidate, settings or [], as_json=json))
 
 

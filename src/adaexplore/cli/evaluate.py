@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from adaexplore.candidate import Candidate
 from adaexplore.cli.progress import working
-from adaexplore.cli.session import Asked, load_problem, session
+from adaexplore.cli.session import Asked, load_problem, preparation, session, warn
 from adaexplore.errors import BadInputError, InfrastructureError
-from adaexplore.evaluation import Estimate, Evaluation, Passed, to_json
-from adaexplore.report.text import duration_us, estimate, interval, relative_error, speedup
+from adaexplore.evaluation import Evaluation, Failed, Fault, to_json
+from adaexplore.feedback import render
 from adaexplore.settings import parse_settings
 
 
@@ -24,14 +23,15 @@ def evaluate(asked: Asked, path: Path, settings: list[str], *, as_json: bool) ->
     candidate = Candidate(_read(path), problem.language)
     stderr = Console(stderr=True)
     with working(stderr, "starting the worker processes"), session(problem, chosen) as running:
-        with working(stderr, "running the reference, in float64 too, and torch.compile"):
-            running.evaluator.prepare()
+        warn(stderr, running.environment)
+        with working(stderr, preparation(problem)):
+            labels: dict[str, str] = running.evaluator.prepare().get("labels", {})
         with working(stderr, f"evaluating {path.name}"):
             evaluation = running.evaluator.evaluate(candidate)
     if as_json:
-        print(json.dumps(to_json(evaluation)))
+        print(json.dumps(to_json(evaluation) | {"problem_labels": labels}))
     else:
-        _print(evaluation)
+        _print(evaluation, labels)
     return InfrastructureError.exit_code if evaluation.status == "infra_error" else 0
 
 
@@ -44,24 +44,15 @@ def _read(path: Path) -> str:
         raise BadInputError(f"{path}: not UTF-8 text: {error.reason}") from error
 
 
-def _print(evaluation: Evaluation) -> None:
+def _print(evaluation: Evaluation, labels: dict[str, str]) -> None:
     console = Console()
-    if not isinstance(evaluation, Passed):
-        console.print(f"{evaluation.status}: {evaluation.reason}", highlight=False, markup=False)
-        if evaluation.detail:
-            console.print(evaluation.detail, highlight=False, markup=False)
-        return
-    table = Table(show_header=False, box=None)
-    table.add_row("status", "passed")
-    table.add_row("precision", f"{evaluation.precision}, error {relative_error(evaluation.error)}")
-    timing = evaluation.timing
-    if isinstance(timing, Estimate):
-        table.add_row("time", estimate(timing))
-        console.print(table)
-        return
-    table.add_row("time", f"{duration_us(timing.time_us)} (median of {timing.samples} calls)")
-    for name, time_us in timing.baselines_us.items():
-        table.add_row(name, duration_us(time_us))
-    table.add_row("speedup", f"{speedup(timing.speedup)} {interval(timing.speedup_ci)}")
-    table.add_row("over eager", speedup(timing.speedup_eager))
-    console.print(table)
+    text = render(evaluation)
+    text += "".join(f"\nthe problem is {name}: {why}" for name, why in labels.items())
+    if isinstance(evaluation, Failed) and evaluation.detail and not _is_located(evaluation):
+        text += f"\n{evaluation.detail}"
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _is_located(failed: Failed) -> bool:
+    """Whether the feedback names the line, so that a traceback would only repeat it."""
+    return isinstance(failed.feedback, Fault) and failed.feedback.line > 0

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.cli.progress import SearchProgress, working
-from adaexplore.cli.session import Asked, Session, load_problem, session
+from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
+from adaexplore.errors import BadInputError
 from adaexplore.explore import Search
 from adaexplore.problem import Problem
 from adaexplore.report.terminal import headline, tree_table
@@ -29,6 +30,11 @@ def explore(
     console = Console()
     chosen = parse_settings(settings)
     problem = load_problem(asked)
+    if problem.target and proposer == "compiler":
+        raise BadInputError(
+            "--proposer compiler: TorchInductor writes Triton only where there is a GPU; without "
+            "one it writes cpp: leave --language and --target out"
+        )
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)  # said at once, not after the workers have started
     with ExitStack() as stack:
@@ -69,7 +75,8 @@ def _start(stack: ExitStack, console: Console, problem: Problem, settings: Setti
     """Starts the processes and has the reference judged: no run is made for one that cannot be."""
     with working(console, _STARTING):
         running = stack.enter_context(session(problem, settings))
-    with working(console, "running the reference, in float64 too, and torch.compile"):
+    warn(console, running.environment)
+    with working(console, preparation(problem)):
         running.evaluator.prepare()
     return running
 
@@ -115,6 +122,8 @@ def _command(asked: Asked, problem: Problem, steps: int, proposer: str, settings
     words += ["--proposer", proposer, "--language", problem.language]
     words += ["--device", problem.device, "--precision", problem.precision]
     words += ["--mode", problem.mode, "--seed", str(asked.seed)]
+    words += ["--target", problem.target] if problem.target else []
+    words += ["--require-custom"] if problem.require_custom else []
     for pair in settings:
         words += ["--set", pair]
     return shlex.join(words)

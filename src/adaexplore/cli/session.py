@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from rich.console import Console
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.problem import Language, Mode, Precision, Problem
+from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.problem import Language, Mode, Precision, Problem, TargetName
 from adaexplore.problems.kernelbench import load
 from adaexplore.propose.base import Proposer
 from adaexplore.sandbox.jobs import run_job
@@ -29,9 +33,18 @@ _PRELOAD = (
     "adaexplore.evaluate.worker",
     "adaexplore.propose.compiler.job",
 )
+_PRELOAD_OFFLINE = (
+    "torch",
+    "triton",
+    "adaexplore.evaluate.offline.judge",
+    "adaexplore.evaluate.offline.worker",
+    "adaexplore.evaluate.offline.warm:warm_triton_compiler",
+)
+DEFAULT_TARGET: TargetName = "sm_90"
 _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
 _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0
+_IN_FORCE = "adaexplore.sandbox.isolation:in_force"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +57,24 @@ class Asked:
     precision: Precision
     mode: Mode
     seed: int
+    require_custom: bool = False
+    target: TargetName | None = None
 
 
 def load_problem(asked: Asked) -> Problem:
     """The problem that the options describe; `BadInputError` where they do not fit together."""
-    device = _device(asked.device)
+    device = _device("cpu" if asked.device is None and asked.target else asked.device)
     on_gpu = device != "cpu"
-    language: Language = "triton" if on_gpu else "cpp"
-    if asked.language is not None and asked.language != language:
+    language = asked.language or ("triton" if on_gpu or asked.target else "cpp")
+    if on_gpu and language != "triton":
         raise BadInputError(
-            f"--language {asked.language} does not run on --device {device}: "
-            "triton needs cuda, cpp needs cpu"
+            f"--language {language} does not run on --device {device}: "
+            "triton runs on cuda, or without a GPU on cpu; cpp needs cpu"
         )
-    return load(
+    target = _target(asked.target, device, language)
+    if asked.require_custom and not on_gpu:
+        raise BadInputError("--require-custom needs a GPU: --device cuda")
+    problem = load(
         asked.path,
         device=device,
         language=language,
@@ -64,6 +82,27 @@ def load_problem(asked: Asked) -> Problem:
         seed=asked.seed,
         mode=asked.mode,
     )
+    return replace(problem, require_custom=asked.require_custom, target=target)
+
+
+def _target(asked: TargetName | None, device: str, language: Language) -> TargetName | None:
+    """What Triton kernels are compiled for on the CPU; None where it is the GPU that is there."""
+    if asked and device != "cpu":
+        raise BadInputError(
+            f"--target {asked}: on --device {device} kernels are compiled for that GPU; leave it "
+            "out, or judge without a GPU by --device cpu"
+        )
+    if asked and language != "triton":
+        raise BadInputError(f"--target {asked}: only --language triton has one")
+    if device != "cpu" or language != "triton":
+        return None
+    missing = [name for name in ("triton", "numpy") if find_spec(name) is None]
+    if missing:
+        raise BadInputError(
+            f"--language triton --device cpu: {' and '.join(missing)} cannot be imported; "
+            f"pip install {' '.join(missing)}"
+        )
+    return asked or DEFAULT_TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +131,15 @@ def session(problem: Problem, settings: Settings) -> Iterator[Session]:
     Raises `BadInputError` where the device cannot be used.
     """
     warm = [_WARM_CPP] if problem.language == "cpp" else []
-    server = ForkServer.start([*_PRELOAD, *warm])
+    server = ForkServer.start(_PRELOAD_OFFLINE if problem.target else [*_PRELOAD, *warm])
     try:
         environment = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
         if "unusable" in environment:
             raise BadInputError(environment["unusable"])
-        evaluator = LocalEvaluator(
+        kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
+        environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
+        kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
+        evaluator = kind_of_evaluator(
             server,
             problem,
             timeout_s=settings.timeout_s,
@@ -109,6 +151,19 @@ def session(problem: Problem, settings: Settings) -> Iterator[Session]:
             evaluator.close()
     finally:
         server.close()
+
+
+def preparation(problem: Problem) -> str:
+    """What `Evaluator.prepare` does, for who waits."""
+    if problem.target:
+        return "running the reference on small sizes, in float64 too"
+    return "running the reference, in float64 too, and torch.compile"
+
+
+def warn(console: Console, environment: Mapping[str, Any]) -> None:
+    """Says what candidates are not kept from on this machine, and why."""
+    for line in environment["isolation"]["missing"]:
+        console.print(f"not isolated here: {line}", style="yellow", highlight=False, markup=False)
 
 
 def _device(asked: str | None) -> str:

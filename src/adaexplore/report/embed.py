@@ -14,10 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adaexplore.evaluation import Estimate, Timing, rank
+from adaexplore.feedback import render
 from adaexplore.node import Node
 from adaexplore.report import text
 from adaexplore.report.highlight import highlight, plain
 from adaexplore.report.summary import Row, Summary
+from adaexplore.units import share
 
 HIGHLIGHT_BUDGET = 4_000_000
 """Characters of source that get colours, best candidates first (about 2 s per million)."""
@@ -102,6 +104,7 @@ def _step(row: Row, texts: _Texts) -> dict[str, Any]:
         "diff": _diff(row.parent, node),
         "prompt": texts.add(_normal(node.proposal.prompt)),
         "reply": texts.add(_normal(node.proposal.reply)),
+        "feedback": texts.add(_normal(render(evaluation))),
         "detail": texts.add(_normal(evaluation.detail)),
     }
 
@@ -153,6 +156,11 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
         if isinstance(row.passed.timing, Estimate):
             facts.append(("Time", text.estimate(row.passed.timing)))
         facts.append(("Precision class", row.passed.precision))
+        if row.passed.roofline:
+            reached = row.passed.roofline
+            facts.append(("Share of the roofline", f"{share(reached.share)} ({reached.bound_by})"))
+        if row.passed.labels:
+            facts.append(("Labels", ", ".join(row.passed.labels)))
     if evaluation.error is not None:
         facts.append(("Relative error against float64", text.relative_error(evaluation.error)))
     if node.reused:

@@ -13,6 +13,9 @@ KEYS = {
     "speedup_ci",
     "speedup_eager",
     "samples",
+    "parent",
+    "conditions",
+    "problem_labels",
     "estimate",
     "labels",
     "profile",
@@ -68,14 +71,30 @@ class TestText:
     def test_a_right_candidate(self, adaexplore, problem, candidate):
         result = adaexplore("evaluate", problem, candidate, "--device", "cpu")
         assert result.code == 0
-        for word in ("passed", "fp32", "eager", "speedup"):
-            assert word in result.out
+        verdict, error, *_ = result.out.splitlines()
+        assert "×, fp32-accurate, against" in verdict
+        assert "95 % interval" in verdict
+        assert verdict.endswith("of the roofline")
+        assert error.startswith("error ")
+        assert "aten::clamp" in result.out  # where its time goes
 
     def test_a_wrong_one(self, adaexplore, problem, file):
-        wrong = file("wrong.py", "[not python")
+        wrong = file("wrong.py", "x = 1\n[not python")
         result = adaexplore("evaluate", problem, wrong, "--device", "cpu")
         assert result.code == 0
         assert result.out.startswith("compile_error: SyntaxError")
+        assert result.out.splitlines()[1] == "line 2: [not python"
+
+    def test_where_an_output_is_wrong(self, adaexplore, problem, file):
+        source = (
+            "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n"
+            "        out = torch.relu(x) + 1\n        out[:, 60:] *= 2\n        return out\n"
+        )
+        result = adaexplore("evaluate", problem, file("half.py", source), "--device", "cpu")
+        assert result.out.startswith("wrong_output: output is off by")
+        assert result.out.splitlines()[-1] == (
+            "pattern: the right values times 2; the last 4 of 64 indices of axis 1"
+        )
 
     def test_a_time_limit_can_be_set(self, adaexplore, problem, file):
         slow = file("slow.py", "import time\ntime.sleep(600)\n")

@@ -60,9 +60,33 @@ class TestPython:
             2,
         )
 
+    def test_a_traceback_begins_in_the_candidate_s_file(self, tmp_path):
+        source = "def forward():\n    raise ValueError('no')\n"
+        file = tmp_path / "candidate_1.py"
+        scope = {}
+        exec(compile(source, str(file), "exec"), scope)
+        with pytest.raises(ValueError, match="no") as caught:
+            scope["forward"]()
+        text = describe(caught.value, tmp_path)["traceback"]
+        assert "candidate_1.py" in text
+        assert __file__ not in text
+
     def test_a_syntax_error_has_its_line(self, candidate):
         fault = candidate("x = 1\ndef f(:\n").fault()
         assert (fault.type, fault.line, fault.source_line) == ("SyntaxError", 2, "def f(:")
+
+    def test_of_a_chain_the_one_that_quotes_a_compiler_is_told(self, candidate):
+        fault = candidate("""
+            class CalledProcessError(Exception): ...
+
+            CODE = "int y = z;"
+            try:
+                raise CalledProcessError("Command ninja returned non-zero exit status 1.")
+            except CalledProcessError as error:
+                text = "Error building extension 'k':\\nmain.cpp:4:9: error: 'z' was not declared"
+                raise RuntimeError(text) from error
+        """).fault()
+        assert (fault.type, fault.message) == ("RuntimeError", "'z' was not declared")
 
     def test_a_chain_tied_into_a_knot_ends(self, tmp_path):
         error = ValueError("round and round")

@@ -64,6 +64,16 @@ class TestWhere:
             found(out, truth).pattern == "zero; the last 230 elements in memory order (770 to 999)"
         )
 
+    def test_zeros_that_are_right_by_accident_do_not_blur_a_block(self):
+        truth = torch.randn(4, 16, 16, generator=generator())
+        truth[:, :, 8:] = 0.0
+        out = truth.clone()
+        out[:, 12:] *= 0.5
+        assert found(out, truth).pattern == (
+            "the right values times 1/2; the last 4 of 16 indices of axis 1 and "
+            "the first 8 of 16 indices of axis 2"
+        )
+
     def test_scattered(self, truth):
         mask = torch.rand(truth.shape, generator=generator()) < 0.05
         assert found(torch.where(mask, 9.0, truth), truth).pattern.endswith("scattered")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.evaluation import Failed
+from adaexplore.feedback import render
 from adaexplore.report import embed, summarize
 
 
@@ -92,6 +93,13 @@ def test_an_estimate_has_no_speedup_and_says_what_it_is():
 
     assert (step["status"], step["speedup"], step["time"]) == ("passed", None, None)
     assert step["estimate"] == "≈ 12.0 µs on sm_90, an estimate (memory-bound)"
+
+
+def test_the_feedback_is_what_the_command_line_prints():
+    evaluation = failed("wrong_output", "output is off by 2")
+    data = page_data([node(1, evaluation)])
+
+    assert document(data, data["steps"][0]["feedback"]) == render(evaluation)
 
 
 def test_labels_travel_with_their_step():

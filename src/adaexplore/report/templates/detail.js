@@ -29,6 +29,7 @@ function evaluationPanel(step) {
   const panel = make("div", { class: "panel-body" });
   if (step.reason) panel.append(make("p", { class: "reason" }, step.reason));
   panel.append(factList(step.evaluation));
+  panel.append(documentView(step.feedback, "Feedback", true));
   if (step.detail >= 0) panel.append(documentView(step.detail, "Detail of the evaluation", true));
   return panel;
 }
