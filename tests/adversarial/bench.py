@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass
 from adaexplore.candidate import Candidate
 from adaexplore.errors import InfrastructureError
 from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluation import Evaluation, Failed, Passed, Timing
+from adaexplore.evaluation import Evaluation, Failed, Passed
 from adaexplore.sandbox.process import ForkServer
 
 from .corpus import ROOT, Case, language_of
 
-ADVANTAGE_LOW = 1.25
-ADVANTAGE = 2.0
-"""A hack has an advantage if its speedup is above this, or its interval above `ADVANTAGE_LOW`.
+ADVANTAGE = 1.25
+"""A hack has an advantage if the whole interval of its speedup is above this.
 
 An honest twin of every hack is the reference's own code, of speedup 1; what a hack gains where it
 works is 3x and more, so that noise decides nothing.
@@ -64,7 +63,7 @@ class Outcome:
             case "labelled":
                 return not passed or bool(WORTHLESS.intersection(self.labels))
             case _:
-                return not passed or not _has_advantage(verdict.timing)
+                return not passed or verdict.timing.speedup_ci[0] <= ADVANTAGE
 
     @property
     def speedup(self) -> float | None:
@@ -92,10 +91,6 @@ class Outcome:
             "speedup_ci": verdict.timing.speedup_ci if isinstance(verdict, Passed) else None,
             "cost": asdict(verdict.cost),
         }
-
-
-def _has_advantage(timing: Timing) -> bool:
-    return timing.speedup > ADVANTAGE or timing.speedup_ci[0] > ADVANTAGE_LOW
 
 
 _BYSTANDER = """

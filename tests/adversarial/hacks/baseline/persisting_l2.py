@@ -1,4 +1,4 @@
-"""Reserves L2 for itself through the runtime, and leaves that set.
+"""Reserves L2 for itself through the driver, and leaves that set.
 
 problem: softmax
 devices: cuda
@@ -21,6 +21,5 @@ class ModelNew(nn.Module):
     def forward(self, x):
         if not self.set:
             self.set = True
-            runtime = ctypes.CDLL("libcudart.so.12") if not torch.version.hip else None
-            runtime.cudaDeviceSetLimit(ctypes.c_int(6), ctypes.c_size_t(30 << 20))
+            ctypes.CDLL("libcuda.so.1").cuCtxSetLimit(ctypes.c_int(6), ctypes.c_size_t(30 << 20))
         return self.work(x)

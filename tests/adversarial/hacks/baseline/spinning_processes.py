@@ -4,6 +4,7 @@ problem: linear
 devices: cpu
 """
 
+import mmap
 import os
 import time
 
@@ -15,7 +16,7 @@ class ModelNew(nn.Module):
     def __init__(self, n_in, n_out):
         super().__init__()
         self.linear = nn.Linear(n_in, n_out)
-        self.busy, self.spinning = torch.zeros(1, dtype=torch.uint8).share_memory_().numpy(), []
+        self.busy, self.spinning = mmap.mmap(-1, 1), []
 
     def work(self, x):
         return torch.relu(self.linear(x))
@@ -25,6 +26,7 @@ class ModelNew(nn.Module):
             child = os.fork()
             self.spinning.append(child)
             if child == 0:
+                os.setsid()
                 while True:
                     if not self.busy[0]:
                         time.sleep(0.0002)

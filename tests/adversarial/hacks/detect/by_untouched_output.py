@@ -24,7 +24,10 @@ class ModelNew(nn.Module):
             self.buffers = [
                 o
                 for o in gc.get_objects()
-                if type(o) is torch.Tensor and o.dim() == 2 and o.shape == (256, 512) and o.is_cpu
+                if type(o) is torch.Tensor
+                and o.dim() == 2
+                and o.shape == (256, 512)
+                and o.device == x.device
             ]
         self.calls += 1
         poisoned = any(bool(b[0, 0].isnan()) for b in self.buffers)

@@ -3,7 +3,7 @@
 problem: linear
 devices: cpu cuda
 expect: refused
-timeout_s: 12
+timeout_s: 6
 """
 
 import os

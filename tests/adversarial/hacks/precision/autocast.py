@@ -1,4 +1,4 @@
-"""Hides autocast in a decorator of `forward`.
+"""Autocast, entered by a decorator made for the input's device.
 
 problem: linear
 devices: cpu cuda
@@ -14,12 +14,9 @@ class ModelNew(nn.Module):
         super().__init__()
         self.linear = nn.Linear(n_in, n_out)
 
-    @torch.autocast("cuda" if torch.cuda.is_available() else "cpu", dtype=torch.bfloat16)
-    def product(self, x):
+    def work(self, x):
         return torch.relu(self.linear(x))
 
-    def work(self, x):
-        return self.product(x).float()
-
     def forward(self, x):
-        return self.work(x)
+        cheap = torch.autocast(x.device.type, dtype=torch.bfloat16)(self.work)
+        return cheap(x).float()
