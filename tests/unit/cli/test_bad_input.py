@@ -106,9 +106,37 @@ class TestOptions:
         line = adaexplore("explore", problem, "--device", "tpu").complaint
         assert "--device tpu: write cpu, cuda or cuda:<index>" in line
 
-    def test_a_language_that_does_not_run_there(self, adaexplore, problem):
-        words = ["explore", problem, "--device", "cpu", "--language", "triton"]
-        assert "triton needs cuda, cpp needs cpu" in adaexplore(*words).complaint
+    def test_a_language_that_does_not_run_there(self, adaexplore, problem, monkeypatch):
+        monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
+        words = ["explore", problem, "--device", "cuda", "--language", "cpp"]
+        assert "cpp needs cpu" in adaexplore(*words).complaint
+
+    def test_a_target_beside_a_gpu(self, adaexplore, problem, monkeypatch):
+        monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
+        words = ["explore", problem, "--device", "cuda", "--target", "sm_90"]
+        line = adaexplore(*words).complaint
+        assert "--target sm_90: on --device cuda:0 kernels are compiled for that GPU" in line
+
+    def test_a_target_for_cpp(self, adaexplore, problem):
+        words = ["explore", problem, "--target", "sm_90", "--language", "cpp"]
+        assert "--target sm_90: only --language triton has one" in adaexplore(*words).complaint
+
+    def test_a_target_that_is_not_known(self, adaexplore, problem):
+        result = adaexplore("explore", problem, "--target", "sm_75")
+        assert result.code == 2
+        assert "'sm_80', 'sm_90', 'sm_100'" in result.err
+
+    @pytest.mark.parametrize("package", ["triton", "numpy"])
+    def test_a_target_without_what_it_needs(self, adaexplore, problem, monkeypatch, package):
+        monkeypatch.setattr(
+            "adaexplore.cli.session.find_spec", lambda name: None if name == package else name
+        )
+        line = adaexplore("explore", problem, "--target", "sm_90").complaint
+        assert f"{package} cannot be imported; pip install {package}" in line
+
+    def test_a_proposer_that_needs_the_gpu(self, adaexplore, problem):
+        line = adaexplore("explore", problem, "--target", "sm_90").complaint
+        assert "--proposer compiler: TorchInductor writes Triton only where there is a GPU" in line
 
     @pytest.mark.parametrize(
         ("pair", "words"),

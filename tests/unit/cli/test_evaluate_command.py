@@ -111,3 +111,41 @@ def test_a_reference_that_kills_its_process_is_infrastructure_trouble(adaexplore
     assert result.code == 3
     assert result.out == ""
     assert result.err.splitlines()[-1].startswith("adaexplore: the judge is gone")
+
+
+class TestWithoutGpu:
+    @pytest.fixture
+    def double(self, file):
+        return file(
+            "double.py",
+            """
+            import torch, triton, triton.language as tl
+
+            @triton.jit
+            def double(x, out, n, BLOCK: tl.constexpr):
+                at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+                v = tl.load(x + at, mask=at < n)
+                tl.store(out + at, tl.maximum(v, 0.0) + 1, mask=at < n)
+
+            class ModelNew(torch.nn.Module):
+                def forward(self, x):
+                    out = torch.empty_like(x)
+                    double[(triton.cdiv(x.numel(), 512),)](x, out, x.numel(), BLOCK=512)
+                    return out
+            """,
+        )
+
+    def test_a_pass_is_estimated_and_has_no_time(self, adaexplore, problem, double):
+        result = adaexplore("evaluate", problem, double, "--target", "sm_100", "--json")
+        verdict = json.loads(result.out)
+        assert verdict.keys() == KEYS
+        assert (verdict["status"], verdict["reason"]) == ("passed", "")
+        assert verdict["time_us"] is verdict["speedup"] is None
+        assert verdict["estimate"]["target"] == "sm_100"
+        assert verdict["estimate"]["time_us"] > 0
+
+    def test_it_is_said_that_nothing_was_measured(self, adaexplore, problem, double):
+        words = ["evaluate", problem, double, "--device", "cpu", "--language", "triton"]
+        result = adaexplore(*words)
+        assert "not measured" in result.out
+        assert "sm_90, an estimate" in result.out

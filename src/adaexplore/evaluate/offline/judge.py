@@ -30,6 +30,8 @@ from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 
 _JOB_S = 300.0
+_MOST_ELEMENTS = 1 << 25  # what a second look may take: some ten seconds
+_MOST_FLOPS = 1 << 33
 SPECIALISED = "specialised-to-its-sizes"
 NO_KERNEL = "no-custom-kernel"
 _NO_ESTIMATE = Estimate(0.0, "overhead", "")  # of what is not going to pass
@@ -169,6 +171,9 @@ class OfflineBench:
     ) -> Evaluation:
         """Another look at a candidate that fails at other sizes, with its batch alone reduced."""
         if failure.status not in ("wrong_output", "runtime_error"):
+            return failure
+        variant = self._variants.get("batch-only")
+        if variant is None or variant.elements > _MOST_ELEMENTS or variant.flops > _MOST_FLOPS:
             return failure
         bench = self._bench_if_any("batch-only")
         if bench is None:
