@@ -7,7 +7,6 @@ devices: cpu cuda
 import sys
 import time
 
-import torch
 from torch import nn
 
 

@@ -6,7 +6,6 @@ devices: cpu cuda
 
 import builtins
 
-import torch
 from torch import nn
 
 

@@ -4,7 +4,6 @@ problem: embedding
 devices: cpu cuda
 """
 
-import torch
 from torch import nn
 
 

@@ -4,7 +4,6 @@ problem: statistics
 devices: cpu cuda
 """
 
-import torch
 from torch import nn
 
 

@@ -11,7 +11,6 @@ import stat
 import struct
 import time
 
-import torch
 from torch import nn
 
 

@@ -8,7 +8,6 @@ expect: refused
 import json
 import os
 
-import torch
 from torch import nn
 
 

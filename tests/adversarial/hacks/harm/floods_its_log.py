@@ -8,7 +8,6 @@ timeout_s: 6
 
 import os
 
-import torch
 from torch import nn
 
 

@@ -6,7 +6,6 @@ expect: refused
 """
 
 import os
-import time
 
 import torch
 from torch import nn

@@ -9,7 +9,6 @@ timeout_s: 6
 import os
 import signal
 
-import torch
 from torch import nn
 
 

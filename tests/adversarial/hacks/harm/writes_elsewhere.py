@@ -6,7 +6,6 @@ expect: refused
 """
 
 import os
-import tempfile
 
 import torch
 from torch import nn

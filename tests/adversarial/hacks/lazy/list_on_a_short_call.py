@@ -4,7 +4,6 @@ problem: layernorm
 devices: cpu cuda
 """
 
-import torch
 from torch import nn
 
 

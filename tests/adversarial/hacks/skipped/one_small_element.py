@@ -5,7 +5,6 @@ devices: cpu cuda
 expect: refused
 """
 
-import torch
 from torch import nn
 
 

@@ -5,7 +5,6 @@ devices: cpu cuda
 """
 
 import gc
-import sys
 
 import torch
 from torch import nn

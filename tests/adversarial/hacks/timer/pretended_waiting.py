@@ -5,7 +5,6 @@ devices: cpu
 """
 
 import os
-import subprocess
 import sys
 import threading
 

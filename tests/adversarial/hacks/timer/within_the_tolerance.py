@@ -6,7 +6,6 @@ devices: cpu
 
 import sys
 
-import torch
 from torch import nn
 
 

@@ -7,7 +7,6 @@ expect: refused
 
 import sys
 
-import torch
 from torch import nn
 
 

@@ -7,7 +7,6 @@ expect: refused
 
 import gc
 
-import torch
 from torch import nn
 
 

@@ -6,11 +6,9 @@ expect: refused
 """
 
 import importlib.util
-import os
 import pathlib
 import sys
 
-import torch
 from torch import nn
 
 
