@@ -15,6 +15,7 @@ import torch
 from adaexplore.evaluate.failures import raised
 from adaexplore.evaluate.tensors import SharedTensor
 from adaexplore.evaluation import Failed
+from adaexplore.sandbox.family import family
 from adaexplore.sandbox.process import Worker
 
 
@@ -45,7 +46,10 @@ class Conversation:
         return self._worker.pid
 
     def freeze(self) -> None:
-        """Stops every thread of the candidate's process, and its children, until `thaw`."""
+        """Stops every thread of the candidate's process and its descendants until `thaw`.
+
+        While nobody attends to it none of them can be born (see `sandbox.watch`).
+        """
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -53,8 +57,9 @@ class Conversation:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):  # it has ended; the next request says so
-            os.killpg(self.pid, number)
+        for pid in family(self.pid):
+            with contextlib.suppress(ProcessLookupError):  # it has ended; the next request says so
+                os.kill(pid, number)
 
     def ask(
         self, message: dict[str, Any], tensors: Sequence[SharedTensor] | None = None

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -114,7 +114,7 @@ class Watch:
         changed = [
             name
             for name, was in self._functions.items()
-            if now.get(name) is not was and name not in _PYTORCH_REPLACES
+            if not _same(now.get(name, ()), was) and name not in _PYTORCH_REPLACES
         ]
         hooks = [f"sys.{name}" for name in _HOOKS if getattr(sys, name)() is not None]
         modes = torch._C._len_torch_function_stack() + torch._C._len_torch_dispatch_stack()
@@ -148,7 +148,7 @@ def _read(flag: Flag) -> Any:
         return str(error)
 
 
-def _functions() -> Iterator[tuple[str, Any]]:
+def _functions() -> Iterator[tuple[str, tuple[Any, ...]]]:
     own = [m for name, m in sys.modules.items() if name.partition(".")[0] == _PACKAGE]
     classes = [c for m in own for c in vars(m).values() if isinstance(c, type)]
     ours = [c for c in classes if c.__module__.partition(".")[0] == _PACKAGE]
@@ -156,7 +156,19 @@ def _functions() -> Iterator[tuple[str, Any]]:
         module = "" if isinstance(owner, ModuleType) else f"{owner.__module__}."
         for name, value in _attributes(owner).items():
             if callable(value) or isinstance(value, property | staticmethod | classmethod):
-                yield f"{module}{owner.__name__}.{name}", value
+                yield f"{module}{owner.__name__}.{name}", _parts(value)
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """The function and, of one written in Python, what could be put into it instead."""
+    function = getattr(value, "__func__", value)
+    if not isinstance(function, FunctionType):
+        return (value,)
+    return (value, function.__code__, function.__defaults__, function.__kwdefaults__)
+
+
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def _attributes(owner: ModuleType | type) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from adaexplore.evaluate.statistics import bootstrap_median
@@ -70,6 +70,24 @@ def measure(
         if time.monotonic() - started > effort.budget_s or _narrow(rounds, effort.resolution):
             break
     return summarize(rounds, samples)
+
+
+def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
+    """The timing with the baselines as fast as they were at a quieter moment.
+
+    For a measurement beside which they were slow: whoever disturbed it, nobody gains by it.
+    """
+    beside_us = {name: timing.baselines_us[name] for name in quiet_us}
+    share = min(min(quiet_us.values()) / min(beside_us.values()), 1.0)
+    eager = min(quiet_us["eager"] / beside_us["eager"], 1.0)
+    low, high = timing.speedup_ci
+    return replace(
+        timing,
+        baselines_us=dict(quiet_us),
+        speedup=share * timing.speedup,
+        speedup_ci=(share * low, share * high),
+        speedup_eager=eager * timing.speedup_eager,
+    )
 
 
 def summarize(rounds: list[dict[str, float]], samples: int) -> Timing:

@@ -17,6 +17,9 @@ from adaexplore.evaluation import Conditions, Failed
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
 
+_LATENCIES = 3
+_LATENCY_SPAN_NS = 5_000_000
+
 CheckOutput = Callable[[torch.Tensor, Truth, str], None]
 
 
@@ -38,24 +41,29 @@ class TimedCandidate:
 
     def block(self, count: int) -> list[float]:
         """Times `count` calls and checks one of them, chosen when all were done."""
-        fresh, baselines = self._reference.fresh, self._reference.baselines
-        self._go()
+        fresh, audit = self._reference.fresh, self._audit
+        audit.idle_until_now()
+        self._talk.thaw()
         self._talk.ask({"op": "warm"})
-        self._halt()
+        self._talk.freeze()
+        audit.idle_from_now()
         fresh.refill(count)
         fresh.poison(count)
         self._synchronize()
-        self._go()
-        start = self._audit.account()
-        since = time.perf_counter_ns()
+        audit.idle_until_now()
+        start, since = audit.account(), time.perf_counter_ns()
+        self._talk.thaw()
         reply = self._talk.ask({"op": "time", "count": count})
         wall_us = (time.perf_counter_ns() - since) / 1000.0
-        end = self._audit.account()
-        self._readings.append(self._gauge.read())
-        self._halt()
-        times = [float(t) for t in reply["times_us"]]
-        self._audit.block(start, end, wall_us, times, baselines.overhead_us)
-        self._check_one(secrets.randbelow(count))
+        self._talk.freeze()
+        index = secrets.randbelow(count)
+        outputs = [out.clone() for out in fresh.outputs(index)]
+        end = audit.account()
+        audit.idle_from_now()
+        self._read_instruments()
+        overhead_us = self._reference.baselines.overhead_us
+        times = audit.block(start, end, wall_us, reply["times_us"], overhead_us)
+        self._check_one(index, outputs)
         return times
 
     def conditions(self) -> Conditions:
@@ -64,31 +72,40 @@ class TimedCandidate:
 
     def objection(self) -> str | None:
         """Why the times cannot be believed, None if they can; the candidate may go on."""
-        self._go()
-        return self._audit.objection()
-
-    def _halt(self) -> None:
-        """Nothing of the candidate's runs while inputs are drawn or a baseline is timed.
-
-        A process that got away from its group goes on, but not unseen.
-        """
-        self._talk.freeze()
-        self._audit.idle_from_now()
-
-    def _go(self) -> None:
         self._audit.idle_until_now()
         self._talk.thaw()
+        return self._audit.objection()
 
-    def _check_one(self, index: int) -> None:
+    def _check_one(self, index: int, outputs: list[torch.Tensor]) -> None:
         truths = self._reference.truths_of_slot(index)
         if truths is None:
             raise Stop(Failed("wrong_output", "forward() changes its inputs in place"))
-        for out, truth in zip(self._reference.fresh.outputs(index), truths, strict=True):
+        for out, truth in zip(outputs, truths, strict=True):
             self._check(out, truth, "while being timed")
+
+    def _read_instruments(self) -> None:
+        self._readings.append(self._gauge.read())
+        if self._reference.problem.device != "cpu" and len(self._readings) <= _LATENCIES:
+            self._audit.latency(_latency_us(self._reference.problem.device))
 
     def _synchronize(self) -> None:
         if self._reference.problem.device != "cpu":
             torch.cuda.synchronize()
+
+
+def _latency_us(device: str) -> float:
+    """The longest that the device took for next to nothing, tried for some milliseconds.
+
+    Kernels of another process that are running take turns with it, a time slice each.
+    """
+    tiny = torch.zeros(1, device=device)
+    torch.cuda.synchronize(device)
+    longest, began = 0, time.perf_counter_ns()
+    while (since := time.perf_counter_ns()) < began + _LATENCY_SPAN_NS:
+        tiny.add_(1)
+        torch.cuda.synchronize(device)
+        longest = max(longest, time.perf_counter_ns() - since)
+    return longest / 1000.0
 
 
 class ParentLostError(Exception):

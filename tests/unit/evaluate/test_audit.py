@@ -11,7 +11,8 @@ from adaexplore.evaluate.audit import Account, Audit, cpu_seconds
 SLEEP = "import time; time.sleep(600)"
 SPIN = "while True: pass"
 SPIN_IN_A_CHILD = f"""
-import os, time
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 if os.fork() == 0:
     os.setsid()
     exec({SPIN!r})
@@ -37,8 +38,7 @@ def process():
 def audited(pid, wall_us, times_us, *, device="cuda:0", waited_us=0.0, cpu_s=0.0, overhead_us=10.0):
     audit = Audit(pid, device, threads=2)
     for _ in range(3):
-        start = Account({0: 0.0, 1: 0.0}, 0.0)
-        end = Account({0: 0.0, 1: waited_us}, cpu_s)
+        start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
         audit.block(start, end, wall_us, times_us, overhead_us)
     return audit.objection()
 
@@ -67,7 +67,29 @@ class TestBlocks:
     def test_one_disturbed_block_is_forgiven(self):
         audit = Audit(1, "cuda:0", threads=2)
         for wall_us in (10_100.0, 90_000.0, 10_100.0):
-            audit.block(Account({0: 0.0}, 0.0), Account({0: 0.0}, 0.0), wall_us, [10_000.0], 0.0)
+            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [10_000.0], 0.0)
+        assert audit.objection() is None
+
+    @pytest.mark.parametrize("told_us", [1.0, 20.0, 100.0])
+    def test_what_is_not_accounted_for_is_added_to_the_times(self, told_us):
+        audit = Audit(1, "cpu", threads=2)
+        nothing = Account(0.0, 0.0)
+        times = audit.block(nothing, nothing, 100 * 130.0, [told_us] * 100, 10.0)
+        assert times == pytest.approx([105.0] * 100)  # 5 us are one message's, 10 us a call's
+
+    def test_times_that_account_for_all_stay_as_they_are(self):
+        nothing = Account(0.0, 0.0)
+        times = Audit(1, "cpu", threads=2).block(
+            nothing, nothing, 2_400.0, [100.0, 102.0] * 10, 10.0
+        )
+        assert times == [100.0, 102.0] * 10
+
+    def test_a_device_that_is_busy_while_all_is_still_is_seen(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for latency_us in (2_100.0, 1_900.0, 2_300.0):
+            audit.latency(latency_us)
+        assert "kernels run" in audit.objection()
+        audit.latency(40.0)
         assert audit.objection() is None
 
     def test_no_block_is_no_objection(self):

@@ -29,6 +29,10 @@ REPLACED = {
     "the clock": "import adaexplore.evaluate.clock as c; c.CpuClock.block = lambda *a: [1.0]",
     "the session": "from adaexplore.evaluate.worker import Session as S; S._time = lambda *a: {}",
     "a function it uses": "import adaexplore.evaluate.worker as w; w.flatten_outputs = list",
+    "the code in a function": """
+        from adaexplore.evaluate.worker import Session
+        Session._time.__code__ = (lambda self, count: {}).__code__
+    """,
     "a builtin": "import builtins; builtins.sum = lambda values: 0",
     "the interpreter's hook": "import sys; sys.setprofile(lambda *a: None)",
     "tracing": "import sys; sys.settrace(lambda *a: None)",

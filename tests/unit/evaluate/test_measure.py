@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaexplore.evaluate.measure import CANDIDATE, Effort, measure, summarize
+from adaexplore.evaluate.measure import CANDIDATE, Effort, discounted, measure, summarize
 
 QUICK = Effort(min_rounds=5, max_rounds=8)
 
@@ -189,3 +189,18 @@ class Jittery:
     def __call__(self, count: int) -> list[float]:
         self.blocks += 1
         return [self.time_us * (1.0 + 0.2 * (self.blocks % 3))] * count
+
+
+class TestDiscounted:
+    TIMING = measure(parties(constant(50.0), eager=constant(200.0), compile=constant(150.0)), QUICK)
+
+    def test_the_quiet_baselines_count(self):
+        timing = discounted(self.TIMING, {"eager": 100.0, "compile": 75.0})
+        assert timing.speedup == 1.5
+        assert timing.speedup_ci == (1.5, 1.5)
+        assert timing.speedup_eager == 2.0
+        assert timing.time_us == 50.0
+
+    def test_nobody_gains_by_a_quiet_moment_that_was_slower(self):
+        timing = discounted(self.TIMING, {"eager": 400.0, "compile": 300.0})
+        assert (timing.speedup, timing.speedup_eager) == (3.0, 4.0)
