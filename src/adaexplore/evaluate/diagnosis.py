@@ -49,7 +49,7 @@ def diagnose(
 ) -> Diagnosis:
     """Profiles a candidate that has passed; whatever goes wrong here is no fault of its.
 
-    Its process is not asked for anything afterwards.
+    Its process has to be given a new deadline afterwards, and may have ended.
     """
     talk.stage = "being profiled"
     talk.deadline = time.monotonic() + _PATIENCE_S

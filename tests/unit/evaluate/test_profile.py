@@ -1,9 +1,13 @@
+import importlib
+import inspect
+import sys
+
 import pytest
 import torch
 
 from adaexplore.evaluate.launches import watched_launches
 from adaexplore.evaluate.profile import MOST_KERNELS, origin_of, own_kernels, read_profile
-from adaexplore.evaluate.profiler import OUTSIDE, kernels_in, profile_calls
+from adaexplore.evaluate.profiler import OUTSIDE, kernels_in, poisoned_memory, profile_calls
 from adaexplore.evaluation import Launch
 
 SOURCE = '''
@@ -199,10 +203,61 @@ class TestOnTheCpu:
         assert found.labels == ()
 
 
-def test_without_triton_there_is_nothing_to_watch(monkeypatch, tmp_path):
-    import sys
+class TestLaunches:
+    def test_without_triton_there_is_nothing_to_watch(self, monkeypatch, tmp_path):
+        monkeypatch.delitem(sys.modules, "triton.runtime.jit", raising=False)
+        with watched_launches(tmp_path) as launches:
+            pass
+        assert (launches.count, launches.kernels) == (0, {})
 
-    monkeypatch.delitem(sys.modules, "triton.runtime.jit", raising=False)
-    with watched_launches(tmp_path) as launches:
-        pass
-    assert (launches.count, launches.kernels) == (0, {})
+    @pytest.fixture
+    def jit(self, monkeypatch, tmp_path):
+        """Triton's own function class, with a `run` that only notes what it is told."""
+        jit = pytest.importorskip("triton.runtime.jit")
+        told = []
+
+        def run(function, *args, grid, warmup, **kwargs):
+            told.append(warmup)
+            metadata = type("Metadata", (), {"name": "scale"})
+            return type("Kernel", (), {"metadata": metadata, "n_spills": 12})()
+
+        wanted = inspect.signature(jit.JITFunction.run).parameters
+        assert inspect.signature(run).parameters.keys() - {"function"} <= wanted.keys()
+        monkeypatch.setattr(jit.JITFunction, "run", run)
+        file = tmp_path / "candidate_1.py"
+        file.write_text("import triton\n\n@triton.jit\ndef scale(x):\n    pass\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "candidate_1", raising=False)
+        return importlib.import_module("candidate_1").scale, told
+
+    def test_every_launch_is_noted_with_whose_it_is(self, jit, tmp_path):
+        scale, told = jit
+        with watched_launches(tmp_path) as launches:
+            scale[(1,)](None)
+            scale[(1,)](None)
+        assert told == [False, False]
+        assert (launches.count, launches.kernels) == (2, {"scale": (True, 48)})
+        with watched_launches(tmp_path / "elsewhere") as launches:
+            scale[(1,)](None)
+        assert launches.kernels == {"scale": (False, 48)}
+
+    def test_suppressed_it_is_compiled_and_not_launched(self, jit, tmp_path):
+        scale, told = jit
+        with watched_launches(tmp_path, suppress=True) as launches:
+            assert scale[(1,)](None) is not None
+        assert (told, launches.count) == ([True], 1)
+        scale[(1,)](None)
+        assert told == [True, False]  # and afterwards it is as before
+
+    def test_a_warm_up_is_no_launch(self, jit, tmp_path):
+        scale, _ = jit
+        with watched_launches(tmp_path) as launches:
+            scale.run(None, grid=(1,), warmup=True)
+        assert launches.count == 0
+
+
+def test_memory_is_poisoned_for_a_while():
+    with poisoned_memory():
+        assert torch.empty(100).isnan().all()
+        assert torch.empty_like(torch.ones(100)).isnan().all()
+    assert not torch.are_deterministic_algorithms_enabled()
