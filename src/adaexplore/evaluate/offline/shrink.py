@@ -32,8 +32,11 @@ SMALLEST = 16
 SMALLEST_BATCH = 4
 """The same for a batch (the first axis of the inputs and nothing else)."""
 
-LEVELS = (8, 16, 32, 64, 128, 256, 512)
-"""To what the sizes are halved, all together; the highest level within the budget is taken."""
+LEAST, LEAST_BATCH = 8, 2
+"""How far sizes and batches are halved."""
+
+HALVINGS = range(12, -1, -1)
+"""How often sizes are halved, all together, so that what must divide another goes on doing so."""
 
 MAX_ELEMENTS = 1 << 19
 """Of inputs, parameters and what is written in one `forward`: leaves matrices of some blocks."""
@@ -138,12 +141,13 @@ class _Size:
     value: int
     is_batch: bool
 
-    def halved(self, level: int) -> int:
-        """Halved while it is at least twice the level; a batch goes further down."""
-        least = max(level // 4, 2) if self.is_batch else level
+    def halved(self, times: int) -> int:
+        """Halved so often, or as often as the least size allows."""
+        least = LEAST_BATCH if self.is_batch else LEAST
         value = self.value
-        while value >= 2 * least:
-            value = (value + 1) // 2
+        for _ in range(times):
+            if value >= 2 * least:
+                value = (value + 1) // 2
         return value
 
 
@@ -254,11 +258,11 @@ class _Shapes:
 
 
 def _small(shapes: _Shapes) -> _Choice:
-    """All sizes halved to one level, the highest that fits; else each as far as is legal."""
+    """All sizes halved as often as it takes to fit; else each as often as is legal."""
     best: _Choice = {}
     cost = None
-    for level in LEVELS:
-        choice = {size: size.halved(level) for size in shapes.sizes}
+    for times in HALVINGS:
+        choice = {size: size.halved(times) for size in shapes.sizes}
         found = shapes.cost(choice)
         if found is None:
             continue
@@ -283,8 +287,8 @@ def _each_as_small_as_legal(shapes: _Shapes, best: _Choice) -> _Choice:
 
 
 def _as_small_as_legal(shapes: _Shapes, best: _Choice, group: list[_Size]) -> _Choice:
-    for level in LEVELS:
-        choice = {**best, **{size: size.halved(level) for size in group}}
+    for times in HALVINGS:
+        choice = {**best, **{size: size.halved(times) for size in group}}
         if all(choice[size] >= best.get(size, size.value) for size in group):
             break
         if shapes.cost(choice) is not None:
@@ -319,8 +323,8 @@ def _odd(shapes: _Shapes, small: _Choice) -> _Choice:
 def _batch_only(shapes: _Shapes) -> _Choice:
     """The batch halved until it fits, or to the least."""
     best: _Choice = {}
-    for level in LEVELS:
-        choice = {size: size.halved(level) for size in shapes.sizes if size.is_batch}
+    for times in HALVINGS:
+        choice = {size: size.halved(times) for size in shapes.sizes if size.is_batch}
         found = shapes.cost(choice)
         if found is None:
             continue

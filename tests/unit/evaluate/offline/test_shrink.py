@@ -118,6 +118,26 @@ def test_literals_of_one_value_change_together():
     assert f", {changed[96]}, " in small.source.partition("torch.rand(")[2].splitlines()[0]
 
 
+def test_a_group_of_channels_stays_a_group(tmp_path):
+    # one channel per group would be normalized to nothing
+    source = LINEAR.replace(
+        "self.linear = ", "self.norm = nn.GroupNorm(256, outer)\n        self.linear = "
+    )
+    source = source.replace("torch.relu(self.linear(x))", "self.norm(self.linear(x))")
+    source = source.replace("GroupNorm(256", "GroupNorm(groups").replace(
+        "(self, inner, outer)", "(self, inner, outer, groups)"
+    )
+    source = (
+        source.replace("return [inner, outer]", "return [inner, outer, groups]")
+        + "\ngroups = 256\n"
+    )
+    for name in ("small", "odd"):
+        variant = by_name(source)[name]
+        assert variant.fits
+        new = {r.name: r.new for r in variant.replaced}
+        assert new["outer"] == 8 * new["groups"]
+
+
 def test_batch_only_leaves_every_other_size(tmp_path):
     batch_only = by_name(GROUPED)["batch-only"]
     ((batch, *others),) = shapes(batch_only.source, tmp_path)
