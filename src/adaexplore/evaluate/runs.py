@@ -107,11 +107,12 @@ class ReferenceRuns:
         return [exact(t) for _, t in outputs]
 
 
-_SIGNS = 4099  # random signs before they repeat: a prime, so that no axis is in step with them
+_PERIOD = 4099  # random numbers before they repeat: a prime, so that no axis is in step with them
+_UNIT = 3.0**0.5  # uniform between -1 and 1, times this: root mean square 1
 
 
 class Noise:
-    """Relative errors of one size and random sign, for asking how a result depends on rounding.
+    """Random relative errors of one size (root mean square), to ask what rounding does to a result.
 
     `exempt` says for each input tensor whether it stays as it is, such as a mask. The opposite
     noise has the opposite signs.
@@ -140,8 +141,8 @@ class Noise:
         if not t.is_floating_point():
             return t
         generator = torch.Generator(t.device).manual_seed(seed % 2**31)
-        signs = torch.randint(2, (_SIGNS,), generator=generator, device=t.device) * 2.0 - 1.0
-        factors = (1.0 + self.size * signs.double()).repeat(-(-t.numel() // _SIGNS))
+        noise = torch.rand(_PERIOD, generator=generator, device=t.device).double() * 2.0 - 1.0
+        factors = (1.0 + _UNIT * self.size * noise).repeat(-(-t.numel() // _PERIOD))
         return t * factors[: t.numel()].reshape(t.shape)
 
 

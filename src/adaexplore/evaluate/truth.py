@@ -83,7 +83,8 @@ class Truths:
         if not own:
             raise BadProblemError(
                 f"{runs.problem.name}.py: the reference in fp32 is too far from its own float64 "
-                "run on its own inputs, so nothing can be verified against it"
+                "run on its own inputs, so nothing can be verified against it: its output is "
+                "little but rounding errors (as is the mean of what has just been normalised)"
             )
         self._largest = [_largest(outputs) for outputs in zip(*own, strict=True)]
         self.errors = _over_all(self._largest)
