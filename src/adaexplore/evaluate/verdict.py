@@ -149,6 +149,7 @@ class CandidateRun:
         self._taken: Precision = PRECISIONS[0]
         self._error = 0.0
         self._labels: list[str] = []
+        self._needs_weights = False
         self.device_s = 0.0
 
     def verdict(self) -> Passed:
@@ -195,8 +196,7 @@ class CandidateRun:
         )
         if reply["changed_flags"]:  # the process puts them back before any call
             self._labels.append("sets-global-flags")
-        talk.stage = "receiving parameters and inputs"
-        self._give_parameters(reference.parameters)
+        talk.stage = "receiving its inputs"
         for checked in reference.sets:
             talk.ask({"op": "inputs", "form": _form(checked.inputs)}, checked.shared)
         talk.ask({"op": "outputs"}, self._buffers)
@@ -240,6 +240,36 @@ class CandidateRun:
             self._verify_set(index)
 
     def _verify_set(self, index: int) -> None:
+        if index:
+            self._compare_on(index)
+        else:
+            self._settle_on_weights()
+
+    def _settle_on_weights(self) -> None:
+        """The first comparison: with weights as made under the reference's seed, else with its own.
+
+        To give it the reference's at once would undo what a constructor folds into a parameter.
+        """
+        reference = self._reference
+        try:
+            self._compare_on(0)
+        except Stop as stop:
+            as_made = stop.verdict
+        else:
+            return
+        if as_made.status != "wrong_output" or not reference.parameters:
+            raise Stop(as_made)
+        self._taken, self._error, self._needs_weights = PRECISIONS[0], 0.0, True
+        problem = reference.problem
+        self._talk.ask({"op": "rebuild", "seed": problem.seed, "mode": problem.mode})
+        self._give_parameters(reference.parameters)
+        self._talk.ask({"op": "run", "set": 0})
+        try:
+            self._compare_on(0)
+        except Stop as stop:
+            raise Stop(min(as_made, stop.verdict, key=_distance)) from stop
+
+    def _compare_on(self, index: int) -> None:
         """Compares the output on a set after the call on the next one has been made."""
         sets = self._reference.sets
         self._talk.stage = f"running on the inputs {sets[index].name!r}"
@@ -258,7 +288,8 @@ class CandidateRun:
         talk.stage = "running with other weights"
         index = next(i for i, s in enumerate(reference.sets) if s.own)
         talk.ask({"op": "rebuild", "seed": other.seed, "mode": reference.problem.mode})
-        self._give_parameters(other.parameters)
+        if self._needs_weights:
+            self._give_parameters(other.parameters)
         talk.ask({"op": "run", "set": index})
         for shared in self._buffers:
             poison(shared.tensor)
@@ -381,6 +412,10 @@ def _form(inputs: Inputs) -> str:
         return Slot(count - 1)
 
     return _pickled(map_tensors(to_slot, inputs))
+
+
+def _distance(verdict: Failed) -> float:
+    return math.inf if verdict.error is None else verdict.error
 
 
 def _without_data(tensor: torch.Tensor) -> torch.Tensor:
