@@ -180,28 +180,6 @@ def bounds_from(
     return bounds
 
 
-def explain(out: torch.Tensor, truth: torch.Tensor) -> str:
-    """Where and how an output is wrong: the share of wrong elements and the first of them."""
-    out = _real(out)
-    if not truth.is_floating_point():
-        wrong = out != truth
-    else:
-        out = out.double()
-        scale = truth[truth.isfinite()].abs().max() if bool(truth.isfinite().any()) else 1.0
-        close = (out - truth).abs() <= 1e-3 * truth.abs() + 1e-4 * scale
-        close &= truth.isfinite()
-        wrong = ~(close | (out == truth) | (out.isnan() & truth.isnan()))
-    count = int(wrong.sum())
-    if count == 0:
-        return "every element is close, but less accurate than the precision class allows"
-    first = [int(i) for i in wrong.nonzero()[0]]
-    got, want = out[tuple(first)].item(), truth[tuple(first)].item()
-    nans = int(out.isnan().sum()) if out.is_floating_point() else 0
-    text = f"{count} of {truth.numel()} elements are wrong ({100 * count / truth.numel():.3g} %), "
-    text += f"the first at {first}: got {got:.6g}, expected {want:.6g}"
-    return text + (f"; {nans} elements are NaN" if nans else "")
-
-
 def _is_inexact(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 

@@ -35,14 +35,18 @@ def find_mismatch(
     output: str,
     inputs: str,
     others: Mapping[str, Tensor] | None = None,
+    ties: Tensor | None = None,
 ) -> Mismatch:
     """How `out` differs from `truth`, which `compare.exact` made of a tensor of its shape.
 
-    `output` and `inputs` are names; `others` holds the truths of other input sets by name. Where
-    no single element is clearly wrong, the worst one stands for all and the share is 0.
+    `output` and `inputs` are names; `others` holds the truths of other input sets by name; elements
+    marked in `ties` do not count. Where no single element is clearly wrong, the worst one stands
+    for all and the share is 0.
     """
     got = exact(out)
     wrong = ~_close(got, truth)
+    if ties is not None:
+        wrong &= ~ties
     nans = int(got.isnan().sum()) - int(truth.isnan().sum()) if got.is_floating_point() else 0
     count = int(wrong.sum())
     if count:

@@ -387,7 +387,9 @@ class CandidateRun:
             for other in checked.truths
             if other.path == truth.path and other is not truth
         }
-        return find_mismatch(out, truth.value, output=truth.path, inputs=where, others=others)
+        return find_mismatch(
+            out, truth.value, output=truth.path, inputs=where, others=others, ties=truth.ties
+        )
 
     @contextmanager
     def _on_device(self, *, exclusive: bool) -> Iterator[None]:

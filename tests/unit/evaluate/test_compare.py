@@ -12,7 +12,6 @@ from adaexplore.evaluate.compare import (
     bounds_from,
     deviation,
     exact,
-    explain,
 )
 from adaexplore.evaluate.precision import ELEMENT_FACTOR, FLOOR, NORM_FACTOR
 
@@ -206,32 +205,3 @@ class TestOnRealArithmetic:
         truth = a.double() @ b.double()
         judge = Truth("output", truth, strict_bounds(truth, a @ b))
         assert judge.classify(deviation((a.bfloat16() @ b.bfloat16()).float(), truth)) is None
-
-
-class TestExplain:
-    def test_it_says_how_many_which_and_what(self):
-        truth = torch.ones(4, 5, dtype=torch.float64)
-        out = torch.ones(4, 5)
-        out[2, 3] = 7.0
-        out[3, 4] = math.nan
-        text = explain(out, truth)
-        assert text.startswith("2 of 20 elements are wrong (10 %), the first at [2, 3]: got 7, ")
-        assert "expected 1" in text
-        assert "1 elements are NaN" in text
-
-    def test_many_small_errors_are_named_so(self):
-        truth = torch.ones(4, dtype=torch.float64)
-        assert "every element is close" in explain(torch.ones(4) + 1e-5, truth)
-
-    @pytest.mark.parametrize(
-        ("out", "truth"),
-        [
-            (torch.tensor([1, 2]), torch.tensor([1, 3])),
-            (torch.tensor([True]), torch.tensor([False])),
-            (torch.tensor(2.0), double(1.0)[0]),
-            (torch.tensor([1.0, 2.0]), double(1.0, math.inf)),
-            (torch.tensor([2.0]), double(math.nan)),
-        ],
-    )
-    def test_every_kind_of_tensor_can_be_explained(self, out, truth):
-        assert "1 of" in explain(out, truth)

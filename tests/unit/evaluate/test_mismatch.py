@@ -151,6 +151,25 @@ class TestNumbers:
         assert mismatch.share > 0
         assert mismatch.got == 0.0
 
+    @pytest.mark.parametrize(
+        ("out", "truth"),
+        [
+            ([True], [False]),
+            ([1.0, 2.0], [1.0, math.inf]),
+            ([2.0], [math.nan]),
+            ([math.nan], [2.0]),
+        ],
+    )
+    def test_every_kind_of_number(self, out, truth):
+        mismatch = found(torch.tensor(out), torch.tensor(truth))
+        assert mismatch.share == 1 / len(truth)
+
+    def test_elements_that_may_fall_either_way_do_not_count(self):
+        truth, out = torch.tensor([1, 2, 3]), torch.tensor([9, 2, 9])
+        ties = torch.tensor([True, False, False])
+        mismatch = find_mismatch(out, truth, output="output", inputs="own-0", ties=ties)
+        assert (mismatch.first_index, mismatch.share) == ((2,), pytest.approx(1 / 3))
+
     def test_a_scalar(self):
         mismatch = found(torch.tensor(2.0), torch.tensor(1.0))
         assert (mismatch.first_index, mismatch.share) == ((), 1.0)
