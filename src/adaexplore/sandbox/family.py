@@ -53,7 +53,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """The same of several, what they share counted once; takes a while, for it reads page tables."""
+    """The same of several, what they share counted once; slow, for it reads page tables."""
     names = ("Pss_Anon", "Pss_Shmem", "SwapPss")
     return sum(_bytes(_fields(f"/proc/{pid}/smaps_rollup"), names) for pid in pids)
 

@@ -12,8 +12,8 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36
 
-_FILE_BYTES = 1 << 30
-_FOLDER_BYTES = 2 << 30
+_FILE_BYTES = 1 << 29
+_FOLDER_BYTES = 1 << 30
 _TASKS, _TASKS_PER_CORE = 128, 8
 
 _PASSED_ON = (

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from adaexplore.sandbox import namespaces
 from adaexplore.sandbox.landlock import ALL, READ, RUN, USE
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -39,7 +40,9 @@ def rules(folder: Path, caches: Path, *, gpu: bool) -> list[Rule]:
     found += [(caches, READ), (folder, ALL)]
     if gpu:
         found += [(path, USE) for name in _GPU_DEVICES for path in Path("/dev").glob(name)]
-        found += [(Path("/dev/shm"), ALL), (Path("/proc/self"), USE)]  # CUDA IPC; thread names
+        found.append((Path("/proc/self"), USE))  # where the driver names its threads
+    if gpu or namespaces.entered():
+        found.append((namespaces.SHARED_MEMORY, ALL))  # CUDA IPC; Python's pools of processes
     return found
 
 

@@ -108,9 +108,10 @@ class Watch:
         most = self._limits.total_bytes
         if most is None:
             return
-        own = sum(max(resident_bytes(pid) - self._inherited_bytes, 0) for pid in pids)
+        inherited = self._inherited_bytes
+        own = sum(max(resident_bytes(pid) - inherited, 0) for pid in pids) - self._given_bytes
         # An upper bound, which costs little; what several have in common is counted in each.
-        if own - self._given_bytes > most and proportional_bytes(pids) > most:
+        if own > most and proportional_bytes(pids) - inherited > most:
             raise OverrunError("memory", f"more than {most / 2**30:.3g} GiB of memory in all")
 
     def _check_disk(self, pids: list[int]) -> None:

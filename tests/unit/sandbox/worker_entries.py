@@ -33,7 +33,8 @@ def echo(channel, control):
 def act(channel, control):
     """Does to itself what the request says, then answers how that went."""
     while True:
-        request = channel.receive()
+        request, fds = channel.receive_with_fds()
+        request["fds"] = fds
         try:
             reply = ACTIONS[request["do"]](request, channel)
         except (OSError, MemoryError) as error:
@@ -76,6 +77,13 @@ def _grow(request, channel):
     return {"grown": len(bytearray(request["bytes"]))}
 
 
+def _python(request, channel):
+    """Runs code, which may leave its answer in `result`."""
+    names = {"given": request.get("given"), "fds": request["fds"]}
+    exec(request["code"], names)
+    return {"result": names.get("result")}
+
+
 def _exit(request, channel):
     os._exit(request["code"])
 
@@ -110,6 +118,7 @@ ACTIONS = {
     "hang_with_family": _hang_with_family,
     "spam": _spam,
     "grow": _grow,
+    "python": _python,
     "exit": _exit,
     "kill": _kill,
     "raise": _raise,

@@ -1,0 +1,137 @@
+"""The filter as it is where Landlock cannot keep signals in: a supervisor decides."""
+
+import errno
+import os
+import select
+import signal
+import subprocess
+
+import pytest
+from worker_entries import SLEEPER
+
+from adaexplore.sandbox import seccomp
+from adaexplore.sandbox.channel import Channel, ChannelClosedError
+from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.syscalls import known_machine
+from adaexplore.sandbox.watch import Watch
+
+pytestmark = pytest.mark.skipif(not known_machine(), reason="system calls are not known")
+
+
+@pytest.fixture
+def filtered(tmp_path):
+    """Runs a function in a child under the filter; the number of the error it raises, or None."""
+
+    def filtered(function):
+        ours, theirs = Channel.pair()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            _serve(theirs, function)
+        theirs.close()
+        _, [listener] = ours.receive_with_fds(30.0)
+        watch = Watch(pid, tmp_path, Limits(), listener)
+        try:
+            return _attend(watch, ours)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            watch.close()
+            ours.close()
+
+    return filtered
+
+
+def _serve(channel, function):
+    try:
+        listener = seccomp.install(gpu=False, signals=True)
+        channel.send({}, [listener])
+        os.close(listener)
+        function()
+        channel.send({"errno": None})
+    except OSError as error:
+        channel.send({"errno": error.errno})
+    finally:
+        os._exit(0)
+
+
+def _attend(watch, channel):
+    while True:
+        ready, _, _ = select.select([watch.listener, channel], [], [], 30.0)
+        assert ready
+        if channel in ready:
+            return channel.receive(30.0)["errno"]
+        watch.answer()
+
+
+def with_a_child(action):
+    def run():
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        try:
+            action(child)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def stranger():
+    process = subprocess.Popen(SLEEPER)
+    yield process
+    process.kill()
+    process.wait()
+
+
+class TestSignals:
+    def test_to_a_stranger_are_stopped(self, filtered, stranger):
+        assert filtered(lambda: os.kill(stranger.pid, 0)) == errno.EPERM
+        assert filtered(lambda: os.kill(os.getppid(), signal.SIGKILL)) == errno.EPERM
+
+    def test_to_everybody_are_stopped(self, filtered, stranger):
+        assert filtered(lambda: os.kill(-1, signal.SIGKILL)) == errno.EPERM
+        assert stranger.poll() is None
+
+    def test_to_the_group_of_a_stranger_are_stopped(self, filtered):
+        assert filtered(lambda: os.killpg(os.getpgid(os.getppid()), 0)) == errno.EPERM
+
+    def test_to_itself_and_its_own_arrive(self, filtered):
+        assert filtered(lambda: os.kill(os.getpid(), 0)) is None
+        assert filtered(with_a_child(lambda child: os.kill(child, 0))) is None
+        assert filtered(lambda: signal.raise_signal(signal.SIGCHLD)) is None
+
+    def test_by_a_descriptor_of_the_process_are_stopped(self, filtered, stranger):
+        def send():
+            signal.pidfd_send_signal(os.pidfd_open(stranger.pid), 0)
+
+        assert filtered(send) == errno.EPERM
+
+
+class TestScheduling:
+    def test_of_a_stranger_is_stopped(self, filtered, stranger):
+        assert filtered(lambda: os.sched_setaffinity(stranger.pid, {0})) == errno.EPERM
+
+    def test_of_its_own_is_not(self, filtered):
+        cores = os.sched_getaffinity(0)
+        assert filtered(lambda: os.sched_setaffinity(os.getpid(), cores)) is None
+        assert filtered(with_a_child(lambda child: os.sched_setaffinity(child, cores))) is None
+
+
+def test_an_end_while_a_question_is_open_is_seen(tmp_path):
+    """The child dies while it waits to fork: nobody is left to answer."""
+    ours, theirs = Channel.pair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _serve(theirs, os.fork)
+    theirs.close()
+    _, [listener] = ours.receive_with_fds(30.0)
+    assert select.select([listener], [], [], 30.0)[0]
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert seccomp.receive(listener) is None
+    with pytest.raises(ChannelClosedError):
+        ours.receive(30.0)
+    os.close(listener)
