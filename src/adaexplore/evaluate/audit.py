@@ -16,7 +16,7 @@ from statistics import median
 from adaexplore.sandbox.family import family
 
 _TOLERANCE = 0.25  # of the claimed time: the machine's mood
-_SLACK_US = 500.0  # of a block: two messages and two wake-ups
+_SLACK_US = {"cpu": 500.0, "cuda": 1500.0}  # of a block: messages, wake-ups, a GPU's new tenant
 _CALL_SLACK_US = 10.0
 _CPU_CALL_SLACK_US = 200.0  # waking the pool before a call, with both its threads on one core
 _BUSY_DEVICE_US = 1000.0  # a tiny kernel takes tens; beside another process's, a time slice
@@ -49,7 +49,9 @@ class Audit:
     def __init__(self, pid: int, device: str, threads: int) -> None:
         self._pid = pid
         self._threads = threads
-        self._call_slack_us = _CPU_CALL_SLACK_US if device == "cpu" else 0.0
+        kind = device.partition(":")[0]
+        self._slack_us = _SLACK_US[kind]
+        self._call_slack_us = _CPU_CALL_SLACK_US if kind == "cpu" else 0.0
         self._unexplained: list[tuple[float, float]] = []
         self._busy_s = self._accounted_s = 0.0
         self._latencies_us: list[float] = []
@@ -82,7 +84,7 @@ class Audit:
         self._busy_s += end.cpu_s - start.cpu_s
         around_us = count * (overhead_us + self._call_slack_us)
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
-        part_us = max((open_us - _SLACK_US) / count - _CALL_SLACK_US, 0.0)
+        part_us = max((open_us - self._slack_us) / count - _CALL_SLACK_US, 0.0)
         return [t + part_us for t in times_us]
 
     def latency(self, latency_us: float) -> None:
@@ -106,7 +108,7 @@ class Audit:
         if self._unexplained:
             missing = median(unexplained for unexplained, _ in self._unexplained)
             claimed = median(claimed for _, claimed in self._unexplained)
-            if missing > max(_TOLERANCE * claimed, _SLACK_US):
+            if missing > max(_TOLERANCE * claimed, 2 * self._slack_us):
                 return (
                     f"a block of calls takes {missing + claimed:.0f} us by the judge's clock and "
                     f"{claimed:.0f} us by the one in its process: work out of the timer's sight"

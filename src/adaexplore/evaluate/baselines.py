@@ -65,14 +65,14 @@ class Baselines:
 
     def _block(self, model: nn.Module, fresh: FreshInputs) -> Callable[[int], list[float]]:
         """Times calls of a baseline in the requested class, just as candidates are timed."""
-        known = [s.inputs for s in self._sets]
+        slots = fresh.own_slots
 
         def warm_call(i: int) -> object:
-            inputs = known[i % len(known)]
+            inputs = slots[i % len(slots)]
             return model(*inputs.args, **inputs.kwargs)
 
         def call(i: int) -> object:
-            inputs = fresh.slots[i]
+            inputs = slots[i]
             return model(*inputs.args, **inputs.kwargs)
 
         def deliver(i: int, value: object) -> None:

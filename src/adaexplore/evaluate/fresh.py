@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
 
 import torch
 
@@ -24,20 +23,14 @@ _CPU_BYTES = 256 << 20
 _CUDA_SHARE = 0.06  # of the device's memory
 
 
-@dataclass(frozen=True)
-class Draw:
-    """What a slot was filled with: enough to make it again."""
-
-    seed: int
-    marks: list[int]
-
-
 class FreshInputs:
-    """`count` slots of inputs like `first` and of outputs like `outputs`, in shared memory.
+    """Slots of inputs like `first` and places for outputs like `outputs`, in shared memory.
 
-    `wanted` is how many calls a block should have; memory and the time that drawing takes may allow
-    fewer. Where the problem's inputs differ in shape from draw to draw, or not at all, the slots
-    hold `first` with every number scaled by a random factor of its own.
+    `slots` is what candidates are given, and can write to. `own_slots` is for the judge's own calls:
+    the same, but with indices that nobody else can put out of range. `wanted` is how many calls a
+    block should have; memory and the time that drawing takes may allow fewer. Where the problem's
+    inputs differ in shape from draw to draw, or not at all, the slots hold `first` with every
+    number scaled by a random factor of its own.
     """
 
     def __init__(
@@ -56,22 +49,24 @@ class FreshInputs:
             share_ring(t.contiguous(), self.count) for _, t in outputs
         ]
         self.slots = [self._slot(i) for i in range(self.count)]
-        self._draws: list[Draw] = []
+        self.own_slots = [map_tensors(_private, slot) for slot in self.slots]
+        self._seeds: list[int] = []
         self.refill(self.count)
 
     def refill(self, count: int) -> None:
         """Puts new inputs into the first `count` slots."""
-        self._draws = []
-        for slot in self.slots[:count]:
-            seed = secrets.randbelow(2**31)
-            for home, tensor in zip(tensors_of(slot), tensors_of(self._drawn(seed)), strict=True):
-                copy_memory(home, tensor)
-            self._draws.append(Draw(seed, _marks(slot)))
+        self._seeds = [secrets.randbelow(2**31) for _ in range(count)]
+        for seed, slot, own in zip(self._seeds, self.slots, self.own_slots, strict=False):
+            drawn = tensors_of(self._drawn(seed))
+            for shared, mine, tensor in zip(tensors_of(slot), tensors_of(own), drawn, strict=True):
+                copy_memory(shared, tensor)
+                if mine is not shared:
+                    copy_memory(mine, tensor)
 
     def original(self, index: int) -> Inputs | None:
         """What a slot was filled with, made again; None if the slot holds something else now."""
-        draw = self._draws[index]
-        return self._drawn(draw.seed) if _marks(self.slots[index]) == draw.marks else None
+        drawn = self._drawn(self._seeds[index])
+        return drawn if _marks(self.slots[index]) == _marks(drawn) else None
 
     def poison(self, count: int) -> None:
         """Fills the first `count` places for outputs with what no honest result holds."""
@@ -125,6 +120,10 @@ def _affordable(wanted: int, draw_s: float, tensors: list[torch.Tensor]) -> int:
         most = int(_CUDA_SHARE * torch.cuda.get_device_properties(device).total_memory)
     in_time = int(_DRAW_BUDGET_S / max(draw_s, 1e-6))
     return max(min(wanted, _MOST, most // each, in_time), _FEWEST)
+
+
+def _private(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.clone()
 
 
 def _same_form(a: Inputs, b: Inputs) -> bool:

@@ -61,8 +61,8 @@ class TestBlocks:
         assert "CPU time" in objection
 
     def test_waking_threads_is_allowed_for_on_the_cpu(self):
-        assert audited(1, 4_000.0, [50.0] * 20) is not None
-        assert audited(1, 4_000.0, [50.0] * 20, device="cpu") is None
+        assert audited(1, 5_000.0, [50.0] * 20) is not None
+        assert audited(1, 5_000.0, [50.0] * 20, device="cpu") is None
 
     def test_one_disturbed_block_is_forgiven(self):
         audit = Audit(1, "cuda:0", threads=2)

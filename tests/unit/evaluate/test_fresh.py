@@ -103,6 +103,20 @@ class TestOriginal:
         assert fresh.original(0) is not None
 
 
+class TestOwnSlots:
+    def test_they_hold_the_same(self, fresh_of):
+        fresh = fresh_of(RANDOM)
+        fresh.refill(fresh.count)
+        for slot, own in zip(fresh.slots, fresh.own_slots, strict=True):
+            assert equal(tensors_of(slot), tensors_of(own))
+
+    def test_indices_in_them_are_out_of_anybody_s_reach(self, fresh_of):
+        fresh = fresh_of(RANDOM)
+        for slot in fresh.slots:
+            slot.args[1].fill_(10**6)
+        assert all(int(own.args[1].max()) < 5 for own in fresh.own_slots)
+
+
 class TestOutputs:
     def test_what_was_taken_is_there_and_nothing_else(self, fresh_of):
         fresh = fresh_of(RANDOM)
