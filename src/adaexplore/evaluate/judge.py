@@ -11,6 +11,7 @@ import torch
 
 from adaexplore.candidate import Candidate
 from adaexplore.errors import BadProblemError
+from adaexplore.evaluate.compile_cache import share_compiled
 from adaexplore.evaluate.reference import Reference
 from adaexplore.evaluate.verdict import Bench
 from adaexplore.evaluation import to_json
@@ -26,6 +27,7 @@ def main(channel: Channel, control: Channel | None) -> None:
     """Worker entry: one "prepare", then any number of "evaluate" requests."""
     assert control is not None
     compile_in_parallel()
+    share_compiled()
     folder = Path.cwd()
     server = ForkServer(control, folder)
     bench: Bench | None = None
@@ -60,6 +62,7 @@ def _prepared(problem: Problem, folder: Path) -> Reference:
     try:
         with device_lock(problem.device, exclusive=False):
             reference = Reference(problem, folder)
+            reference.complete()
         with device_lock(problem.device, exclusive=True):
             reference.time_baselines()
     except (RuntimeError, MemoryError) as error:
