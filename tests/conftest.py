@@ -14,6 +14,8 @@ _PRELOAD = (
     "torch",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
+    "adaexplore.evaluate.offline.judge",
+    "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",
 )
 

@@ -62,7 +62,9 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     def create_masked_load(self, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
         """Loads through the memory; lanes without a value get 0, as on NVIDIA GPUs."""
         if time.monotonic() > self._deadline:  # a loop that waits for another program never ends
-            raise SlowInterpretationError(f"{self._name}: one of its programs does not end")
+            raise SlowInterpretationError(
+                f"{self._name}: a program of it takes more than the time for a whole launch"
+            )
         element = ptrs.get_element_ty()
         dtype = _get_np_dtype(element)
         default = np.zeros(ptrs.data.shape, dtype) if other is None else other.data

@@ -12,7 +12,7 @@ from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.offline.count import OpCounter, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
 from adaexplore.problem import Problem
-from adaexplore.sandbox.instance import Instance
+from adaexplore.sandbox.instance import Instance, check_outputs
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
@@ -37,6 +37,8 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
             inputs = instance.inputs(problem.seed)
             with OpCounter() as counter:
                 outputs = instance(inputs)
+            if not outputs or any(t.numel() == 0 for _, t in outputs):
+                check_outputs(f"{problem.name}.py", outputs)
     except BadProblemError as error:
         return {"why": str(error)}
     return {

@@ -19,6 +19,7 @@ from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, comp
 from adaexplore.evaluate.offline.estimate import Work, estimate
 from adaexplore.evaluate.offline.memory import OutOfBoundsError
 from adaexplore.evaluate.offline.shrink import Variant
+from adaexplore.evaluate.offline.specialised import made_for_sizes
 from adaexplore.evaluate.offline.targets import TARGETS
 from adaexplore.evaluate.offline.verify import WORKER, Limit, SmallBench
 from adaexplore.evaluate.verdict import decided
@@ -82,7 +83,7 @@ class OfflineBench:
         request = {"source": problem.source, "mode": problem.mode}
         self._variants = {v.name: v for v in shrink.from_job(self._job(shrink, request))}
         self._benches: dict[str, SmallBench | None] = {}
-        self._small = self._bench("small")
+        self._small = self._bench("small", thorough=True)
         self._odd = self._bench_if_any("odd")
 
     def facts(self) -> dict[str, Any]:
@@ -142,7 +143,12 @@ class OfflineBench:
         if _refuses(odd):
             return _specialised(small, odd)
         hint = "right at even sizes, not at odd ones (see masks and bounds)"
-        return replace(odd, reason=f"{hint}: {odd.reason}")
+        odd = replace(odd, reason=f"{hint}: {odd.reason}")
+        if not made_for_sizes(candidate.source, self._odd.variant.replaced):
+            return odd
+        if not self._small.variant.replaced:  # the problem is small enough as it is
+            return _specialised(small, odd)
+        return self._at_its_sizes(candidate, limit, compiled, odd)
 
     def _compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
         """What its kernels need at full size, or why that is not known."""
@@ -183,14 +189,20 @@ class OfflineBench:
             return failure
         return _specialised(verdict, failure)
 
-    def _bench(self, name: str) -> SmallBench:
+    def _bench(self, name: str, *, thorough: bool = False) -> SmallBench:
         if name not in self._variants:
             raise BadProblemError(
                 f"{self._problem.name}.py: its sizes cannot be reduced to what can be interpreted; "
                 "judge it on a GPU"
             )
-        variant = self._variants[name]
-        return SmallBench(self._problem, variant, self._server, self._folder, self._memory_bytes)
+        return SmallBench(
+            self._problem,
+            self._variants[name],
+            self._server,
+            self._folder,
+            self._memory_bytes,
+            thorough=thorough,
+        )
 
     def _bench_if_any(self, name: str) -> SmallBench | None:
         if name not in self._benches:

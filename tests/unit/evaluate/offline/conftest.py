@@ -1,0 +1,55 @@
+"""Judges of Triton candidates without a GPU; one of each problem serves many tests."""
+
+import textwrap
+from dataclasses import dataclass, field
+
+import pytest
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.problem import Problem
+from adaexplore.sandbox.process import ForkServer
+
+_PRELOAD = (
+    "torch",
+    "triton",
+    "adaexplore.evaluate.offline.judge",
+    "adaexplore.evaluate.offline.worker",
+    "adaexplore.evaluate.offline.warm:warm_triton_compiler",
+)
+_TIMEOUT_S = 600.0
+_MEMORY_BYTES = 8 << 30
+
+
+@dataclass
+class Judges:
+    """Evaluates the source of a candidate of a problem."""
+
+    server: ForkServer
+    made: dict = field(default_factory=dict)
+
+    def __call__(self, problem, candidate, *, target="sm_90", timeout_s=_TIMEOUT_S, **options):
+        key = (problem, target, timeout_s, tuple(options.items()))
+        if key not in self.made:
+            self.made[key] = OfflineEvaluator(
+                self.server,
+                Problem(
+                    "example", textwrap.dedent(problem), "triton", "cpu", target=target, **options
+                ),
+                timeout_s=timeout_s,
+                memory_bytes=_MEMORY_BYTES,
+            )
+        return self.made[key].evaluate(Candidate(textwrap.dedent(candidate), "triton"))
+
+    def close(self):
+        for evaluator in self.made.values():
+            evaluator.close()
+
+
+@pytest.fixture(scope="session")
+def judge():
+    server = ForkServer.start(_PRELOAD)
+    judges = Judges(server)
+    yield judges
+    judges.close()
+    server.close()

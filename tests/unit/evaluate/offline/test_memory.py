@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+import torch
+
+from adaexplore.evaluate.offline.memory import OutOfBoundsError, TensorMemory, tensors_in
+
+FLOAT = np.dtype(np.float32)
+
+
+def pointers(tensor, *elements):
+    return np.array([tensor.data_ptr() + 4 * i for i in elements], np.uint64)
+
+
+def load(memory, at, mask=None):
+    mask = np.ones(at.shape, bool) if mask is None else np.array(mask)
+    return memory.load(at, mask, np.zeros(at.shape, FLOAT), FLOAT)
+
+
+class TestTensorMemory:
+    def test_what_is_stored_is_loaded(self):
+        x = torch.arange(8.0)
+        memory = TensorMemory([x])
+        memory.store(pointers(x, 1, 3), np.array([10, 30], FLOAT), np.array([True, True]))
+        assert x.tolist() == [0, 10, 2, 30, 4, 5, 6, 7]
+        assert load(memory, pointers(x, 3, 7)).tolist() == [30, 7]
+
+    @pytest.mark.parametrize("element", [8, -1, 1 << 40])
+    def test_an_address_of_no_tensor_is_refused(self, element):
+        x = torch.arange(8.0)
+        with pytest.raises(OutOfBoundsError, match="load out of bounds in 1 of 2 lanes"):
+            load(TensorMemory([x]), pointers(x, 0, element))
+
+    def test_a_masked_one_is_not_looked_at(self):
+        x = torch.arange(8.0)
+        assert load(TensorMemory([x]), pointers(x, 7, 8), [True, False]).tolist() == [7, 0]
+
+    def test_the_rest_of_a_views_memory_is_its_own(self):
+        x = torch.arange(8.0)
+        assert load(TensorMemory([x[:2]]), pointers(x, 7)).tolist() == [7]
+
+    def test_the_distance_is_told(self):
+        x = torch.arange(8.0)
+        with pytest.raises(OutOfBoundsError, match="8 bytes past the end of a tensor's memory"):
+            load(TensorMemory([x]), pointers(x, 10))
+
+    def test_a_launch_without_tensors_has_none(self):
+        with pytest.raises(OutOfBoundsError):
+            load(TensorMemory([3, "x"]), np.array([4096], np.uint64))
+
+
+def test_tensors_are_found_in_tuples():
+    x, y = torch.zeros(1), torch.zeros(2)
+    assert [t.numel() for t in tensors_in([1, x, (2, (y,)), None])] == [1, 2]
