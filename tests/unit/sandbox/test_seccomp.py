@@ -1,4 +1,8 @@
-"""The filter as it is where Landlock cannot keep signals in: a supervisor decides."""
+"""The filter as it is where Landlock cannot keep signals in: a supervisor decides.
+
+Signals to others are of number 0, which is checked like any other and does nothing: a test of a
+broken filter must not end the machine's processes.
+"""
 
 import errno
 import os
@@ -88,11 +92,10 @@ def stranger():
 class TestSignals:
     def test_to_a_stranger_are_stopped(self, filtered, stranger):
         assert filtered(lambda: os.kill(stranger.pid, 0)) == errno.EPERM
-        assert filtered(lambda: os.kill(os.getppid(), signal.SIGKILL)) == errno.EPERM
+        assert filtered(lambda: os.kill(os.getppid(), 0)) == errno.EPERM
 
-    def test_to_everybody_are_stopped(self, filtered, stranger):
-        assert filtered(lambda: os.kill(-1, signal.SIGKILL)) == errno.EPERM
-        assert stranger.poll() is None
+    def test_to_everybody_are_stopped(self, filtered):
+        assert filtered(lambda: os.kill(-1, 0)) == errno.EPERM
 
     def test_to_the_group_of_a_stranger_are_stopped(self, filtered):
         assert filtered(lambda: os.killpg(os.getpgid(os.getppid()), 0)) == errno.EPERM

@@ -60,7 +60,7 @@ for _ in range(100):
     os.wait()
 time.sleep(600)
 """,
-    "a bomb": "import os\nwhile True: os.fork()",
+    "a bomb": "import os, time\nfor _ in range(8): os.fork()\ntime.sleep(600)",
 }
 
 
@@ -75,7 +75,13 @@ class TestTasks:
 
     def test_nobody_of_a_bomb_survives(self, worker, tmp_path, is_running):
         bomb = worker(tasks=40)
-        code = "import os\nwhile True:\n    print(os.getpid(), flush=True)\n    os.fork()\n"
+        code = """
+import os, time
+for _ in range(8):
+    print(os.getpid(), flush=True)
+    os.fork()
+time.sleep(600)
+"""
         overrun(bomb, code)
         pids = {int(word) for word in (bomb.folder / "log.txt").read_text().split()}
         assert len(pids) > 5
