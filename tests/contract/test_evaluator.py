@@ -411,8 +411,12 @@ class TestBroken:
         assert "being timed" in verdict.reason
 
     def test_the_reason_says_what_and_the_detail_where(self, judge):
-        verdict = judge.evaluate(linear("raise ValueError('on purpose')"))
-        assert verdict.reason == "ValueError: on purpose (while its first call)"
+        candidate = linear("raise ValueError('on purpose')")
+        verdict = judge.evaluate(candidate)
+        line = len(candidate.source.splitlines())
+        assert verdict.reason == (
+            f"ValueError: on purpose (line {line} in forward, while its first call)"
+        )
         assert "Traceback" in verdict.detail
 
 
