@@ -17,12 +17,14 @@ from adaexplore.sandbox.family import family
 
 _TOLERANCE = 0.25  # of the claimed time: the machine's mood
 _SLACK_US = {"cpu": 500.0, "cuda": 1500.0}  # of a block: messages, wake-ups, a GPU's new tenant
-_CALL_SLACK_US = 10.0
-_CPU_CALL_SLACK_US = 200.0  # waking the pool before a call, with both its threads on one core
-_BUSY_DEVICE_US = 1000.0  # a tiny kernel takes tens; beside another process's, a time slice
+_CALL_SLACK_US = {"cpu": 10.0, "cuda": 2.0}
+_CPU_WAKING_US = 200.0  # the pool's threads before a call, if they share a core
 _BUSY_LEAST_S = 0.05
 _IDLE_SHARE = 0.05
 _IDLE_LEAST_S = 0.05
+IDLE_LATENCY_US = 1000.0
+"""An idle device does next to nothing in less; beside another process's kernel it takes a slice."""
+
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
@@ -51,7 +53,8 @@ class Audit:
         self._threads = threads
         kind = device.partition(":")[0]
         self._slack_us = _SLACK_US[kind]
-        self._call_slack_us = _CPU_CALL_SLACK_US if kind == "cpu" else 0.0
+        self._call_slack_us = _CALL_SLACK_US[kind]
+        self._waking_us = _CPU_WAKING_US if kind == "cpu" else 0.0
         self._unexplained: list[tuple[float, float]] = []
         self._busy_s = self._accounted_s = 0.0
         self._latencies_us: list[float] = []
@@ -80,11 +83,11 @@ class Audit:
         count, claimed_us = len(times_us), sum(times_us)
         waited_us = end.waited_us - start.waited_us
         open_us = wall_us - claimed_us - count * overhead_us - waited_us
-        self._unexplained.append((open_us - count * self._call_slack_us, claimed_us))
+        self._unexplained.append((open_us - count * self._waking_us, claimed_us))
         self._busy_s += end.cpu_s - start.cpu_s
-        around_us = count * (overhead_us + self._call_slack_us)
+        around_us = count * (overhead_us + self._waking_us)
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
-        part_us = max((open_us - self._slack_us) / count - _CALL_SLACK_US, 0.0)
+        part_us = max((open_us - self._slack_us) / count - self._call_slack_us, 0.0)
         return [t + part_us for t in times_us]
 
     def latency(self, latency_us: float) -> None:
@@ -123,7 +126,7 @@ class Audit:
                 f"it worked {self._idle_cpu_s:.2f} s while it was told to do nothing: "
                 "work out of the timer's sight"
             )
-        if self._latencies_us and min(self._latencies_us) > _BUSY_DEVICE_US:
+        if self._latencies_us and min(self._latencies_us) > IDLE_LATENCY_US:
             return "its kernels run while it is told to do nothing: work out of the timer's sight"
         return None
 

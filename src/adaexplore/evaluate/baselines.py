@@ -13,9 +13,10 @@ from torch import nn
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.clock import Clock, clock_for
 from adaexplore.evaluate.fresh import FreshInputs
+from adaexplore.evaluate.outputs import finished
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.truth import CheckedSet
-from adaexplore.sandbox.instance import flatten_outputs, is_out_of_memory
+from adaexplore.sandbox.instance import NamedTensor, flatten_outputs, is_out_of_memory
 
 
 class Baselines:
@@ -71,12 +72,12 @@ class Baselines:
             inputs = slots[i % len(slots)]
             return model(*inputs.args, **inputs.kwargs)
 
-        def call(i: int) -> object:
+        def call(i: int) -> list[NamedTensor]:
             inputs = slots[i]
-            return model(*inputs.args, **inputs.kwargs)
+            return finished(model(*inputs.args, **inputs.kwargs))
 
-        def deliver(i: int, value: object) -> None:
-            fresh.take(i, flatten_outputs(value))
+        def deliver(i: int, outputs: list[NamedTensor]) -> None:
+            fresh.take(i, outputs)
 
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):

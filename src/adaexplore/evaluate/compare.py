@@ -12,8 +12,6 @@ from adaexplore.evaluate.precision import ELEMENT_FACTOR, NORM_FACTOR
 from adaexplore.evaluate.surroundings import surroundings
 from adaexplore.problem import PRECISIONS, Precision
 
-_RENEWED = 1.5
-
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
@@ -43,22 +41,19 @@ class Truth:
 
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
     `ties` marks elements that may fall either way when the inputs are rounded (the index of a
-    maximum, a comparison, a step); they are not compared. `tie_share` is the share of such elements
-    where it is not known which they are: so many of the worst are not compared. `own` is false on
-    inputs unlike the problem's own, which ask whether a result is right and not how precise it is.
+    maximum, a comparison, a step); they are not compared. `own` is false on inputs unlike the
+    problem's own, which ask whether a result is right and not how precise it is.
     """
 
     path: str
     value: torch.Tensor
     bounds: dict[Precision, Deviation]
     ties: torch.Tensor | None = None
-    tie_share: float = 0.0
     own: bool = True
 
     def deviation(self, out: torch.Tensor) -> Deviation:
         """Measures an output of the truth's shape."""
-        spare = math.ceil(self.tie_share * self.value.numel())
-        return deviation(out, self.value, ties=self.ties, spare=spare)
+        return deviation(out, self.value, ties=self.ties)
 
     def classify(self, deviation: Deviation) -> Precision | None:
         """The strictest class with room for this deviation, None if it is wrong in all."""
@@ -68,17 +63,17 @@ class Truth:
                 return precision
         return None
 
-    def renewed(self, strict: torch.Tensor) -> Truth:
-        """The truth for other inputs of the kind, given the output of a strict run on them.
 
-        That run has an error of its own, a quarter or half of what the bounds allow.
-        """
-        bounds = {
-            precision: Deviation(_RENEWED * bound.norm, _RENEWED * bound.element)
-            for precision, bound in self.bounds.items()
-        }
-        share = 0.0 if self.ties is None else 2.0 * float(self.ties.double().mean())
-        return Truth(self.path, exact(strict), bounds, tie_share=share)
+def near(out: torch.Tensor, strict: torch.Tensor, bound: float) -> bool:
+    """Whether an output is within `bound` (relative, by norm) of a strict run's, at a glance.
+
+    In the outputs' own dtype and without a look at single elements: a yes is enough for a result
+    that has been verified before, a no is a reason to look closely.
+    """
+    if not _is_inexact(strict):
+        return float((out != strict).float().mean()) <= bound
+    difference = torch.linalg.vector_norm(out.sub(strict))
+    return bool(difference <= bound * torch.linalg.vector_norm(strict))
 
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
@@ -87,15 +82,11 @@ def exact(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def deviation(
-    out: torch.Tensor,
-    truth: torch.Tensor,
-    *,
-    ties: torch.Tensor | None = None,
-    spare: int = 0,
+    out: torch.Tensor, truth: torch.Tensor, *, ties: torch.Tensor | None = None
 ) -> Deviation:
     """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape.
 
-    Elements marked in `ties` and the `spare` worst ones do not count.
+    Elements marked in `ties` do not count.
     """
     out = _real(out)
     if truth.numel() == 0:
@@ -104,16 +95,16 @@ def deviation(
         unequal = out != truth
         if ties is not None:
             unequal &= ~ties
-        share = max(int(unequal.sum()) - spare, 0) / truth.numel()
+        share = int(unequal.sum()) / truth.numel()
         return Deviation(share, share)
     around = surroundings(truth)
     out, truth = out.flatten(), truth.flatten()
     ties = None if ties is None else ties.flatten()
     error2 = size2 = worst = 0.0
-    for start, stop in _pieces(truth, around.width, whole=spare > 0):
+    for start, stop in _pieces(truth, around.width):
         part = slice(start, stop)
         tied = None if ties is None else ties[part]
-        found = _compare(out[part], truth[part], around.scale(start, stop), tied, spare)
+        found = _compare(out[part], truth[part], around.scale(start, stop), tied)
         if found is None:
             return INFINITE
         error2, size2, worst = error2 + found[0], size2 + found[1], max(worst, found[2])
@@ -121,11 +112,11 @@ def deviation(
     return Deviation(math.sqrt(error2 / (size2 or truth.numel())), worst)
 
 
-def _pieces(truth: torch.Tensor, width: int, *, whole: bool) -> Iterator[tuple[int, int]]:
+def _pieces(truth: torch.Tensor, width: int) -> Iterator[tuple[int, int]]:
     """Stretches of whole rows, small enough for a CPU core's cache."""
     length = truth.numel()
     most = 1 << 24 if truth.is_cuda else 1 << 17
-    step = length if whole else max(most // width, 1) * width
+    step = max(most // width, 1) * width
     return ((start, min(start + step, length)) for start in range(0, length, step))
 
 
@@ -134,7 +125,6 @@ def _compare(
     truth: torch.Tensor,
     scale: torch.Tensor,
     ties: torch.Tensor | None,
-    spare: int,
 ) -> tuple[float, float, float] | None:
     """Squared error, squared size and worst element; None where NaN or infinity is out of place."""
     difference = out.double() - truth
@@ -143,16 +133,13 @@ def _compare(
         same = torch.where(finite, out.isfinite(), (out == truth) | (out.isnan() & truth.isnan()))
         if ties is not None:
             same |= ties
-        if int((~same).sum()) > spare:
+        if not bool(same.all()):
             return None
         difference = torch.where(finite & out.isfinite(), difference, 0.0)
         truth = torch.where(finite, truth, 0.0)
     if ties is not None:
         difference.masked_fill_(ties, 0.0)
     relative = difference.abs() / (scale + truth.abs())
-    if spare:
-        spared = relative.topk(min(spare, relative.numel())).indices
-        difference[spared] = relative[spared] = 0.0
     return float(difference.square().sum()), float(truth.square().sum()), float(relative.max())
 
 

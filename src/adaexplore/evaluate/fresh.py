@@ -16,7 +16,7 @@ import torch
 from adaexplore.evaluate.tensors import SharedRing, copy_memory, fingerprint, share_ring
 from adaexplore.sandbox.instance import Inputs, Instance, NamedTensor, map_tensors, tensors_of
 
-_MOST = 128
+_MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
 _FEWEST = 2
 _DRAW_BUDGET_S = 0.05  # for filling all slots once
 _CPU_BYTES = 256 << 20
@@ -26,7 +26,7 @@ _CUDA_SHARE = 0.06  # of the device's memory
 class FreshInputs:
     """Slots of inputs like `first` and places for outputs like `outputs`, in shared memory.
 
-    `slots` is what candidates are given, and can write to. `own_slots` is for the judge's own calls:
+    `slots` is what candidates are given, and can write to. `own_slots` is for the judge's calls:
     the same, but with indices that nobody else can put out of range. `wanted` is how many calls a
     block should have; memory and the time that drawing takes may allow fewer. Where the problem's
     inputs differ in shape from draw to draw, or not at all, the slots hold `first` with every
@@ -66,7 +66,11 @@ class FreshInputs:
     def original(self, index: int) -> Inputs | None:
         """What a slot was filled with, made again; None if the slot holds something else now."""
         drawn = self._drawn(self._seeds[index])
-        return drawn if _marks(self.slots[index]) == _marks(drawn) else None
+        slot = self.slots[index]
+        pairs = zip(tensors_of(slot), tensors_of(drawn), strict=True)
+        if all(torch.equal(a, b) for a, b in pairs) or _marks(slot) == _marks(drawn):
+            return drawn  # equal numbers, or where NaN are among them equal bits
+        return None
 
     def poison(self, count: int) -> None:
         """Fills the first `count` places for outputs with what no honest result holds."""
@@ -119,7 +123,7 @@ def _affordable(wanted: int, draw_s: float, tensors: list[torch.Tensor]) -> int:
     if device.type == "cuda":
         most = int(_CUDA_SHARE * torch.cuda.get_device_properties(device).total_memory)
     in_time = int(_DRAW_BUDGET_S / max(draw_s, 1e-6))
-    return max(min(wanted, _MOST, most // each, in_time), _FEWEST)
+    return max(min(wanted, _MOST[device.type], most // each, in_time), _FEWEST)
 
 
 def _private(tensor: torch.Tensor) -> torch.Tensor:

@@ -7,17 +7,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.baselines import Baselines
 from adaexplore.evaluate.clock import clock_for
-from adaexplore.evaluate.compare import Truth, deviation, exact
+from adaexplore.evaluate.compare import deviation, exact, near
 from adaexplore.evaluate.fresh import FreshInputs
 from adaexplore.evaluate.probes import labels_of, overhead_label
 from adaexplore.evaluate.roofline import SpeedOfLight, measure_peaks, work_of
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.tensors import fingerprint, share
 from adaexplore.evaluate.truth import CheckedSet, Truths
-from adaexplore.problem import Problem
+from adaexplore.problem import Precision, Problem
 from adaexplore.sandbox.instance import (
     Inputs,
     Instance,
@@ -109,17 +111,13 @@ class Reference:
 
         return slower(beside_us) and not slower(self.baselines.time(self.fresh))
 
-    def truths_of_slot(self, index: int) -> list[Truth] | None:
-        """What a call on a slot of fresh inputs must give; None where the slot was written to.
-
-        A strict run on the same inputs made again, since float64 for each would take too long.
-        """
-        original = self.fresh.original(index)
-        if original is None:
-            return None
-        outputs = self.runs.run("fp32", original)
-        known = self._own.truths
-        return [truth.renewed(out) for (_, out), truth in zip(outputs, known, strict=True)]
+    def is_near(self, inputs: Inputs, outputs: list[torch.Tensor], precision: Precision) -> bool:
+        """Whether outputs on fresh inputs are, at a glance, as right as the class asks."""
+        strict = self.runs.run("fp32", inputs)
+        return all(
+            near(out, expected, truth.bounds[precision].norm)
+            for out, (_, expected), truth in zip(outputs, strict, self._own.truths, strict=True)
+        )
 
     @property
     def _own(self) -> CheckedSet:

@@ -101,6 +101,16 @@ class Truths:
         """Those on the problem's own inputs."""
         return [s for s in self.sets if s.own]
 
+    def of(self, inputs: Inputs) -> list[Truth]:
+        """What is true of other inputs of the problem's own kind."""
+        outputs, _ = own_runs(self._runs, inputs, self.inputs.frozen)
+        truths = []
+        for output, known, floor in zip(outputs, self._largest, self._floors, strict=True):
+            bounds = bounds_from(_largest([output], known), floor)
+            offered = {p: bound for p, bound in bounds.items() if p in self.own[0].truths[0].bounds}
+            truths.append(Truth(output.path, output.value, offered, output.ties))
+        return truths
+
     def _drafts(self) -> Iterator[_Draft]:
         device = self._runs.problem.device
         count, finite = 0, True

@@ -14,13 +14,14 @@ from adaexplore.evaluate.clock import Clock, clock_for
 from adaexplore.evaluate.faults import describe
 from adaexplore.evaluate.integrity import Watch
 from adaexplore.evaluate.launches import watched_launches
+from adaexplore.evaluate.outputs import finished
 from adaexplore.evaluate.precision import set_flags
 from adaexplore.evaluate.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.tensors import open_ring, open_shared
 from adaexplore.problem import Mode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
-from adaexplore.sandbox.instance import Arguments, Inputs, Instance, NamedTensor, flatten_outputs
+from adaexplore.sandbox.instance import Arguments, Inputs, Instance, NamedTensor
 
 MODULE_NAME = "candidate"
 _PROFILED_CALLS = 5
@@ -141,7 +142,7 @@ class Session:
         assert self._instance is not None
         self._first, self._held = self._instance, []
         self._instance = self._instance.rebuilt(seed, mode)
-        self._look_after_flags()
+        self._watch.restore_flags()  # a constructor may set them, for itself
         return {}
 
     def _take_slots(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -189,12 +190,12 @@ class Session:
         assert self._clock is not None
         model, slots, places = self._instance.model, self._slots, self._places
 
-        def call(i: int) -> object:
+        def call(i: int) -> list[NamedTensor]:
             inputs = slots[i]
-            return model(*inputs.args, **inputs.kwargs)
+            return finished(model(*inputs.args, **inputs.kwargs))
 
-        def deliver(i: int, value: object) -> None:
-            for (_, out), place in zip(flatten_outputs(value), places[i], strict=True):
+        def deliver(i: int, outputs: list[NamedTensor]) -> None:
+            for (_, out), place in zip(outputs, places[i], strict=True):
                 place.copy_(out)
 
         with torch.no_grad():

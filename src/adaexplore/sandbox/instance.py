@@ -175,7 +175,8 @@ def flatten_outputs(value: Any, path: str = "output") -> list[NamedTensor]:
     if isinstance(value, Tensor):
         return [(path, value)]
     if isinstance(value, Mapping):
-        parts = [(f'{path}["{key}"]', item) for key, item in value.items()]
+        by_key = sorted(value.items(), key=lambda item: str(item[0]))  # equal whatever the order
+        parts = [(f'{path}["{key}"]', item) for key, item in by_key]
     elif _is_namedtuple(value):
         parts = [(f"{path}.{key}", item) for key, item in value._asdict().items()]
     elif isinstance(value, list | tuple):

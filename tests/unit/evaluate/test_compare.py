@@ -12,6 +12,7 @@ from adaexplore.evaluate.compare import (
     bounds_from,
     deviation,
     exact,
+    near,
 )
 from adaexplore.evaluate.precision import ELEMENT_FACTOR, FLOOR, NORM_FACTOR
 
@@ -205,3 +206,32 @@ class TestOnRealArithmetic:
         truth = a.double() @ b.double()
         judge = Truth("output", truth, strict_bounds(truth, a @ b))
         assert judge.classify(deviation((a.bfloat16() @ b.bfloat16()).float(), truth)) is None
+
+
+class TestNear:
+    TRUE = torch.arange(1.0, 101.0).reshape(10, 10) / 3
+
+    def test_rounding_is_near(self):
+        assert near(self.TRUE * (1 + 1e-7), self.TRUE, 1e-6)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            pytest.param(lambda t: t * 1.01, id="off by a factor"),
+            pytest.param(lambda t: t.flip(0), id="permuted"),
+            pytest.param(lambda t: torch.where(t == t[4, 9], torch.nan, t), id="one NaN"),
+            pytest.param(lambda t: torch.where(t == t[4, 9], torch.inf, t), id="one infinity"),
+            pytest.param(lambda t: t.bfloat16().float(), id="rounded"),
+        ],
+    )
+    def test_what_is_wrong_is_not(self, wrong):
+        assert not near(wrong(self.TRUE), self.TRUE, 1e-6)
+
+    def test_where_infinity_belongs_it_takes_a_closer_look(self):
+        infinite = torch.where(self.TRUE == self.TRUE[4, 9], torch.inf, self.TRUE)
+        assert not near(infinite, infinite, 1e-6)
+
+    def test_integers_must_be_the_same(self):
+        whole = torch.arange(100)
+        assert near(whole, whole, 0.0)
+        assert not near(whole + (whole == 7), whole, 0.0)

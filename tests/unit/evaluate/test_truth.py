@@ -156,17 +156,24 @@ class TestHonestRounding:
         wrong[3] += 1
         assert truth.classify(truth.deviation(wrong)) is None
 
-    def test_on_other_draws_as_many_ties_are_let_through_as_there_are(self, truths_of):
+    def test_on_inputs_drawn_later_ties_are_found_anew(self, truths_of):
         pairs = "torch.randn(16, 32).repeat_interleave(2, 1), torch.randn(48, 64)"
         source = forward("return x.argmax(-1)", f"torch.cat([{pairs}])")
-        truth = truths_of(source).own[0].truths[0]
-        assert truth.ties is not None
-        renewed = truth.renewed(truth.value)
-        out = truth.value.clone()
-        out[truth.ties] += 1
+        truths = truths_of(source)
+        [renewed] = truths.of(truths.own[1].inputs)
+        assert renewed.ties is not None
+        out = renewed.value.clone()
+        out[renewed.ties] += 1
         assert renewed.classify(renewed.deviation(out)) == "fp32"
         out[:] += 1
         assert renewed.classify(renewed.deviation(out)) is None
+
+    def test_on_inputs_drawn_later_the_same_precision_is_asked_for(self, truths_of):
+        truths = truths_of(forward("return x @ x.t()", "torch.randn(64, 64)"))
+        [renewed] = truths.of(truths.own[2].inputs)
+        value = renewed.value
+        assert renewed.classify(renewed.deviation(value.float())) == "fp32"
+        assert renewed.classify(renewed.deviation(value.bfloat16())) is None
 
 
 class TestSets:
