@@ -61,10 +61,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
 
     def create_masked_load(self, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
         """Loads through the memory; lanes without a value get 0, as on NVIDIA GPUs."""
-        if time.monotonic() > self._deadline:  # a loop that waits for another program never ends
-            raise SlowInterpretationError(
-                f"{self._name}: a program of it takes more than the time for a whole launch"
-            )
+        self._look_at_the_clock()
         element = ptrs.get_element_ty()
         dtype = _get_np_dtype(element)
         default = np.zeros(ptrs.data.shape, dtype) if other is None else other.data
@@ -84,6 +81,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         scope: Any,  # noqa: ARG002
     ) -> Any:
         """An atomic operation through the memory; adds bfloat16 by hand, which NumPy lacks."""
+        self._look_at_the_clock()
         if _is_bf16(val) and operation == ir.ATOMIC_OP.FADD:
             return self._add_bf16(ptr, val, mask)
         old = self._memory.atomic_rmw(
@@ -97,10 +95,18 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, order: Any, scope: Any) -> Any:  # noqa: ARG002
         """A compare-and-swap through the memory."""
+        self._look_at_the_clock()
         order = self.ir_sem_to_interpreter_sem[order]
         return TensorHandle(
             self._memory.atomic_cas(ptr.data, cmp.data, val.data, order), cmp.dtype.scalar
         )
+
+    def _look_at_the_clock(self) -> None:
+        """Ends a loop that waits for another program, which is never going to run meanwhile."""
+        if time.monotonic() > self._deadline:
+            raise SlowInterpretationError(
+                f"{self._name}: a program of it takes more than the time for a whole launch"
+            )
 
     def _add_bf16(self, ptr: Any, val: Any, mask: Any) -> Any:
         old = np.zeros(ptr.data.shape, np.uint16)

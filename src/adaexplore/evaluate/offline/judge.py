@@ -31,10 +31,13 @@ from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 
 _JOB_S = 300.0
-_MOST_ELEMENTS = 1 << 25  # what a second look may take: some ten seconds
-_MOST_FLOPS = 1 << 33
+_MOST_ELEMENTS = 1 << 27  # what a second look may take: some ten seconds
+_MOST_FLOPS = 1 << 34
 SPECIALISED = "specialised-to-its-sizes"
 NO_KERNEL = "no-custom-kernel"
+_OF_ITS_OWN = ("wrong_output", "runtime_error", "compile_error")
+"""How a candidate fails at sizes it is not for; the last one in its constructor, since its kernels
+compile."""
 _NO_ESTIMATE = Estimate(0.0, "overhead", "")  # of what is not going to pass
 
 
@@ -176,7 +179,7 @@ class OfflineBench:
         self, candidate: Candidate, limit: Limit, compiled: Compiled, failure: Failed
     ) -> Evaluation:
         """Another look at a candidate that fails at other sizes, with its batch alone reduced."""
-        if failure.status not in ("wrong_output", "runtime_error"):
+        if failure.status not in _OF_ITS_OWN:
             return failure
         variant = self._variants.get("batch-only")
         if variant is None or variant.elements > _MOST_ELEMENTS or variant.flops > _MOST_FLOPS:
@@ -185,9 +188,9 @@ class OfflineBench:
         if bench is None:
             return failure
         verdict = bench.evaluate(candidate, limit, compiled.estimate)
-        if isinstance(verdict, Failed):
-            return failure
-        return _specialised(verdict, failure)
+        if isinstance(verdict, Passed):
+            return _specialised(verdict, failure)
+        return verdict if verdict.status in _OF_ITS_OWN else failure
 
     def _bench(self, name: str, *, thorough: bool = False) -> SmallBench:
         if name not in self._variants:
@@ -225,7 +228,7 @@ def _refuses(odd: Failed) -> bool:
     """Whether host code raised, as a check of shapes does, and no kernel went astray."""
     fault = odd.feedback
     return (
-        odd.status == "runtime_error"
+        odd.status in ("runtime_error", "compile_error")
         and isinstance(fault, Fault)
         and fault.type != OutOfBoundsError.__name__
     )

@@ -26,7 +26,7 @@ _UNFILLED = frozenset(
     {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
     | {torch.Tensor.new_empty_strided}
 )
-_COPIES = frozenset({torch.Tensor.cuda, torch.Tensor.cpu, torch.Tensor.pin_memory})
+_STAYS = frozenset({torch.Tensor.cpu, torch.Tensor.pin_memory})
 _COMPARISONS = frozenset({torch.equal, torch.allclose, torch.Tensor.equal, torch.Tensor.allclose})
 
 
@@ -159,10 +159,14 @@ class _Redirect(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """One call of a function of PyTorch's."""
+        if func is torch.device:  # only names one
+            return func(*args, **(kwargs or {}))
         kwargs = {k: self._redirected(v) for k, v in (kwargs or {}).items() if k != "pin_memory"}
         args = tuple(self._redirected(a) for a in args)
         meta = self._shim.device.type == "meta"
-        if func in _COPIES:
+        if func is torch.Tensor.cuda:
+            return args[0].to(self._shim.device)
+        if func in _STAYS:
             return args[0]
         if meta and func in _COMPARISONS:
             return True

@@ -1,0 +1,187 @@
+"""Verdicts on Triton candidates without a GPU: right ones, mutants of them, and what is refused."""
+
+import pytest
+from sources import (
+    DOUBLE,
+    DOUBLE_KERNEL,
+    HEADER,
+    MATMUL,
+    MATMUL_KERNEL,
+    SOFTMAX,
+    SOFTMAX_KERNEL,
+    changed,
+)
+
+from adaexplore.evaluation import Estimate
+
+RIGHT = {
+    "softmax": (SOFTMAX, SOFTMAX_KERNEL),
+    "matmul": (MATMUL, MATMUL_KERNEL),
+    "double": (DOUBLE, DOUBLE_KERNEL),
+}
+
+
+class TestRight:
+    @pytest.mark.parametrize("name", RIGHT)
+    def test_it_passes_with_an_estimate_and_without_a_time(self, judge, name):
+        verdict = judge(*RIGHT[name])
+        assert (verdict.status, verdict.precision) == ("passed", "fp32")
+        assert verdict.measured is None
+        assert isinstance(verdict.timing, Estimate)
+        assert verdict.timing.target == "sm_90"
+        assert verdict.timing.time_us > 0
+        assert verdict.labels == ()
+
+    def test_its_kernels_needs_are_told(self, judge):
+        detail = judge(MATMUL, MATMUL_KERNEL).detail
+        assert "matmul: 4 warps" in detail
+        assert "bytes spilled" in detail
+
+    def test_another_target_is_estimated_on_its_own_figures(self, judge):
+        times = {
+            target: judge(SOFTMAX, SOFTMAX_KERNEL, target=target).timing.time_us
+            for target in ("sm_80", "sm_90", "sm_100")
+        }
+        assert times["sm_80"] > times["sm_90"] > times["sm_100"]
+
+    def test_one_without_a_kernel_is_labelled(self, judge):
+        source = HEADER + (
+            "class ModelNew(nn.Module):\n    def forward(self, x): return torch.softmax(x, 1)\n"
+        )
+        verdict = judge(SOFTMAX, source)
+        assert verdict.status == "passed"
+        assert verdict.labels == ("no-custom-kernel",)
+
+
+MUTANTS = {
+    "reads a column too many": (SOFTMAX, SOFTMAX_KERNEL, ("at < cols, other", "at <= cols, other")),
+    "writes a column too many": (SOFTMAX, SOFTMAX_KERNEL, ("mask=at < cols)", "mask=at <= cols)")),
+    "stores without a mask": (SOFTMAX, SOFTMAX_KERNEL, (", mask=at < cols)", ")")),
+    "loads without a mask": (
+        SOFTMAX,
+        SOFTMAX_KERNEL,
+        (', mask=at < cols, other=-float("inf")', ""),
+    ),
+    "a wrong stride": (SOFTMAX, SOFTMAX_KERNEL, ("x + row * stride", "x + row * BLOCK")),
+    "no row": (SOFTMAX, SOFTMAX_KERNEL, ("out + row * stride", "out + row")),
+    "a wrong identity of max": (SOFTMAX, SOFTMAX_KERNEL, ('-float("inf")', "0.0")),
+    "a tile too few": (MATMUL, MATMUL_KERNEL, ("tl.cdiv(K, BK)", "K // BK")),
+    "a tile too few along k": (MATMUL, MATMUL_KERNEL, ("range(0, tl", "range(1, tl")),
+    "a program too few": (MATMUL, MATMUL_KERNEL, ("(triton.cdiv(M, BM),", "(M // BM,")),
+    "a wrong leading dimension": (MATMUL, MATMUL_KERNEL, ("m[:, None] * K", "m[:, None] * N")),
+    "a bound too many": (MATMUL, MATMUL_KERNEL, ("(at[None, :] < K)", "(at[None, :] <= K)")),
+    "TF32 in an fp32 problem": (MATMUL, MATMUL_KERNEL, (', input_precision="ieee"', "")),
+    "not all programs": (
+        DOUBLE,
+        DOUBLE_KERNEL,
+        ("triton.cdiv(x.numel(), 1024)", "x.numel() // 1024"),
+    ),
+    "a bound too low": (DOUBLE, DOUBLE_KERNEL, ("mask=at < n)\n", "mask=at < n - 1)\n")),
+}
+
+
+class TestMutants:
+    @pytest.mark.parametrize("how", MUTANTS)
+    def test_it_is_caught(self, judge, how):
+        problem, right, change = MUTANTS[how]
+        verdict = judge(problem, changed(right, *change))
+        assert verdict.status in ("wrong_output", "runtime_error"), verdict
+        assert "\n" not in verdict.reason
+
+    def test_what_hides_at_even_sizes_is_said_to(self, judge):
+        problem, right, change = MUTANTS["reads a column too many"]
+        reason = judge(problem, changed(right, *change)).reason
+        assert "right at even sizes, not at odd ones" in reason
+
+    def test_memory_of_others_is_out_of_bounds(self, judge):
+        candidate = changed(DOUBLE_KERNEL, "tl.store(out + at", "tl.store(out + at + 4096 * n")
+        verdict = judge(DOUBLE, candidate)
+        assert verdict.status == "runtime_error"
+        assert "store out of bounds in" in verdict.reason
+
+
+REFUSED = {
+    "a range that is no power of two": (
+        DOUBLE,
+        DOUBLE_KERNEL,
+        ("BLOCK=1024)", "BLOCK=1000)"),
+        "power of 2",
+    ),
+    "an error in a helper": (
+        SOFTMAX,
+        SOFTMAX_KERNEL,
+        ("return tl.exp(v - top)", "return tl.exponential(v - top)"),
+        "exponential",
+    ),
+    "what the interpreter accepts and the compiler does not": (
+        DOUBLE,
+        DOUBLE_KERNEL,
+        ("    v = tl.load", "    for j in range(n):\n        if j > 2: break\n    v = tl.load"),
+        "",
+    ),
+    "more shared memory than there is": (
+        MATMUL,
+        changed(MATMUL_KERNEL, ', input_precision="ieee"', ""),
+        ("BM, BN, BK = 64, 64, 32", "BM, BN, BK = 256, 256, 128"),
+        "bytes of shared memory; a block of sm_90 has at most 232,448",
+    ),
+    "no Python": (DOUBLE, DOUBLE_KERNEL, ("def forward(self, x):", "def forward(self, x:"), ""),
+}
+
+
+class TestRefused:
+    @pytest.mark.parametrize("how", REFUSED)
+    def test_it_is_a_compile_error(self, judge, how):
+        problem, right, change, words = REFUSED[how]
+        verdict = judge(problem, changed(right, *change))
+        assert verdict.status == "compile_error"
+        assert words in verdict.reason
+        assert "\n" not in verdict.reason
+
+    def test_what_fits_one_target_is_refused_by_another(self, judge):
+        tf32 = changed(MATMUL_KERNEL, ', input_precision="ieee"', "")
+        candidate = changed(tf32, "64, 64, 32", "64, 256, 64")  # sm_90 keeps one more stage
+        assert judge(MATMUL, candidate, target="sm_80", precision="tf32").status == "passed"
+        assert judge(MATMUL, candidate, target="sm_90", precision="tf32").status == "compile_error"
+
+    def test_assembly_cannot_be_judged(self, judge):
+        call = 'tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [v], tl.float32, True, 1)'
+        verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "v * 2", call))
+        assert verdict.status == "rejected"
+        assert "inline assembly cannot be interpreted" in verdict.reason
+
+    def test_a_kernel_that_waits_for_another_program_ends(self, judge):
+        wait = "    while tl.atomic_add(out, 0.0) < 1e9: pass\n    v = tl.load"
+        verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "    v = tl.load", wait), timeout_s=40.0)
+        assert verdict.status == "timeout"
+        assert "takes more than the time for a whole launch" in verdict.reason
+
+
+SPECIALISED = changed(
+    DOUBLE_KERNEL,
+    "        out = torch.empty_like",
+    "        assert x.numel() % 1024 == 0\n        out = torch.empty_like",
+)
+
+
+class TestSpecialised:
+    def test_one_that_refuses_other_sizes_passes_with_a_label(self, judge):
+        verdict = judge(DOUBLE, SPECIALISED)
+        assert verdict.status == "passed"
+        assert verdict.labels == ("specialised-to-its-sizes",)
+        assert "right at the sizes of the problem; elsewhere: AssertionError" in verdict.detail
+
+    def test_one_for_a_single_row_length_is_judged_on_fewer_rows(self, judge):
+        fixed = changed(SOFTMAX_KERNEL, "rows, cols = x.shape", "rows, cols = x.shape[0], 4096")
+        verdict = judge(SOFTMAX, fixed)
+        assert verdict.status == "passed"
+        assert verdict.labels == ("specialised-to-its-sizes",)
+        assert judge(SOFTMAX, changed(fixed, '-float("inf")', "2.0")).status == "passed"
+        assert judge(SOFTMAX, changed(fixed, "tl.exp(v", "tl.exp2(v")).status == "wrong_output"
+
+    def test_copies_of_the_problems_constants_follow_its_sizes(self, judge):
+        copied = changed(
+            SOFTMAX_KERNEL, "@triton.jit\ndef shifted", "cols = 4096\n\n@triton.jit\ndef shifted"
+        )
+        verdict = judge(SOFTMAX, changed(copied, "rows, cols = x.shape", "rows = x.shape[0]"))
+        assert (verdict.status, verdict.labels) == ("passed", ())

@@ -1,0 +1,82 @@
+"""What host code written for CUDA finds on a machine without it."""
+
+import pytest
+from sources import DOUBLE, DOUBLE_KERNEL, HEADER, changed
+
+ASKED = {
+    "of a tensor": "assert x.is_cuda and not x.is_cpu and x.device.type == 'cuda'",
+    "of its index": "assert x.device.index == 0 and x.get_device() == 0",
+    "of a device by name": "assert x.device == torch.device('cuda:0')",
+    "of CUDA": "assert torch.cuda.is_available() and torch.cuda.device_count() == 1",
+    "of the capability": "assert torch.cuda.get_device_capability() == (9, 0)",
+    "of the multiprocessors": (
+        "assert torch.cuda.get_device_properties(x.device).multi_processor_count == 132"
+    ),
+    "to move": "x = x.cuda().to('cuda').to(x.device, torch.float32).to(device='cuda:0')",
+    "for memory": "x = x + torch.zeros(1, device='cuda') + torch.ones(1, device=x.device) - 1",
+    "for a device's memory by default": "with torch.device('cuda'): x = x + torch.zeros(1)",
+    "to wait": "torch.cuda.synchronize(); torch.cuda.current_stream().synchronize()",
+    "for a stream": "with torch.cuda.stream(torch.cuda.Stream()): x = x + 0",
+    "for a device": "with torch.cuda.device(x.device): x = x + 0",
+    "for a module": "x = torch.nn.Identity().cuda()(x)",
+    "to compile": "x = torch.compile(lambda t: t + 0)(x)",
+    "for pinned memory": "x = x + torch.zeros(1, pin_memory=True).cuda()",
+    "for float16": (
+        "with torch.autocast('cuda', torch.float16):\n"
+        "            assert (x[:4].view(2, 2) @ x[:4].view(2, 2)).dtype is torch.float16\n"
+        "            assert torch.softmax(x[:4].half(), 0).dtype is torch.float32"
+    ),
+    "for bfloat16": (
+        "with torch.cuda.amp.autocast(dtype=torch.bfloat16):\n"
+        "            assert torch.mm(x[:4].view(2, 2), x[:4].view(2, 2)).dtype is torch.bfloat16"
+    ),
+}
+
+
+class TestQuestions:
+    @pytest.mark.parametrize("what", ASKED)
+    def test_they_are_answered_as_on_a_gpu(self, judge, what):
+        asking = f"        {ASKED[what]}\n        out = torch.empty_like"
+        verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking))
+        assert (verdict.status, getattr(verdict, "reason", "")) == ("passed", "")
+
+    def test_a_cuda_graph_cannot_be_replayed(self, judge):
+        asking = "        graph = torch.cuda.CUDAGraph()\n        out = torch.empty_like"
+        verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking))
+        assert verdict.status == "rejected"
+        assert "CUDA graphs" in verdict.reason
+
+    def test_a_number_that_is_read_does_not_stop_it(self, judge):
+        asking = "        if float(x.abs().max()) < 0: x = -x\n        out = torch.empty_like"
+        source = changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking)
+        assert judge(DOUBLE, source).status == "passed"
+
+    def test_memory_that_is_not_written_holds_no_result(self, judge):
+        source = HEADER + (
+            "class ModelNew(nn.Module):\n    def forward(self, x): return torch.empty_like(x)\n"
+        )
+        verdict = judge(DOUBLE.replace("x * 2", "x * 0"), source)
+        assert verdict.status == "wrong_output"
+        assert verdict.feedback.nans > 0
+
+
+AUTOTUNED = changed(
+    changed(
+        DOUBLE_KERNEL,
+        "@triton.jit",
+        "@triton.autotune([triton.Config({'BLOCK': b}, num_warps=w) for b, w in CONFIGS], ['n'])\n"
+        "@triton.jit",
+    ),
+    "(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)",
+    "lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, out, x.numel())",
+)
+
+
+class TestAutotune:
+    @pytest.mark.parametrize("configs", ["[(1024, 4)]", "[(1024, 4), (256, 2), (512, 8)]"])
+    def test_a_tuned_kernel_passes(self, judge, configs):
+        assert judge(DOUBLE, f"CONFIGS = {configs}\n{AUTOTUNED}").status == "passed"
+
+    def test_a_configuration_that_does_not_compile_is_an_error(self, judge):
+        verdict = judge(DOUBLE, f"CONFIGS = [(1000, 4)]\n{AUTOTUNED}")
+        assert verdict.status == "compile_error"
