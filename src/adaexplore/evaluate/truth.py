@@ -166,19 +166,20 @@ class Truths:
     def _other_weights(self) -> OtherWeights | None:
         """None where there are no other weights, or they are too large, or nothing to go by."""
         runs, first = self._runs, self.own[0]
-        own = runs.instance.model.state_dict()
+        own = dict(runs.instance.model.named_parameters())  # not buffers: calls may change them
         if not own or sum(t.numel() * t.element_size() for t in own.values()) > _WEIGHTS_BYTES:
             return None
         seed = runs.problem.seed + _OTHER_WEIGHTS
         other = runs.with_weights(seed)
-        state = other.instance.model.state_dict()
-        if own.keys() != state.keys() or all(torch.equal(own[name], state[name]) for name in own):
+        drawn = dict(other.instance.model.named_parameters())
+        if own.keys() != drawn.keys() or all(torch.equal(own[name], drawn[name]) for name in own):
             return None
+        parameters = {name: share(t) for name, t in other.instance.model.state_dict().items()}
         outputs, _ = own_runs(other, first.inputs, self.inputs.frozen)
         if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
             return None
         truths = self._truths(outputs, own=False)
-        return OtherWeights(seed, {name: share(t) for name, t in state.items()}, truths)
+        return OtherWeights(seed, parameters, truths)
 
     def _leave_out_blind_classes(self) -> None:
         kept = without_blind_classes([s.truths for s in self.own])

@@ -208,11 +208,12 @@ class TestOtherWeights:
         stale = truths.own[0].truths[0].value
         assert truth.classify(truth.deviation(stale)) is None
 
-    @pytest.mark.parametrize("init", ["", "self.w = nn.Parameter(torch.ones(3))"])
+    @pytest.mark.parametrize(
+        "init", ["", "self.w = nn.Parameter(torch.ones(3))", "self.norm = nn.BatchNorm1d(8)"]
+    )
     def test_there_are_none_where_a_seed_changes_nothing(self, truths_of, init):
-        assert (
-            truths_of(forward("return x.relu()", "torch.randn(8, 8)", init)).other_weights is None
-        )
+        body = "return getattr(self, 'norm', torch.relu)(x)"
+        assert truths_of(forward(body, "torch.randn(8, 8)", init)).other_weights is None
 
 
 class TestBlindClasses:
