@@ -31,8 +31,9 @@ from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 
 _JOB_S = 300.0
-_MOST_ELEMENTS = 1 << 27  # what a second look may take: some ten seconds
+_MOST_ELEMENTS = 1 << 24  # what a second look may take: some ten seconds
 _MOST_FLOPS = 1 << 34
+_MOST_PARAMETERS = 1 << 27
 SPECIALISED = "specialised-to-its-sizes"
 NO_KERNEL = "no-custom-kernel"
 _OF_ITS_OWN = ("wrong_output", "runtime_error", "compile_error")
@@ -181,16 +182,26 @@ class OfflineBench:
         """Another look at a candidate that fails at other sizes, with its batch alone reduced."""
         if failure.status not in _OF_ITS_OWN:
             return failure
-        variant = self._variants.get("batch-only")
-        if variant is None or variant.elements > _MOST_ELEMENTS or variant.flops > _MOST_FLOPS:
+        sizes = self._small.variant.replaced
+        if failure.status == "wrong_output" and not made_for_sizes(candidate.source, sizes):
             return failure
-        bench = self._bench_if_any("batch-only")
+        bench = self._bench_if_any("batch-only") if self._affords_another_look() else None
         if bench is None:
             return failure
         verdict = bench.evaluate(candidate, limit, compiled.estimate)
         if isinstance(verdict, Passed):
             return _specialised(verdict, failure)
         return verdict if verdict.status in _OF_ITS_OWN else failure
+
+    def _affords_another_look(self) -> bool:
+        """Whether the interpreter is done with the problem's own sizes in good time."""
+        variant, parameters = self._variants.get("batch-only"), self._full["parameters"]
+        return (
+            variant is not None
+            and variant.elements - parameters <= _MOST_ELEMENTS
+            and variant.flops <= _MOST_FLOPS
+            and parameters <= _MOST_PARAMETERS
+        )
 
     def _bench(self, name: str, *, thorough: bool = False) -> SmallBench:
         if name not in self._variants:
