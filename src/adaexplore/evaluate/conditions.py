@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-from typing import Any, Protocol
+import subprocess
+from typing import Protocol
 
 import torch
 
 from adaexplore.evaluation import Conditions
 
-_SM_CLOCK = 1  # nvml.h: NVML_CLOCK_SM
-_DIE = 0  # NVML_TEMPERATURE_GPU
+_ASKED = ("clocks.sm", "temperature.gpu", "clocks_throttle_reasons.active")
 _REASONS = {  # nvml.h: nvmlClocksThrottleReason*; idling and clocks set by hand are none
     0x04: "power cap",
     0x08: "hardware slowdown",
@@ -20,18 +19,26 @@ _REASONS = {  # nvml.h: nvmlClocksThrottleReason*; idling and clocks set by hand
     0x40: "temperature (hardware)",
     0x80: "power brake",
 }
+_PATIENCE_S = 10.0
 
 
 class Gauge(Protocol):
-    """Reads a device's instruments."""
+    """Reads a device's instruments while it is measured."""
+
+    def start(self) -> None:
+        """Begins to read; takes no time."""
+        ...
 
     def read(self) -> Conditions:
-        """As they are now."""
+        """What was read since `start`."""
         ...
 
 
 class CpuGauge:
     """The processor's: what else runs on it is what matters there."""
+
+    def start(self) -> None:
+        """See `Gauge.start`."""
 
     def read(self) -> Conditions:
         """See `Gauge.read`."""
@@ -39,54 +46,55 @@ class CpuGauge:
 
 
 class CudaGauge:
-    """A GPU's, through the driver's management library; what it does not tell stays None."""
+    """A GPU's, by `nvidia-smi`; what it does not tell stays None.
+
+    A process of its own: the driver's management library cannot be used in a fork.
+    """
 
     def __init__(self, device: str) -> None:
-        self._nvml: Any = None
+        self._uuid = f"GPU-{torch.cuda.get_device_properties(device).uuid}"
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """See `Gauge.start`."""
+        command = ["nvidia-smi", f"--id={self._uuid}", f"--query-gpu={','.join(_ASKED)}"]
         try:
-            library = ctypes.CDLL("libnvidia-ml.so.1")
+            self._process = subprocess.Popen(
+                [*command, "--format=csv,noheader,nounits"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
         except OSError:
-            return
-        handle = ctypes.c_void_p()
-        uuid = f"GPU-{torch.cuda.get_device_properties(device).uuid}".encode()
-        if library.nvmlInit_v2() == 0 and (
-            library.nvmlDeviceGetHandleByUUID(uuid, ctypes.byref(handle)) == 0
-        ):
-            self._nvml, self._handle = library, handle
+            self._process = None
 
     def read(self) -> Conditions:
         """See `Gauge.read`."""
-        load = os.getloadavg()[0]
-        if self._nvml is None:
-            return Conditions(load=load)
-        reasons = self._number("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong())
+        text = ""
+        if self._process is not None:
+            try:
+                text, _ = self._process.communicate(timeout=_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.communicate()
+        return from_line(text.strip(), load=os.getloadavg()[0])
+
+
+def from_line(line: str, *, load: float) -> Conditions:
+    """A line of `nvidia-smi`: clock in MHz, temperature in degrees, reasons as a hexadecimal."""
+    try:
+        clock, temperature, reasons = (field.strip() for field in line.split(","))
+        bits = int(reasons, 16)
         return Conditions(
             load=load,
-            clock_mhz=self._number("nvmlDeviceGetClockInfo", ctypes.c_uint(), _SM_CLOCK),
-            temperature_c=self._number("nvmlDeviceGetTemperature", ctypes.c_uint(), _DIE),
-            throttled=tuple(name for bit, name in _REASONS.items() if (reasons or 0) & bit),
+            clock_mhz=int(clock),
+            temperature_c=int(temperature),
+            throttled=tuple(name for bit, name in _REASONS.items() if bits & bit),
         )
-
-    def _number(self, function: str, into: Any, *arguments: int) -> int | None:
-        status = getattr(self._nvml, function)(self._handle, *arguments, ctypes.byref(into))
-        return int(into.value) if status == 0 else None
+    except ValueError:  # "[N/A]", or an error in words
+        return Conditions(load=load)
 
 
 def gauge_for(device: str) -> Gauge:
     """The gauge of a device name."""
     return CpuGauge() if device == "cpu" else CudaGauge(device)
-
-
-def worst(readings: list[Conditions]) -> Conditions:
-    """The least clock, the highest temperature and load, and every throttling that was seen.
-
-    Raises `ValueError` for no readings.
-    """
-    clocks = [r.clock_mhz for r in readings if r.clock_mhz is not None]
-    temperatures = [r.temperature_c for r in readings if r.temperature_c is not None]
-    return Conditions(
-        load=max(r.load for r in readings),
-        clock_mhz=min(clocks, default=None),
-        temperature_c=max(temperatures, default=None),
-        throttled=tuple(dict.fromkeys(name for r in readings for name in r.throttled)),
-    )

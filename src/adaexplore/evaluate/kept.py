@@ -10,9 +10,10 @@ import torch
 
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate.conversation import Conversation
+from adaexplore.sandbox.family import children
 from adaexplore.sandbox.process import Worker
 
-_MOST = 4
+_MOST = {"cpu": 4, "cuda": 2}
 _FREE_SHARE = 0.5  # of the GPU's memory: with less, the next candidate needs it more
 
 
@@ -26,11 +27,11 @@ class KeptCandidates:
     def keep(self, candidate: Candidate, worker: Worker, talk: Conversation) -> None:
         """Takes over the worker: keeps it, or ends it where it is not alone or room is short."""
         talk.freeze()
-        if _has_children(worker.pid) or candidate.digest in self._kept:
+        if not _is_alone(worker.pid) or candidate.digest in self._kept:
             end(worker)
             return
         self._kept[candidate.digest] = (worker, talk)
-        most = _MOST if self._room() else 0
+        most = _MOST[self._device.partition(":")[0]] if self._room() else 0
         while len(self._kept) > most:
             _, (oldest, _) = self._kept.popitem(last=False)
             end(oldest)
@@ -49,6 +50,14 @@ class KeptCandidates:
         worker, _ = self._kept.pop(candidate.digest)
         end(worker)
 
+    def clear(self) -> bool:
+        """Ends all; true if there were any."""
+        any_kept = bool(self._kept)
+        while self._kept:
+            _, (worker, _) = self._kept.popitem()
+            end(worker)
+        return any_kept
+
     def _room(self) -> bool:
         if self._device == "cpu":
             return True
@@ -62,10 +71,10 @@ def end(worker: Worker) -> None:
     shutil.rmtree(worker.folder, ignore_errors=True)
 
 
-def _has_children(pid: int) -> bool:
-    """Whether a process has any: nobody would watch them while it is kept."""
+def _is_alone(pid: int) -> bool:
+    """Whether a process lives and has no children, which nobody would watch while it is kept."""
     try:
-        tasks = list(Path(f"/proc/{pid}/task").glob("*/children"))
-        return any(listed.read_text().strip() for listed in tasks)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return True
+        return False
+    return state not in "ZX" and not children(pid)

@@ -24,7 +24,8 @@ class Effort:
     """How long to measure.
 
     A block of one party takes about `block_us`. Rounds go on until the interval of the speedup is
-    narrower than `resolution` (relative, half width) or `budget_s` seconds are spent, within
+    narrower than `resolution` (relative, half width; `coarse` will do for a candidate that is
+    slower than the best baseline in any case) or `budget_s` seconds are spent, within
     `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower than the best
     known time gets `min_rounds` only.
     """
@@ -32,8 +33,9 @@ class Effort:
     block_us: float = 20_000.0
     min_rounds: int = 7
     max_rounds: int = 40
-    budget_s: float = 4.0
-    resolution: float = 0.005
+    budget_s: float = 3.0
+    resolution: float = 0.007
+    coarse: float = 0.03
     hopeless: float = 3.0
 
 
@@ -67,7 +69,7 @@ def measure(
         samples += counts[CANDIDATE]
         if len(rounds) < effort.min_rounds:
             continue
-        if time.monotonic() - started > effort.budget_s or _narrow(rounds, effort.resolution):
+        if time.monotonic() - started > effort.budget_s or _narrow(rounds, effort):
             break
     return summarize(rounds, samples)
 
@@ -116,10 +118,11 @@ def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
     return [r[baseline] / r[CANDIDATE] for r in rounds]
 
 
-def _narrow(rounds: list[dict[str, float]], resolution: float) -> bool:
+def _narrow(rounds: list[dict[str, float]], effort: Effort) -> bool:
     ratios = _ratios(rounds, _best_baseline(rounds))
     low, high = bootstrap_median(ratios)
-    return (high - low) / 2 <= resolution * median(ratios)
+    enough = effort.coarse if high < 1.0 else effort.resolution
+    return (high - low) / 2 <= enough * median(ratios)
 
 
 def _best_baseline(rounds: list[dict[str, float]]) -> str:

@@ -9,10 +9,8 @@ from collections.abc import Callable
 import torch
 
 from adaexplore.evaluate.audit import IDLE_LATENCY_US, Audit
-from adaexplore.evaluate.conditions import Gauge, worst
 from adaexplore.evaluate.conversation import Conversation, Stop
 from adaexplore.evaluate.reference import Reference
-from adaexplore.evaluation import Conditions
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
 
@@ -25,14 +23,10 @@ Check = Callable[[int, list[torch.Tensor]], None]
 class TimedCandidate:
     """A candidate as a party of `measure`."""
 
-    def __init__(
-        self, talk: Conversation, reference: Reference, check: Check, gauge: Gauge
-    ) -> None:
+    def __init__(self, talk: Conversation, reference: Reference, check: Check) -> None:
         self._talk = talk
         self._reference = reference
         self._check = check
-        self._gauge = gauge
-        self._readings: list[Conditions] = []
         self._was_idle = False
         self._audit = Audit(talk.pid, reference.problem.device, torch.get_num_threads())
 
@@ -57,15 +51,11 @@ class TimedCandidate:
         outputs = [out.clone() for out in fresh.outputs(index)]
         end = audit.account()
         audit.idle_from_now()
-        self._read_instruments()
+        self._look_at_the_device()
         overhead_us = self._reference.baselines.overhead_us
         times = audit.block(start, end, wall_us, reply["times_us"], overhead_us)
         self._check(index, outputs)
         return times
-
-    def conditions(self) -> Conditions:
-        """What the device was like, at its worst."""
-        return worst(self._readings)
 
     def objection(self) -> str | None:
         """Why the times cannot be believed, None if they can; the candidate may go on."""
@@ -73,8 +63,7 @@ class TimedCandidate:
         self._talk.thaw()
         return self._audit.objection()
 
-    def _read_instruments(self) -> None:
-        self._readings.append(self._gauge.read())
+    def _look_at_the_device(self) -> None:
         if self._reference.problem.device != "cpu" and not self._was_idle:
             latency_us = _latency_us(self._reference.problem.device)
             self._audit.latency(latency_us)

@@ -64,6 +64,8 @@ class Bench:
         started, device_s = time.monotonic(), 0.0
         for last_try in (False, True):
             verdict, held_s = self._evaluate(candidate, timeout_s, parent)
+            if verdict.status == "out_of_memory" and self._kept.clear():
+                verdict, held_s = self._evaluate(candidate, timeout_s, None)
             device_s += held_s
             if not self._slowed(verdict):
                 break
@@ -304,12 +306,13 @@ class CandidateRun:
         self._talk.stage = "being timed"
         objection = None
         for _ in range(2):  # the machine's mood does not come twice, a cheat does
+            timed = TimedCandidate(self._talk, self._reference, self._check_timed)
             gauge = gauge_for(self._reference.problem.device)
-            timed = TimedCandidate(self._talk, self._reference, self._check_timed, gauge)
+            gauge.start()
             timing = self._timed_beside(timed, self.parent) or self._timed_beside(timed, None)
             objection = timed.objection()
             if timing and objection is None:
-                return replace(timing, conditions=timed.conditions())
+                return replace(timing, conditions=gauge.read())
         raise Stop(Failed("rejected", objection or ""))
 
     def _timed_beside(self, timed: TimedCandidate, parent: Conversation | None) -> Timing | None:

@@ -24,6 +24,7 @@ from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.instance import Arguments, Inputs, Instance, NamedTensor
 
 MODULE_NAME = "candidate"
+_MEMORY_SHARE = 0.75  # of the GPU's, of what PyTorch allocates for a candidate
 _PROFILED_CALLS = 5
 
 
@@ -110,6 +111,8 @@ class Session:
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Imports and constructs; says which global settings that changed (and puts them back)."""
         set_flags(request["precision"])
+        if request["device"] not in ("cpu", "meta"):
+            torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE, request["device"])
         self._clock = clock_for(request["device"])
         self._watch.keep_flags()
         init: Arguments = pickle.loads(base64.b64decode(request["init"]))

@@ -228,7 +228,7 @@ class TestNear:
         assert not near(wrong(self.TRUE), self.TRUE, 1e-6)
 
     def test_where_infinity_belongs_it_takes_a_closer_look(self):
-        infinite = torch.where(self.TRUE == self.TRUE[4, 9], torch.inf, self.TRUE)
+        infinite = torch.where(self.TRUE[4, 9] == self.TRUE, torch.inf, self.TRUE)
         assert not near(infinite, infinite, 1e-6)
 
     def test_integers_must_be_the_same(self):
