@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from adaexplore.evaluate.precision import ELEMENT_FACTOR, NORM_FACTOR
-from adaexplore.evaluate.surroundings import surroundings
+from adaexplore.evaluate.surroundings import Surroundings, surroundings
 from adaexplore.problem import PRECISIONS, Precision
 
 
@@ -41,7 +41,8 @@ class Truth:
 
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
     `ties` marks elements that may fall either way when the inputs are rounded (the index of a
-    maximum, a comparison, a step); they are not compared. `own` is false on inputs unlike the
+    maximum, a comparison, a step); they are not compared. `around` is `surroundings(value)`, where
+    it is known already. `own` is false on inputs unlike the
     problem's own, which ask whether a result is right and not how precise it is.
     """
 
@@ -49,11 +50,12 @@ class Truth:
     value: torch.Tensor
     bounds: dict[Precision, Deviation]
     ties: torch.Tensor | None = None
+    around: Surroundings | None = None
     own: bool = True
 
     def deviation(self, out: torch.Tensor) -> Deviation:
         """Measures an output of the truth's shape."""
-        return deviation(out, self.value, ties=self.ties)
+        return deviation(out, self.value, ties=self.ties, around=self.around)
 
     def classify(self, deviation: Deviation) -> Precision | None:
         """The strictest class with room for this deviation, None if it is wrong in all."""
@@ -82,11 +84,15 @@ def exact(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def deviation(
-    out: torch.Tensor, truth: torch.Tensor, *, ties: torch.Tensor | None = None
+    out: torch.Tensor,
+    truth: torch.Tensor,
+    *,
+    ties: torch.Tensor | None = None,
+    around: Surroundings | None = None,
 ) -> Deviation:
     """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape.
 
-    Elements marked in `ties` do not count.
+    Elements marked in `ties` do not count. `around` is as in `Truth`.
     """
     out = _real(out)
     if truth.numel() == 0:
@@ -97,7 +103,7 @@ def deviation(
             unequal &= ~ties
         share = int(unequal.sum()) / truth.numel()
         return Deviation(share, share)
-    around = surroundings(truth)
+    around = around or surroundings(truth)
     out, truth = out.flatten(), truth.flatten()
     ties = None if ties is None else ties.flatten()
     error2 = size2 = worst = 0.0
@@ -113,9 +119,13 @@ def deviation(
 
 
 def _pieces(truth: torch.Tensor, width: int) -> Iterator[tuple[int, int]]:
-    """Stretches of whole rows, small enough for a CPU core's cache."""
+    """Stretches of whole rows: on the CPU small enough for one core and its cache.
+
+    Waking the other cores for each of many small operations costs more than they save, most of all
+    where somebody else keeps them busy.
+    """
     length = truth.numel()
-    most = 1 << 24 if truth.is_cuda else 1 << 17
+    most = 1 << 24 if truth.is_cuda else 1 << 15
     step = max(most // width, 1) * width
     return ((start, min(start + step, length)) for start in range(0, length, step))
 

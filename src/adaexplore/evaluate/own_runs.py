@@ -10,7 +10,7 @@ import torch
 from adaexplore.evaluate.compare import Deviation, deviation, exact
 from adaexplore.evaluate.precision import FLOOR
 from adaexplore.evaluate.runs import Noise, ReferenceRuns
-from adaexplore.evaluate.surroundings import surroundings
+from adaexplore.evaluate.surroundings import Surroundings, surroundings
 from adaexplore.problem import Precision
 from adaexplore.sandbox.instance import Inputs
 
@@ -32,9 +32,9 @@ class OwnRun:
 
     `value` is the truth; `by_class` the deviation of PyTorch's own run in each class. In the strict
     class that is at least what rounding the inputs and parameters to float32 would do: PyTorch may
-    happen to be exact where an honest kernel is not. `ties` are as in `compare.Truth`. `blur` is
-    what rounding inputs and parameters does in each class, None where it is not known; it is
-    `shaky` where that leaves little of the truth.
+    happen to be exact where an honest kernel is not. `ties` and `around` are as in `compare.Truth`.
+    `blur` is what rounding inputs and parameters does in each class, None where it is not known; it
+    is `shaky` where that leaves little of the truth.
     """
 
     path: str
@@ -42,8 +42,9 @@ class OwnRun:
     value: torch.Tensor
     by_class: dict[Precision, Deviation]
     ties: torch.Tensor | None
-    blur: dict[Precision, float] | None
-    shaky: bool
+    around: Surroundings | None
+    blur: dict[Precision, float] | None = None
+    shaky: bool = False
 
     @property
     def strictest(self) -> Deviation:
@@ -62,31 +63,33 @@ def own_runs(
     values = runs.float64(inputs)
     exactly = values is not None
     values = values or [exact(t) for _, t in strict]
+    arounds = [surroundings(v) if v.is_floating_point() else None for v in values]
     noise = Noise(NOISE[runs.precision], frozen)
     blurred = runs.float64(inputs, noise) if exactly else None
     ties: list[torch.Tensor | None] = [None] * len(values)
     if blurred is not None:
-        ties = [_ties(noise, v, b) for v, b in zip(values, blurred, strict=True)]
+        ties = [_ties(noise, *three) for three in zip(values, arounds, blurred, strict=True)]
         stepped = any(
             t is not None or not v.is_floating_point() for t, v in zip(ties, values, strict=True)
         )
         other = runs.float64(inputs, noise.opposite()) if stepped else None
         if other is not None:
-            ties = [_ties(noise, *three) for three in zip(values, blurred, other, strict=True)]
+            both = zip(values, arounds, blurred, other, strict=True)
+            ties = [_ties(noise, *four) for four in both]
     by_class: list[dict[Precision, Deviation]] = [{} for _ in values]
     for precision in runs.classes:
         outputs = strict if precision == "fp32" else runs.run(precision, inputs)
         for i, (_, out) in enumerate(outputs):
-            by_class[i][precision] = deviation(out, values[i], ties=ties[i])
+            by_class[i][precision] = deviation(out, values[i], ties=ties[i], around=arounds[i])
     found = []
     for i, (path, out) in enumerate(strict):
-        own = OwnRun(path, out.dtype, values[i], by_class[i], ties[i], blur=None, shaky=False)
+        own = OwnRun(path, out.dtype, values[i], by_class[i], ties[i], arounds[i])
         found.append(_with_blur(own, blurred[i], noise.size) if blurred else own)
     return found, exactly
 
 
 def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
-    moved = deviation(blurred, own.value, ties=own.ties)
+    moved = deviation(blurred, own.value, ties=own.ties, around=own.around)
     share = _STRICT_ROUNDING / noise
     if not moved.norm * share <= _SHAKY:
         return replace(own, shaky=True)
@@ -98,13 +101,15 @@ def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
     return replace(own, by_class=by_class, blur=blur)
 
 
-def _ties(noise: Noise, value: torch.Tensor, *blurred: torch.Tensor) -> torch.Tensor | None:
+def _ties(
+    noise: Noise, value: torch.Tensor, around: Surroundings | None, *blurred: torch.Tensor
+) -> torch.Tensor | None:
     """Where noise of either sign moves an element over a step; None where it does so nowhere.
 
     None as well where it does so in many places: that is no step but a function that amplifies.
     """
-    if value.is_floating_point():
-        scale = surroundings(value).scale(0, value.numel()).reshape(value.shape) + value.abs()
+    if around is not None:
+        scale = around.scale(0, value.numel()).reshape(value.shape) + value.abs()
         step = max(_STEP, _STEP_NOISES * noise.size)
         found = torch.stack([(b - value).abs() > step * scale for b in blurred]).any(0)
         most = _MOST_TIES

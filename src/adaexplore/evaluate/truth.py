@@ -160,7 +160,7 @@ class Truths:
             runs = known if own else _largest([output], known)
             allowed = floor if own else floors(output.dtype, own=False)
             bounds = bounds_from(runs, allowed)
-            truths.append(Truth(output.path, output.value, bounds, output.ties, own=own))
+            truths.append(Truth(output.path, output.value, bounds, output.ties, output.around, own))
         return truths
 
     def _other_weights(self) -> OtherWeights | None:
