@@ -23,6 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from rich.text import Text
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Passed, rank, to_json
@@ -49,15 +50,22 @@ def main() -> None:
             progress.console.print(f"{row['problem']} ({row['precision']}): {_result(row)}")
             progress.advance(task)
     for precision in options.precision:
-        chosen = [row for row in rows if row["precision"] == precision]
-        plain = [row for row in chosen if not row.get("labels")]
-        console.print(_table(plain, precision))
-        if len(plain) < len(chosen):
-            labelled = [row for row in chosen if row.get("labels")]
-            console.print(_table(labelled, f"{precision}, labelled problems, in no mean above"))
-            for row in labelled:
-                for name, why in row["labels"].items():
-                    console.print(f"{row['problem']}: {name}: {why}", markup=False, highlight=False)
+        for part in tables([row for row in rows if row["precision"] == precision], precision):
+            console.print(part, highlight=False)
+
+
+def tables(rows: list[dict[str, Any]], precision: str) -> list[Table | Text]:
+    """The problems, then those that carry a label, in a table of their own with the reasons."""
+    labelled = [row for row in rows if row.get("labels")]
+    parts: list[Table | Text] = [_table([row for row in rows if row not in labelled], precision)]
+    if labelled:
+        parts.append(_table(labelled, f"{precision}, labelled problems, in no mean above"))
+        parts += [
+            Text(f"{row['problem']}: {name}: {why}")
+            for row in labelled
+            for name, why in row["labels"].items()
+        ]
+    return parts
 
 
 def _options() -> argparse.Namespace:
