@@ -9,7 +9,14 @@ CASES = cases()
 
 
 def _parameters(device: str, *marks: pytest.MarkDecorator) -> list:
-    return [pytest.param(case, id=case.id, marks=marks) for case in in_order(CASES, device)]
+    """All cases of a device; on the CPU all but the first of each family are slow."""
+    seen, parameters = set(), []
+    for case in in_order(CASES, device):
+        family = (case.kind, case.family)
+        slow = [pytest.mark.slow] if device == "cpu" and family in seen else []
+        seen.add(family)
+        parameters.append(pytest.param(case, id=case.id, marks=[*marks, *slow]))
+    return parameters
 
 
 @pytest.fixture(scope="module")

@@ -81,9 +81,9 @@ class Audit:
         nobody shall gain by it.
         """
         count, claimed_us = len(times_us), sum(times_us)
+        open_us = wall_us - claimed_us - count * overhead_us
         waited_us = end.waited_us - start.waited_us
-        open_us = wall_us - claimed_us - count * overhead_us - waited_us
-        self._unexplained.append((open_us - count * self._waking_us, claimed_us))
+        self._unexplained.append((open_us - waited_us - count * self._waking_us, claimed_us))
         self._busy_s += end.cpu_s - start.cpu_s
         around_us = count * (overhead_us + self._waking_us)
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6

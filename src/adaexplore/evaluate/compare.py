@@ -42,8 +42,8 @@ class Truth:
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
     `ties` marks elements that may fall either way when the inputs are rounded (the index of a
     maximum, a comparison, a step); they are not compared. `around` is `surroundings(value)`, where
-    it is known already. `own` is false on inputs unlike the
-    problem's own, which ask whether a result is right and not how precise it is.
+    it is known already. `own` is false on inputs unlike the problem's own, which ask whether a
+    result is right and not how precise it is.
     """
 
     path: str
@@ -106,16 +106,21 @@ def deviation(
     around = around or surroundings(truth)
     out, truth = out.flatten(), truth.flatten()
     ties = None if ties is None else ties.flatten()
-    error2 = size2 = worst = 0.0
-    for start, stop in _pieces(truth, around.width):
-        part = slice(start, stop)
-        tied = None if ties is None else ties[part]
-        found = _compare(out[part], truth[part], around.scale(start, stop), tied)
-        if found is None:
+
+    def parts() -> Iterator[_Part]:
+        for start, stop in _pieces(truth, around.width):
+            part = slice(start, stop)
+            tied = None if ties is None else ties[part]
+            yield out[part], truth[part], around.scale(start, stop), tied
+
+    found = torch.stack([_compare(*part) for part in parts()])
+    if not bool(found.isfinite().all()):
+        if not all(_same_pattern(*part) for part in parts()):
             return INFINITE
-        error2, size2, worst = error2 + found[0], size2 + found[1], max(worst, found[2])
+        found = torch.stack([_compare(*_finite(*part)) for part in parts()])
+    error2, size2 = found[:, :2].sum(0).tolist()
     # Against a truth of zeros, absolute error is all there is.
-    return Deviation(math.sqrt(error2 / (size2 or truth.numel())), worst)
+    return Deviation(math.sqrt(error2 / (size2 or truth.numel())), float(found[:, 2].max()))
 
 
 def _pieces(truth: torch.Tensor, width: int) -> Iterator[tuple[int, int]]:
@@ -125,32 +130,46 @@ def _pieces(truth: torch.Tensor, width: int) -> Iterator[tuple[int, int]]:
     where somebody else keeps them busy.
     """
     length = truth.numel()
-    most = 1 << 24 if truth.is_cuda else 1 << 15
+    most = 1 << 25 if truth.is_cuda else 1 << 15
     step = max(most // width, 1) * width
     return ((start, min(start + step, length)) for start in range(0, length, step))
 
 
+_Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
+
+
 def _compare(
-    out: torch.Tensor,
-    truth: torch.Tensor,
-    scale: torch.Tensor,
-    ties: torch.Tensor | None,
-) -> tuple[float, float, float] | None:
-    """Squared error, squared size and worst element; None where NaN or infinity is out of place."""
+    out: torch.Tensor, truth: torch.Tensor, scale: torch.Tensor, ties: torch.Tensor | None
+) -> torch.Tensor:
+    """Squared error, squared size and worst element; on a GPU, without waiting for it."""
     difference = out.double() - truth
-    if not bool(difference.sum().isfinite()):
-        finite = truth.isfinite()
-        same = torch.where(finite, out.isfinite(), (out == truth) | (out.isnan() & truth.isnan()))
-        if ties is not None:
-            same |= ties
-        if not bool(same.all()):
-            return None
-        difference = torch.where(finite & out.isfinite(), difference, 0.0)
-        truth = torch.where(finite, truth, 0.0)
     if ties is not None:
         difference.masked_fill_(ties, 0.0)
-    relative = difference.abs() / (scale + truth.abs())
-    return float(difference.square().sum()), float(truth.square().sum()), float(relative.max())
+    error2, size2 = difference.square().sum(), truth.square().sum()
+    return torch.stack([error2, size2, difference.abs_().div_(scale + truth.abs()).max()])
+
+
+def _same_pattern(
+    out: torch.Tensor,
+    truth: torch.Tensor,
+    scale: torch.Tensor,  # noqa: ARG001 - a part has one
+    ties: torch.Tensor | None,
+) -> bool:
+    """Whether NaN and infinity stand where they should, and nowhere else."""
+    alike = (out == truth) | (out.isnan() & truth.isnan())
+    same = torch.where(truth.isfinite(), out.isfinite(), alike)
+    if ties is not None:
+        same |= ties
+    return bool(same.all())
+
+
+def _finite(
+    out: torch.Tensor, truth: torch.Tensor, scale: torch.Tensor, ties: torch.Tensor | None
+) -> _Part:
+    """A part with zeros for what is not finite in it."""
+    both = truth.isfinite() & out.isfinite()
+    zero = torch.zeros((), dtype=truth.dtype, device=truth.device)
+    return torch.where(both, out.double(), zero), torch.where(both, truth, zero), scale, ties
 
 
 LOOSEST = 0.1

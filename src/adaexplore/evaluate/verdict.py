@@ -264,14 +264,19 @@ class CandidateRun:
         if as_made.status != "wrong_output" or not reference.parameters:
             raise Stop(as_made)
         self._taken, self._error, self._needs_weights = PRECISIONS[0], 0.0, True
-        problem = reference.problem
-        self._talk.ask({"op": "rebuild", "seed": problem.seed, "mode": problem.mode})
-        self._give_parameters(reference.parameters)
-        self._talk.ask({"op": "run", "set": 0})
         try:
-            self._compare_on(0)
+            self._compare_with_given_weights()
         except Stop as stop:
             raise Stop(min(as_made, stop.verdict, key=_distance)) from stop
+        except (TimeoutError, WorkerDiedError, OverrunError) as error:
+            raise Stop(as_made) from error
+
+    def _compare_with_given_weights(self) -> None:
+        problem = self._reference.problem
+        self._talk.ask({"op": "rebuild", "seed": problem.seed, "mode": problem.mode})
+        self._give_parameters(self._reference.parameters)
+        self._talk.ask({"op": "run", "set": 0})
+        self._compare_on(0)
 
     def _compare_on(self, index: int) -> None:
         """Compares the output on a set after the call on the next one has been made."""
