@@ -20,7 +20,7 @@ _MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block 
 _FEWEST = 2
 _DRAW_BUDGET_S = 0.05  # for filling all slots once
 _CPU_BYTES = 256 << 20
-_CUDA_SHARE = 0.06  # of the device's memory
+_CUDA_SHARE = 0.03  # of the device's memory
 
 
 class FreshInputs:

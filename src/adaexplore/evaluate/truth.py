@@ -19,7 +19,7 @@ from adaexplore.problem import PRECISIONS, Precision
 from adaexplore.sandbox.instance import Inputs, map_tensors, tensors_of
 
 _MIN_SETS = 3
-_MEMORY_SHARE = 0.15  # of the GPU, for inputs and truths; the rest is for running
+_MEMORY_SHARE = 0.1  # of the GPU, for inputs and truths; the rest is for running, and for others
 _WEIGHTS_BYTES = 1 << 30  # larger models are verified under one set of weights
 _ILL_CONDITIONED = 0.05  # strict eager this far from float64: no basis for a verdict
 _OTHER_WEIGHTS = 1000  # how far their seed is from the problem's own

@@ -86,7 +86,9 @@ class Bench:
         passed = False
         try:
             verdict: Evaluation = decided(run.verdict, talk, timeout_s)
-            passed = isinstance(verdict, Passed)
+            passed = isinstance(verdict, Passed) and not isinstance(
+                decided(lambda: talk.ask({"op": "rest"}), talk, timeout_s), Failed
+            )
             talk.freeze()
         finally:
             if not passed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import pickle
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,8 @@ class Session:
                 return self._profile(request["device"])
             case "run_unlaunched":
                 return self._run_unlaunched(request["set"])
+            case "rest":
+                return self._rest()
             case "inspect":
                 return {"replaced": self._watch.replaced(), "meddled": sorted(self._meddled)}
             case op:
@@ -226,6 +229,13 @@ class Session:
             buffer.copy_(out)
         self._synchronize()
         return {"suppressed": launches.count}
+
+    def _rest(self) -> dict[str, Any]:
+        """Gives back what it can, before standing still for a while."""
+        self._held = []
+        gc.collect()
+        torch.cuda.empty_cache()  # does nothing where CUDA was not used
+        return {}
 
     def _look_after_flags(self) -> None:
         self._meddled.update(self._watch.changed_flags())

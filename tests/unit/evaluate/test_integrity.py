@@ -28,7 +28,7 @@ REPLACED = {
     "a module's call": "torch.nn.Module.__call__ = lambda self, *a: None",
     "the clock": "import adaexplore.evaluate.clock as c; c.CpuClock.block = lambda *a: [1.0]",
     "the session": "from adaexplore.evaluate.worker import Session as S; S._time = lambda *a: {}",
-    "a function it uses": "import adaexplore.evaluate.worker as w; w.flatten_outputs = list",
+    "a function it uses": "import adaexplore.evaluate.worker as w; w.finished = list",
     "the code in a function": """
         from adaexplore.evaluate.worker import Session
         Session._time.__code__ = (lambda self, count: {}).__code__
