@@ -17,7 +17,8 @@ $(BIN)/python:
 
 # torch first and alone: which build fits depends on the hardware. A venv that sees a torch already
 # (made with --system-site-packages, say) keeps it. On a machine without an NVIDIA GPU the CPU build
-# is asked for by name, from the configured index if it has it, else from PyTorch's own.
+# is asked for by name, from the configured index if it has it, else from PyTorch's own. It comes
+# without Triton, which judges Triton candidates there, and interprets them with NumPy.
 $(STAMP): pyproject.toml | $(BIN)/python
 	@if $(BIN)/python -c 'import torch' 2>/dev/null; then echo "torch is there"; \
 	elif nvidia-smi -L 2>/dev/null | grep -q GPU; then \
@@ -26,6 +27,8 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	    echo "no NVIDIA GPU: installing the CPU build of torch"; \
 	    $(BIN)/pip install "torch==$(TORCH)+cpu" || \
 	    $(BIN)/pip install "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu; \
+	    $(BIN)/pip install triton numpy || \
+	    echo "no Triton for this platform: --language triton needs it, all else works"; \
 	fi
 	$(BIN)/pip install -e .
 	@touch $@
