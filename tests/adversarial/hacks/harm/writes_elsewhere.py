@@ -1,4 +1,4 @@
-"""Writes files outside its own folder.
+"""Writes files outside its own folder (its /dev/shm is private and swept, so not there).
 
 problem: linear
 devices: cpu cuda
@@ -16,7 +16,7 @@ class ModelNew(nn.Module):
         super().__init__()
         self.linear = nn.Linear(n_in, n_out)
         written = 0
-        for folder in ("/tmp", "/var/tmp", "/dev/shm", "..", os.path.expanduser("~root")):
+        for folder in ("/tmp", "/var/tmp", "..", os.path.expanduser("~root")):
             path = os.path.join(folder, f"adversarial-{os.getpid()}")
             try:
                 with open(path, "w") as file:
