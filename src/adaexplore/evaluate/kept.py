@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import OrderedDict
 from pathlib import Path
 
@@ -28,13 +27,13 @@ class KeptCandidates:
         """Takes over the worker: keeps it, or ends it where it is not alone or room is short."""
         talk.freeze()
         if not _is_alone(worker.pid) or candidate.digest in self._kept:
-            end(worker)
+            worker.end()
             return
         self._kept[candidate.digest] = (worker, talk)
         most = _MOST[self._device.partition(":")[0]] if self._room() else 0
         while len(self._kept) > most:
             _, (oldest, _) = self._kept.popitem(last=False)
-            end(oldest)
+            oldest.end()
 
     def talk_to(self, candidate: Candidate | None, deadline: float) -> Conversation | None:
         """A conversation with a kept candidate until a new deadline, None if it is not there."""
@@ -48,14 +47,14 @@ class KeptCandidates:
     def drop(self, candidate: Candidate) -> None:
         """Ends a kept candidate."""
         worker, _ = self._kept.pop(candidate.digest)
-        end(worker)
+        worker.end()
 
     def clear(self) -> bool:
         """Ends all; true if there were any."""
         any_kept = bool(self._kept)
         while self._kept:
             _, (worker, _) = self._kept.popitem()
-            end(worker)
+            worker.end()
         return any_kept
 
     def _room(self) -> bool:
@@ -63,12 +62,6 @@ class KeptCandidates:
             return True
         free, total = torch.cuda.mem_get_info(self._device)
         return free > _FREE_SHARE * total
-
-
-def end(worker: Worker) -> None:
-    """Ends a worker and removes what it wrote."""
-    worker.kill()
-    shutil.rmtree(worker.folder, ignore_errors=True)
 
 
 def _is_alone(pid: int) -> bool:

@@ -20,7 +20,7 @@ from adaexplore.evaluate.conversation import Conversation, Stop, check_form
 from adaexplore.evaluate.diagnosis import diagnose
 from adaexplore.evaluate.failures import died, overran
 from adaexplore.evaluate.fresh import poison
-from adaexplore.evaluate.kept import KeptCandidates, end
+from adaexplore.evaluate.kept import KeptCandidates
 from adaexplore.evaluate.measure import CANDIDATE, PARENT, discounted, measure
 from adaexplore.evaluate.mismatch import find_mismatch
 from adaexplore.evaluate.precision import up_to
@@ -92,7 +92,7 @@ class Bench:
             talk.freeze()
         finally:
             if not passed:
-                end(worker)
+                worker.end()
         with device_lock(self._reference.problem.device, exclusive=False):
             changed = self._reference.mend_inputs()
         if changed and verdict.status in ("passed", "wrong_output"):
@@ -284,9 +284,7 @@ class CandidateRun:
         """Compares the output on a set after the call on the next one has been made."""
         sets = self._reference.sets
         self._talk.stage = f"running on the inputs {sets[index].name!r}"
-        for shared in self._buffers:
-            poison(shared.tensor)
-        self._synchronize()
+        self._poison()
         reply = self._talk.ask({"op": "run", "set": (index + 1) % len(sets)})
         self._check(reply, sets[index].truths, sets[index].name)
 
@@ -302,9 +300,7 @@ class CandidateRun:
         if self._needs_weights:
             self._give_parameters(other.parameters)
         talk.ask({"op": "run", "set": index})
-        for shared in self._buffers:
-            poison(shared.tensor)
-        self._synchronize()
+        self._poison()
         reply = talk.ask({"op": "run", "set": index})
         self._check(reply, other.truths, f"{reference.sets[index].name}, with other weights")
         talk.ask({"op": "restore"})
@@ -359,7 +355,10 @@ class CandidateRun:
             reason = f"forward() changes {', '.join(found['meddled'][:3])} for the whole process"
             raise Stop(Failed("rejected", reason))
 
-    def _synchronize(self) -> None:
+    def _poison(self) -> None:
+        """Fills the output buffers with what no honest result holds."""
+        for shared in self._buffers:
+            poison(shared.tensor)
         if self._buffers[0].tensor.is_cuda:
             torch.cuda.synchronize()
 

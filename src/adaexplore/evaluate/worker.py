@@ -177,18 +177,17 @@ class Session:
         return {"outputs": [_form(path, out) for path, out in held]}
 
     def _warm(self) -> dict[str, Any]:
-        assert self._instance is not None
         assert self._clock is not None
-        model, sets = self._instance.model, self._sets
-
-        def call(i: int) -> object:
-            inputs = sets[i % len(sets)]
-            return model(*inputs.args, **inputs.kwargs)
-
         with torch.no_grad():
-            self._clock.warm(call)
+            self._clock.warm(self._call_known)
         self._synchronize()
         return {}
+
+    def _call_known(self, i: int) -> object:
+        """Call number `i`, on the input sets in turn."""
+        assert self._instance is not None
+        inputs = self._sets[i % len(self._sets)]
+        return self._instance.model(*inputs.args, **inputs.kwargs)
 
     def _time(self, count: int) -> dict[str, Any]:
         """Times `count` calls, each on a slot of its own, whose outputs go to their places."""
@@ -210,15 +209,8 @@ class Session:
         return {"times_us": times}
 
     def _profile(self, device: str) -> dict[str, Any]:
-        assert self._instance is not None
-        model, sets = self._instance.model, self._sets
-
-        def call(i: int) -> object:
-            inputs = sets[i % len(sets)]
-            return model(*inputs.args, **inputs.kwargs)
-
         with torch.no_grad():
-            return profile_calls(call, _PROFILED_CALLS, device)
+            return profile_calls(self._call_known, _PROFILED_CALLS, device)
 
     def _run_unlaunched(self, index: int) -> dict[str, Any]:
         """Calls on an input set with none of the Triton kernels launched; delivers at once."""

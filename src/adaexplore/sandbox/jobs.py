@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -32,8 +31,7 @@ def run_job(
     try:
         return worker.call({"entry": entry, "request": dict(request)}, timeout_s)
     finally:
-        worker.kill()
-        shutil.rmtree(worker.folder, ignore_errors=True)
+        worker.end()
 
 
 def serve(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature

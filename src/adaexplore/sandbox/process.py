@@ -162,6 +162,11 @@ class Worker:
         self._ended = True
         return self._status
 
+    def end(self) -> None:
+        """Ends the worker and removes its folder."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def log_tail(self) -> str:
         """The end of what the worker printed."""
         with contextlib.suppress(OSError), (self.folder / "log.txt").open("rb") as log:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 import traceback
 from dataclasses import asdict, replace
@@ -168,8 +167,7 @@ class OfflineBench:
         except UncapturedError as error:
             uncaptured = error.failure
         finally:
-            worker.kill()
-            shutil.rmtree(worker.folder, ignore_errors=True)
+            worker.end()
         small = self._small.evaluate(candidate, limit, _NO_ESTIMATE)
         if isinstance(small, Failed):  # a fault of its own, and tensors with data show it better
             return small

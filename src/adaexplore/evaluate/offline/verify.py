@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,8 +79,7 @@ class SmallBench:
         try:
             verdict: Evaluation = decided(run.verdict, talk, limit.timeout_s)
         finally:
-            worker.kill()
-            shutil.rmtree(worker.folder, ignore_errors=True)
+            worker.end()
         if self.reference.mend_inputs() and verdict.status in ("passed", "wrong_output"):
             return Failed("wrong_output", "forward() changes its inputs in place")
         return verdict
