@@ -10,7 +10,7 @@ import torch
 
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate.conversation import Conversation, Stop
-from adaexplore.evaluate.fresh import poison
+from adaexplore.evaluate.fresh import poison_all
 from adaexplore.evaluate.precision import up_to
 from adaexplore.evaluate.profile import DECOY_SHARE, read_profile
 from adaexplore.evaluate.reference import Reference
@@ -82,10 +82,7 @@ def _is_decoy(talk: Conversation, reference: Reference, buffers: list[SharedTens
     before, here = pair
     talk.stage = "running without its own kernels"
     talk.ask({"op": "run", "set": before})
-    for shared in buffers:
-        poison(shared.tensor)
-    if buffers[0].tensor.is_cuda:
-        torch.cuda.synchronize()
+    poison_all(buffers)
     try:
         reply = talk.ask({"op": "run_unlaunched", "set": here})
     except Stop:  # it fails without them: they matter

@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 
 import torch
 
-from adaexplore.evaluate.tensors import SharedRing, copy_memory, fingerprint, share_ring
+from adaexplore.evaluate.tensors import (
+    SharedRing,
+    SharedTensor,
+    copy_memory,
+    fingerprint,
+    share_ring,
+)
 from adaexplore.sandbox.instance import Inputs, Instance, NamedTensor, map_tensors, tensors_of
 
 _MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
@@ -103,6 +110,14 @@ class FreshInputs:
             return (t * factor).to(t.dtype)
 
         return map_tensors(scaled, self._first)
+
+
+def poison_all(buffers: Sequence[SharedTensor]) -> None:
+    """Poisons buffers that another process will write to, and waits until that is done."""
+    for shared in buffers:
+        poison(shared.tensor)
+    if buffers[0].tensor.is_cuda:
+        torch.cuda.synchronize()
 
 
 def poison(tensor: torch.Tensor) -> None:

@@ -11,9 +11,9 @@ import torch
 
 from adaexplore.candidate import Candidate
 from adaexplore.errors import BadProblemError
+from adaexplore.evaluate.bench import Bench
 from adaexplore.evaluate.compile_cache import share_compiled
 from adaexplore.evaluate.reference import Reference
-from adaexplore.evaluate.verdict import Bench
 from adaexplore.evaluation import to_json
 from adaexplore.problem import Problem
 from adaexplore.sandbox.channel import Channel

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -19,105 +19,23 @@ from adaexplore.evaluate.conditions import gauge_for
 from adaexplore.evaluate.conversation import Conversation, Stop, check_form
 from adaexplore.evaluate.diagnosis import diagnose
 from adaexplore.evaluate.failures import died, overran
-from adaexplore.evaluate.fresh import poison
-from adaexplore.evaluate.kept import KeptCandidates
-from adaexplore.evaluate.measure import CANDIDATE, PARENT, discounted, measure
+from adaexplore.evaluate.fresh import poison_all
+from adaexplore.evaluate.measure import CANDIDATE, PARENT, measure
 from adaexplore.evaluate.mismatch import find_mismatch
 from adaexplore.evaluate.precision import up_to
 from adaexplore.evaluate.reference import Reference
-from adaexplore.evaluate.tensors import SharedTensor, share
+from adaexplore.evaluate.tensors import SharedTensor
 from adaexplore.evaluate.timed import ParentLostError, TimedCandidate, TimedParent
 from adaexplore.evaluate.worker import Slot
-from adaexplore.evaluation import Cost, Evaluation, Failed, Mismatch, Passed, Roofline, Timing
+from adaexplore.evaluation import Failed, Mismatch, Passed, Roofline, Timing
 from adaexplore.problem import PRECISIONS, Precision
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.instance import Inputs, map_tensors
-from adaexplore.sandbox.limits import limits_of_candidates
-from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
 
-WORKER = "adaexplore.evaluate.worker:main"
 _Result = TypeVar("_Result")
-
-
-class Bench:
-    """Evaluates candidates of one reference, one at a time."""
-
-    def __init__(self, reference: Reference, server: ForkServer, memory_bytes: int) -> None:
-        self._reference = reference
-        self._server = server
-        on_cpu = reference.problem.device == "cpu"
-        self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
-        self._limits = limits_of_candidates(memory_bytes, gpu=not on_cpu)
-        self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
-        self._kept = KeptCandidates(reference.problem.device)
-        self._best_us = math.inf
-
-    def evaluate(
-        self, candidate: Candidate, timeout_s: float, parent: Candidate | None = None
-    ) -> Evaluation:
-        """The verdict on one candidate, within `timeout_s` seconds of wall time.
-
-        With `parent`, a candidate that passed not long ago, it is timed beside that one too.
-        """
-        started, device_s = time.monotonic(), 0.0
-        for last_try in (False, True):
-            verdict, held_s = self._evaluate(candidate, timeout_s, parent)
-            if verdict.status == "out_of_memory" and self._kept.clear():
-                verdict, held_s = self._evaluate(candidate, timeout_s, None)
-            device_s += held_s
-            if not self._slowed(verdict):
-                break
-            if last_try:
-                verdict = self._discounted(verdict)
-        cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)
-        return replace(verdict, cost=cost)
-
-    def _evaluate(
-        self, candidate: Candidate, timeout_s: float, parent: Candidate | None
-    ) -> tuple[Evaluation, float]:
-        worker = self._server.spawn(
-            WORKER, name="candidate", limits=self._limits, confined=self._confined
-        )
-        talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
-        run = CandidateRun(self._reference, self._buffers, candidate, talk, self._best_us)
-        run.parent = self._kept.talk_to(parent, talk.deadline)
-        passed = False
-        try:
-            verdict: Evaluation = decided(run.verdict, talk, timeout_s)
-            passed = isinstance(verdict, Passed) and not isinstance(
-                decided(lambda: talk.ask({"op": "rest"}), talk, timeout_s), Failed
-            )
-            talk.freeze()
-        finally:
-            if not passed:
-                worker.end()
-        with device_lock(self._reference.problem.device, exclusive=False):
-            changed = self._reference.mend_inputs()
-        if changed and verdict.status in ("passed", "wrong_output"):
-            verdict = Failed("wrong_output", "forward() changes its inputs in place")
-        if passed:
-            self._kept.keep(candidate, worker, talk)
-        if parent is not None and run.parent_lost:
-            self._kept.drop(parent)
-        if isinstance(verdict, Passed) and verdict.measured:
-            self._best_us = min(self._best_us, verdict.measured.time_us)
-        return verdict, run.device_s
-
-    def _discounted(self, verdict: Evaluation) -> Evaluation:
-        assert isinstance(verdict, Passed)
-        assert verdict.measured
-        timing = discounted(verdict.measured, self._reference.baselines.times_us)
-        return replace(verdict, timing=timing, labels=(*verdict.labels, "baselines-disturbed"))
-
-    def _slowed(self, verdict: Evaluation) -> bool:
-        """Whether the baselines were slow beside a candidate and are fast without it."""
-        timing = verdict.measured if isinstance(verdict, Passed) else None
-        if timing is None:
-            return False
-        with device_lock(self._reference.problem.device, exclusive=True):
-            return self._reference.baselines_slowed(timing.baselines_us)
 
 
 def decided(run: Callable[[], _Result], talk: Conversation, timeout_s: float) -> _Result | Failed:
@@ -284,7 +202,7 @@ class CandidateRun:
         """Compares the output on a set after the call on the next one has been made."""
         sets = self._reference.sets
         self._talk.stage = f"running on the inputs {sets[index].name!r}"
-        self._poison()
+        poison_all(self._buffers)
         reply = self._talk.ask({"op": "run", "set": (index + 1) % len(sets)})
         self._check(reply, sets[index].truths, sets[index].name)
 
@@ -300,7 +218,7 @@ class CandidateRun:
         if self._needs_weights:
             self._give_parameters(other.parameters)
         talk.ask({"op": "run", "set": index})
-        self._poison()
+        poison_all(self._buffers)
         reply = talk.ask({"op": "run", "set": index})
         self._check(reply, other.truths, f"{reference.sets[index].name}, with other weights")
         talk.ask({"op": "restore"})
@@ -354,13 +272,6 @@ class CandidateRun:
         if found["meddled"]:
             reason = f"forward() changes {', '.join(found['meddled'][:3])} for the whole process"
             raise Stop(Failed("rejected", reason))
-
-    def _poison(self) -> None:
-        """Fills the output buffers with what no honest result holds."""
-        for shared in self._buffers:
-            poison(shared.tensor)
-        if self._buffers[0].tensor.is_cuda:
-            torch.cuda.synchronize()
 
     def _check(self, reply: dict[str, Any], truths: Sequence[Truth], where: str) -> None:
         """Compares what stands in the buffers with the truth; `Stop` if it is wrong."""
