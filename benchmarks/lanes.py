@@ -26,6 +26,7 @@ _PRELOAD = (
     "torch._inductor.compile_fx",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
+    "adaexplore.evaluate.triton_host:build_driver",
     "published_criterion",  # a confined worker cannot read it
 )
 _PRELOAD_OFFLINE = (

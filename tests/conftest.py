@@ -14,6 +14,7 @@ _PRELOAD = (
     "torch",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
+    "adaexplore.evaluate.triton_host:build_driver",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",

@@ -54,7 +54,7 @@ class Paired:
 class Timing:
     """Measured times, all from one interleaved session.
 
-    `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 % bootstrap
+    `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 %
     interval. `baselines_us` holds the medians of "eager" and, where it compiles, "compile" in the
     requested precision class. `speedup` is like for like: the better of the baselines over the
     candidate, paired round by round, with its 95 % interval `speedup_ci`. `speedup_eager` is over

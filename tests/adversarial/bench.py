@@ -36,6 +36,7 @@ _PRELOAD = (
     "torch._inductor.compile_fx",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
+    "adaexplore.evaluate.triton_host:build_driver",
 )
 _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
 

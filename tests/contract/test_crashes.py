@@ -195,7 +195,11 @@ CPU_GREED = {
 }
 
 ATTACKS = {
-    "killing its parent": Fault("os.kill(os.getppid(), signal.SIGKILL)", RAISED, DENIED),
+    "killing its parent": Fault(
+        # In a child that compiles ahead, the parent is the candidate's own process.
+        "os.kill(os.getppid(), signal.SIGKILL)",
+        (*RAISED, "out_of_memory"),
+    ),
     "slowing its parent": Fault("os.sched_setaffinity(os.getppid(), {0})", RAISED, DENIED),
     "reading its parent's environment": Fault(
         "Path(f'/proc/{os.getppid()}/environ').read_bytes()", RAISED, DENIED
@@ -204,7 +208,9 @@ ATTACKS = {
         "Path(f'/proc/{os.getppid()}/maps').read_bytes()", RAISED, DENIED
     ),
     "looking into the judge's folder": Fault("os.listdir('..')", RAISED, DENIED),
-    "taking the device's lock": Fault("open('/tmp/adaexplore-cpu.lock')", RAISED, DENIED),
+    "taking the device's lock": Fault(
+        "open('/tmp/adaexplore-' + ('cuda-0' if x.is_cuda else 'cpu') + '.lock')", RAISED, DENIED
+    ),
     "writing elsewhere": Fault("open('/tmp/left-by-a-candidate', 'w')", RAISED, DENIED),
     "connecting out": Fault("socket.create_connection(('1.1.1.1', 53), timeout=3)", RAISED, DENIED),
 }

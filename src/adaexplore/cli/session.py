@@ -31,6 +31,7 @@ _PRELOAD = (
     "torch.export",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
+    "adaexplore.evaluate.triton_host:build_driver",
     "adaexplore.propose.compiler.job",
 )
 _PRELOAD_OFFLINE = (

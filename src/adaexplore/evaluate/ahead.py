@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 _LIMIT_S = 60.0
+_CAPTURE_LIMIT_S = 10.0  # on no data: what takes longer does not end
 _MOST_KERNELS = 64  # an autotuner's configurations among them
 _CHILDREN = 4
 
@@ -41,6 +42,7 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
     from adaexplore.evaluate.offline.count import without_values
     from adaexplore.evaluate.offline.targets import TARGETS
     from adaexplore.evaluate.offline.torch_shim import Shim
+    from adaexplore.evaluate.triton_host import build_launcher
     from adaexplore.sandbox.instance import Instance
 
     major, minor = request["capability"]
@@ -51,6 +53,8 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
     shim.install()
     recorder = Recorder(lambda _: None, all_configurations=True)
     recorder.install()
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, _CAPTURE_LIMIT_S)
     try:
         with shim.mode(), without_values():
             instance = Instance.load(
@@ -65,20 +69,26 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
             )
             instance(pickle.loads(base64.b64decode(request["inputs"])))
     finally:  # what was started before something went wrong will be started again
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         kernels = {launch.kernel.key: launch.kernel for launch in recorder.launches}
         some = list(kernels.values())[:_MOST_KERNELS]
 
         def compile_share(first: int) -> None:
             for kernel in some[first::_CHILDREN]:
                 try:
-                    really_compile(
+                    compiled = really_compile(
                         kernel.source, target=driver.gpu_target(target), options=kernel.options
                     )
+                    build_launcher(compiled.src, compiled.metadata)
                 except Exception:  # noqa: BLE001 - the real call will say it
                     continue
 
         shares = range(min(_CHILDREN, len(some)))
         _in_children([partial(compile_share, first) for first in shares])
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError
 
 
 def _in_children(tasks: Sequence[Callable[[], None]]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
-from adaexplore.evaluate.statistics import bootstrap_median
+from adaexplore.evaluate.statistics import median_interval
 from adaexplore.evaluation import BASELINES, Paired, Timing
 
 CANDIDATE = "candidate"
@@ -23,20 +23,30 @@ TimeBlock = Callable[[int], list[float]]
 class Effort:
     """How long to measure.
 
-    A block of one party takes about `block_us`. Rounds go on until the interval of the speedup is
-    narrower than `resolution` (relative, half width; `coarse` will do for a candidate that is
-    slower than the best baseline in any case) or `budget_s` seconds are spent, within
-    `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower than the best
-    known time gets `min_rounds` only.
+    A block of the candidate takes about `block_us`, one of any other party `other_us`. Rounds go on
+    until the interval of the speedup is narrower than `resolution` (relative, half width; `coarse`
+    will do for a candidate that is slower than the best baseline in any case) or `budget_s` seconds
+    are spent, within `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower
+    than the best known time gets `min_rounds` only.
     """
 
     block_us: float = 20_000.0
+    other_us: float = 20_000.0
     min_rounds: int = 7
     max_rounds: int = 40
     budget_s: float = 3.0
     resolution: float = 0.007
     coarse: float = 0.03
     hopeless: float = 3.0
+
+
+CUDA_EFFORT = Effort(other_us=10_000.0)
+"""A GPU's times vary little; the candidate's block is longer so that nothing hides in it."""
+
+
+def effort_for(device: str) -> Effort:
+    """The effort that a device name asks for."""
+    return Effort() if device == "cpu" else CUDA_EFFORT
 
 
 def measure(
@@ -51,12 +61,15 @@ def measure(
     `parties` holds "candidate", the baselines, and "parent" if the candidate is to be compared with
     the one it was made from; no block has more than `most_calls` calls. Drift of the machine hits
     all parties of a round alike, so the speedup is the median of the rounds' own ratios, and its
-    interval is bootstrapped over rounds. `best_us` is the best time known of any other candidate.
+    interval is that of their median. `best_us` is the best time known of any other candidate.
     """
     effort = effort or Effort()
     rng = random.Random(0)
     pilot = {name: median(block(min(3, most_calls))) for name, block in parties.items()}
-    counts = {name: _count(effort, time_us, most_calls) for name, time_us in pilot.items()}
+    counts = {
+        name: _count(effort.block_us if name == CANDIDATE else effort.other_us, time_us, most_calls)
+        for name, time_us in pilot.items()
+    }
     best_us = min(best_us, *(t for name, t in pilot.items() if name != CANDIDATE))
     hopeless = pilot[CANDIDATE] > effort.hopeless * best_us
     rounds: list[dict[str, float]] = []
@@ -98,10 +111,10 @@ def summarize(rounds: list[dict[str, float]], samples: int) -> Timing:
     ratios = _ratios(rounds, _best_baseline(rounds))
     return Timing(
         time_us=medians[CANDIDATE],
-        time_ci_us=bootstrap_median([r[CANDIDATE] for r in rounds]),
+        time_ci_us=median_interval([r[CANDIDATE] for r in rounds]),
         baselines_us={name: medians[name] for name in BASELINES if name in medians},
         speedup=median(ratios),
-        speedup_ci=bootstrap_median(ratios),
+        speedup_ci=median_interval(ratios),
         speedup_eager=median(_ratios(rounds, "eager")),
         samples=samples,
         parent=_paired(rounds) if PARENT in medians else None,
@@ -111,7 +124,7 @@ def summarize(rounds: list[dict[str, float]], samples: int) -> Timing:
 def _paired(rounds: list[dict[str, float]]) -> Paired:
     ratios = _ratios(rounds, PARENT)
     time_us = median(r[PARENT] for r in rounds)
-    return Paired(time_us, median(ratios), bootstrap_median(ratios))
+    return Paired(time_us, median(ratios), median_interval(ratios))
 
 
 def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
@@ -120,7 +133,7 @@ def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
 
 def _narrow(rounds: list[dict[str, float]], effort: Effort) -> bool:
     ratios = _ratios(rounds, _best_baseline(rounds))
-    low, high = bootstrap_median(ratios)
+    low, high = median_interval(ratios)
     enough = effort.coarse if high < 1.0 else effort.resolution
     return (high - low) / 2 <= enough * median(ratios)
 
@@ -130,5 +143,5 @@ def _best_baseline(rounds: list[dict[str, float]]) -> str:
     return min(names, key=lambda name: median(r[name] for r in rounds))
 
 
-def _count(effort: Effort, time_us: float, most: int) -> int:
-    return int(min(max(effort.block_us / max(time_us, 1.0), 1), most))
+def _count(block_us: float, time_us: float, most: int) -> int:
+    return int(min(max(block_us / max(time_us, 1.0), 1), most))

@@ -20,7 +20,7 @@ from adaexplore.evaluate.conversation import Conversation, Stop, check_form
 from adaexplore.evaluate.diagnosis import diagnose
 from adaexplore.evaluate.failures import died, overran
 from adaexplore.evaluate.fresh import poison_all
-from adaexplore.evaluate.measure import CANDIDATE, PARENT, measure
+from adaexplore.evaluate.measure import CANDIDATE, PARENT, effort_for, measure
 from adaexplore.evaluate.mismatch import find_mismatch
 from adaexplore.evaluate.precision import up_to
 from adaexplore.evaluate.reference import Reference
@@ -244,7 +244,8 @@ class CandidateRun:
         if beside:
             parties[PARENT] = beside.block
         try:
-            return measure(parties, most_calls=reference.fresh.count, best_us=self._best_us)
+            effort, most = effort_for(reference.problem.device), reference.fresh.count
+            return measure(parties, effort, most_calls=most, best_us=self._best_us)
         except ParentLostError:
             self.parent, self.parent_lost = None, True
             return None

@@ -19,6 +19,7 @@ from adaexplore.evaluate.outputs import finished
 from adaexplore.evaluate.precision import set_flags
 from adaexplore.evaluate.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.tensors import open_ring, open_shared
+from adaexplore.evaluate.triton_host import tune_briefly
 from adaexplore.problem import Mode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
@@ -116,6 +117,7 @@ class Session:
         set_flags(request["precision"])
         if request["device"] not in ("cpu", "meta"):
             torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE, request["device"])
+            tune_briefly()
         self._clock = clock_for(request["device"])
         self._watch.keep_flags()
         init: Arguments = pickle.loads(base64.b64decode(request["init"]))

@@ -155,6 +155,7 @@ def _run_worker(
         os.environ.update(environment)
         tempfile.tempdir = None  # the server's own was remembered
         os.chdir(folder)
+        _copy_kernels(Path(request["caches"]), folder)
         Limits(**request["limits"]).apply()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -173,6 +174,12 @@ def _run_worker(
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status)
+
+
+def _copy_kernels(caches: Path, folder: Path) -> None:
+    """Gives a worker what the server has compiled with Triton, in a cache that it may write to."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copytree(caches / "triton", folder / "triton")
 
 
 def _confine(folder: Path, caches: Path, gpu: bool, channel: Channel) -> None:

@@ -173,6 +173,21 @@ class TestStarting:
         server.close()
         assert not server.root.exists()
 
+    def test_a_worker_has_its_own_copy_of_what_was_compiled(self, monkeypatch):
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        server = ForkServer.start(["worker_entries:leave_a_kernel"])
+        code = """
+import os, pathlib
+kernel = pathlib.Path(os.environ["TRITON_CACHE_DIR"], "kernel")
+result = kernel.read_text()
+kernel.write_text("changed")
+"""
+        for _ in range(2):  # the second one's is not what the first one made of it
+            worker = server.spawn("worker_entries:act", name="worker", confined="cpu")
+            told = worker.call({"do": "python", "code": code}, ENOUGH_S)
+            assert told["result"] == "compiled"
+        server.close()
+
     def test_ctrl_c_while_it_starts_leaves_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
