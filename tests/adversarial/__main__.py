@@ -24,7 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not chosen:
         print(f"no case matches {options.only!r} on {options.device}", file=sys.stderr)
         return 2
-    outcomes = run(chosen, options.device, quick=options.quick, tell=_tell)
+    outcomes = run(
+        chosen, options.device, quick=options.quick, tell=_tell, parallel=options.parallel
+    )
     if options.json:
         table = [outcome.to_json() for outcome in outcomes]
         options.json.write_text(json.dumps(table, indent=1), encoding="utf-8")
@@ -37,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="cpu", help="cpu or cuda:<index>")
     parser.add_argument("--only", default="*", metavar="GLOB", help="ids, such as 'hacks/cache/*'")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every verdict there")
+    parser.add_argument("--parallel", type=int, default=1, help="problems at once")
     parser.add_argument(
         "--quick", action="store_true", help="without torch.compile as a baseline, timed briefly"
     )

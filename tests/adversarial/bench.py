@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from queue import SimpleQueue
 
 from adaexplore.candidate import Candidate
 from adaexplore.errors import InfrastructureError
@@ -25,6 +28,7 @@ works is 3x and more, so that noise decides nothing.
 """
 
 MEMORY_BYTES = 4 << 30
+_SHARE = 12
 
 WORTHLESS = frozenset({"constant", "input-insensitive", "collapsible"})
 """Labels of problems on which a speedup means nothing."""
@@ -197,16 +201,43 @@ def in_order(cases: Iterable[Case], device: str) -> list[Case]:
 
 
 def run(
-    cases: Iterable[Case], device: str, *, quick: bool, tell: Callable[[Outcome], None]
+    cases: Iterable[Case],
+    device: str,
+    *,
+    quick: bool,
+    tell: Callable[[Outcome], None],
+    parallel: int = 1,
 ) -> list[Outcome]:
-    """Runs every case that is meant for the device."""
-    outcomes = []
-    judges = Judges(device, quick=quick)
-    with bystander():
+    """Runs every case that is meant for the device, those of `parallel` judges at a time."""
+
+    def run_share(share: list[Case]) -> list[Outcome]:
+        judges = idle.get()
+        outcomes = []
+        for case in share:
+            outcomes.append(judges.judge(case))
+            tell(outcomes[-1])
+        idle.put(judges)
+        return outcomes
+
+    idle: SimpleQueue[Judges] = SimpleQueue()
+    every = [Judges(device, quick=quick) for _ in range(parallel)]
+    for judges in every:
+        idle.put(judges)
+    with bystander(), ThreadPoolExecutor(parallel) as threads:
         try:
-            for case in in_order(cases, device):
-                outcomes.append(judges.judge(case))
-                tell(outcomes[-1])
+            done = threads.map(run_share, _shares(in_order(cases, device)))
+            return [outcome for outcomes in done for outcome in outcomes]
         finally:
-            judges.close()
-    return outcomes
+            for judges in every:
+                judges.close()
+
+
+def _shares(ordered: list[Case]) -> list[list[Case]]:
+    """Cases that go to one judge in turn; those of a popular problem are shared out."""
+    shares = []
+    for _, group in groupby(ordered, key_of):
+        left = list(group)
+        while left:
+            shares.append(left[:_SHARE])
+            left = left[_SHARE:]
+    return sorted(shares, key=len, reverse=True)

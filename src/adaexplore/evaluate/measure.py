@@ -40,13 +40,12 @@ class Effort:
     hopeless: float = 3.0
 
 
-CUDA_EFFORT = Effort(other_us=10_000.0)
-"""A GPU's times vary little; the candidate's block is longer so that nothing hides in it."""
-
-
 def effort_for(device: str) -> Effort:
-    """The effort that a device name asks for."""
-    return Effort() if device == "cpu" else CUDA_EFFORT
+    """The effort that a device name asks for.
+
+    A GPU's times vary little; the candidate's block is longer so that nothing hides in it.
+    """
+    return Effort() if device == "cpu" else Effort(other_us=10_000.0)
 
 
 def measure(
