@@ -22,8 +22,8 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
-from queue import SimpleQueue
 from statistics import median
 from typing import Any
 
@@ -32,7 +32,9 @@ from released_kernels import Released, mixed, released
 
 from adaexplore.candidate import Candidate
 from adaexplore.errors import AdaExploreError
+from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluation import to_json
+from adaexplore.problem import Problem
 from adaexplore.problems import kernelbench
 
 STUBS = {
@@ -79,39 +81,43 @@ def main() -> None:
 
 
 def ours(kernels: list[Released], options: argparse.Namespace) -> dict[str, Any]:
-    """Every candidate by this evaluator, in parallel; each brings a reference of its own.
+    """Every candidate by this evaluator, `parallel` at a time; each brings a reference of its own.
 
     `candidates_per_minute` includes preparing the references, which a search does once for all its
-    candidates; `candidates_per_minute_prepared` leaves it out. `device_s` is the time an evaluation
-    holds the device, alone or with others.
+    candidates; `candidates_per_minute_prepared` leaves it out, for the references of a batch are
+    prepared before its candidates are evaluated. `device_s` is the time an evaluation holds the
+    device, alone or with others.
     """
-    lanes: SimpleQueue[Lane] = SimpleQueue()
-    every = [Lane() for _ in range(options.parallel)]
-    for lane in every:
+    lanes = [Lane() for _ in range(options.parallel)]
+    for lane in lanes:
         lane.start()
-        lanes.put(lane)
-
-    def judge(kernel: Released) -> dict[str, Any]:
-        lane = lanes.get()
-        try:
-            return _ours(lane, kernel, options)
-        finally:
-            lanes.put(lane)
-
-    started = time.monotonic()
+    each: list[dict[str, Any]] = []
+    prepare_s = evaluate_s = 0.0
     with ThreadPoolExecutor(options.parallel) as threads:
-        each = list(threads.map(judge, kernels))
-    wall_s = time.monotonic() - started
-    for lane in every:
+        for start in range(0, len(kernels), options.parallel):
+            batch = kernels[start : start + options.parallel]
+            with ExitStack() as stack:
+                evaluators = [
+                    stack.enter_context(
+                        lane.evaluator(_problem(kernel, options), options.timeout_s)
+                    )
+                    for lane, kernel in zip(lanes, batch, strict=False)
+                ]
+                began = time.monotonic()
+                rows = list(threads.map(_prepare, evaluators, batch))
+                prepared = time.monotonic()
+                each += threads.map(_evaluate, evaluators, batch, rows)
+                prepare_s += prepared - began
+                evaluate_s += time.monotonic() - prepared
+    for lane in lanes:
         lane.close()
-    evaluated = [row["evaluate_s"] for row in each if "evaluate_s" in row]
     return {
-        "candidates_per_minute": 60 * len(each) / wall_s,
-        "candidates_per_minute_prepared": 60 * options.parallel * len(evaluated) / sum(evaluated),
+        "candidates_per_minute": 60 * len(each) / (prepare_s + evaluate_s),
+        "candidates_per_minute_prepared": 60 * len(each) / evaluate_s,
         "device_s_per_candidate": _mean([r["device_s"] for r in each if "device_s" in r]),
-        "median_evaluate_s": median(evaluated),
+        "median_evaluate_s": median(r["evaluate_s"] for r in each if "evaluate_s" in r),
         "parallel": options.parallel,
-        "wall_s": wall_s,
+        "wall_s": prepare_s + evaluate_s,
         "each": each,
     }
 
@@ -136,25 +142,27 @@ def theirs(kernels: list[Released], options: argparse.Namespace) -> dict[str, An
     }
 
 
-def _ours(lane: Lane, kernel: Released, options: argparse.Namespace) -> dict[str, Any]:
-    problem = kernelbench.load(
-        kernel.problem,
-        device=options.device,
-        language="cpp" if options.device == "cpu" else "triton",
-        precision="tf32",
+def _problem(kernel: Released, options: argparse.Namespace) -> Problem:
+    return kernelbench.load(
+        kernel.problem, device=options.device, language="triton", precision="tf32"
     )
-    started = time.monotonic()
+
+
+def _prepare(evaluator: Evaluator, kernel: Released) -> dict[str, Any]:
     row: dict[str, Any] = {"name": kernel.name}
+    started = time.monotonic()
     try:
-        with lane.evaluator(problem, options.timeout_s) as evaluator:
-            evaluator.prepare()
-            row["prepare_s"] = time.monotonic() - started
-            evaluation = evaluator.evaluate(
-                Candidate(kernel.kernel.read_text(encoding="utf-8"), problem.language)
-            )
+        evaluator.prepare()
     except AdaExploreError as error:
-        return row | {"status": f"unjudged: {error}"}
-    data = to_json(evaluation)
+        row["status"] = f"unjudged: {error}"
+    return row | {"prepare_s": time.monotonic() - started}
+
+
+def _evaluate(evaluator: Evaluator, kernel: Released, row: dict[str, Any]) -> dict[str, Any]:
+    if "status" in row:
+        return row
+    candidate = Candidate(kernel.kernel.read_text(encoding="utf-8"), "triton")
+    data = to_json(evaluator.evaluate(candidate))
     return row | {
         "status": data["status"],
         "reason": data["reason"],

@@ -26,13 +26,13 @@ _PRELOAD = (
     "torch._inductor.compile_fx",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
-    "adaexplore.evaluate.triton_host:build_driver",
+    "adaexplore.evaluate.warm_triton:warm_for_gpu",
     "published_criterion",  # a confined worker cannot read it
 )
 _PRELOAD_OFFLINE = (
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.offline.warm:warm_triton_compiler",
+    "adaexplore.evaluate.warm_triton:warm_for_targets",
 )
 _MEMORY_BYTES = 16 << 30
 

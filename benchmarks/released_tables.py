@@ -223,8 +223,9 @@ def _disagreements(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def _number(value: float | None, form: str, unit: str = "") -> str:
-    return "" if value is None or math.isnan(value) else f"{value:{form}}{unit}"
+def _number(value: float | str | None, form: str, unit: str = "") -> str:
+    value = math.nan if value is None else float(value)  # "inf" and "nan" are words in JSON
+    return "" if math.isnan(value) else f"{value:{form}}{unit}"
 
 
 def _table(header: list[str], body: Iterable[Sequence[object]]) -> list[str]:

@@ -14,7 +14,7 @@ _PRELOAD = (
     "torch",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
-    "adaexplore.evaluate.triton_host:build_driver",
+    "adaexplore.evaluate.warm_triton:warm_for_gpu",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",

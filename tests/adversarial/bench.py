@@ -40,7 +40,7 @@ _PRELOAD = (
     "torch._inductor.compile_fx",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
-    "adaexplore.evaluate.triton_host:build_driver",
+    "adaexplore.evaluate.warm_triton:warm_for_gpu",
 )
 _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
 

@@ -14,6 +14,7 @@ import pytest
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.problem import Problem
+from adaexplore.sandbox.device_lock import lock_file
 
 ENOUGH_S = 120.0
 SHORT_S = {"cpu": 6.0, "cuda:0": 20.0}  # a process that begins to use a GPU takes seconds
@@ -209,7 +210,9 @@ ATTACKS = {
     ),
     "looking into the judge's folder": Fault("os.listdir('..')", RAISED, DENIED),
     "taking the device's lock": Fault(
-        "open('/tmp/adaexplore-' + ('cuda-0' if x.is_cuda else 'cpu') + '.lock')", RAISED, DENIED
+        f"open({{True: '{lock_file('cuda:0')}', False: '{lock_file('cpu')}'}}[x.is_cuda])",
+        RAISED,
+        DENIED,
     ),
     "writing elsewhere": Fault("open('/tmp/left-by-a-candidate', 'w')", RAISED, DENIED),
     "connecting out": Fault("socket.create_connection(('1.1.1.1', 53), timeout=3)", RAISED, DENIED),

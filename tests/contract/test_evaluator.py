@@ -518,7 +518,7 @@ class TestForgery:
                     pass
             time.sleep(3600)
         """
-        assert judge.evaluate(linear(body)).status == "wrong_output"
+        assert judge.evaluate(linear(body)).status in ("wrong_output", "rejected")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _PRELOAD = (
     "torch.export",
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
-    "adaexplore.evaluate.triton_host:build_driver",
+    "adaexplore.evaluate.warm_triton:warm_for_gpu",
     "adaexplore.propose.compiler.job",
 )
 _PRELOAD_OFFLINE = (
@@ -39,7 +39,7 @@ _PRELOAD_OFFLINE = (
     "triton",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.offline.warm:warm_triton_compiler",
+    "adaexplore.evaluate.warm_triton:warm_for_targets",
 )
 DEFAULT_TARGET: TargetName = "sm_90"
 _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"

@@ -83,7 +83,7 @@ class Baselines:
             with self._runs.scope(self._runs.precision):
                 self._clock.warm(warm_call)
                 started = time.perf_counter_ns()
-                times = self._clock.block(call, count, deliver)
+                times = self._clock.block(call, count, deliver, fresh.complete)
                 wall_us = (time.perf_counter_ns() - started) / 1000.0
             self._overheads_us.append((wall_us - sum(times)) / count)
             return times

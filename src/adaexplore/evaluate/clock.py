@@ -14,6 +14,9 @@ Call = Callable[[int], Any]
 Sink = Callable[[int, Any], None]
 """Takes the outputs of call number `i`, out of the timed window but before the next call."""
 
+Ready = Callable[[int], None]
+"""Completes the inputs of call number `i`, immediately before its timed window."""
+
 
 _PARALLEL_ELEMENTS = 32_768  # PyTorch's grain size: below it, one thread does all
 
@@ -25,7 +28,7 @@ class Clock(Protocol):
         """Runs calls until the caches, the allocator and the clocks have settled."""
         ...
 
-    def block(self, call: Call, count: int, sink: Sink) -> list[float]:
+    def block(self, call: Call, count: int, sink: Sink, ready: Ready | None = None) -> list[float]:
         """Times `count` calls; returns microseconds each, once the device has done them all."""
         ...
 
@@ -53,12 +56,14 @@ class CpuClock:
             call(i)
             i += 1
 
-    def block(self, call: Call, count: int, sink: Sink) -> list[float]:
+    def block(self, call: Call, count: int, sink: Sink, ready: Ready | None = None) -> list[float]:
         """See `Clock.block`."""
         now = time.perf_counter_ns
         times = []
         for i in range(count):
             self._work.neg_()
+            if ready:
+                ready(i)
             start = now()
             outputs = call(i)
             times.append((now() - start) / 1000.0)
@@ -80,12 +85,14 @@ class CudaClock:
             call(i)
         torch.cuda.synchronize(self._device)
 
-    def block(self, call: Call, count: int, sink: Sink) -> list[float]:
+    def block(self, call: Call, count: int, sink: Sink, ready: Ready | None = None) -> list[float]:
         """See `Clock.block`."""
         starts = [_event() for _ in range(count)]
         ends = [_event() for _ in range(count)]
         for i in range(count):
             self._flush.zero_()
+            if ready:
+                ready(i)
             starts[i].record()
             outputs = call(i)
             ends[i].record()

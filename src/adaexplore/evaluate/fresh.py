@@ -21,6 +21,7 @@ from adaexplore.evaluate.tensors import (
     fingerprint,
     share_ring,
 )
+from adaexplore.evaluate.withheld import Withheld
 from adaexplore.sandbox.instance import Inputs, Instance, NamedTensor, map_tensors, tensors_of
 
 _MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
@@ -57,11 +58,13 @@ class FreshInputs:
         ]
         self.slots = [self._slot(i) for i in range(self.count)]
         self.own_slots = [map_tensors(_private, slot) for slot in self.slots]
+        self._own_tensors = [tensors_of(slot) for slot in self.own_slots]
+        self.withheld = Withheld(self.rings, tensors)
         self._seeds: list[int] = []
         self.refill(self.count)
 
     def refill(self, count: int) -> None:
-        """Puts new inputs into the first `count` slots."""
+        """Puts new inputs into the first `count` slots, but for what is withheld (`complete`)."""
         self._seeds = [secrets.randbelow(2**31) for _ in range(count)]
         for seed, slot, own in zip(self._seeds, self.slots, self.own_slots, strict=False):
             drawn = tensors_of(self._drawn(seed))
@@ -69,6 +72,11 @@ class FreshInputs:
                 copy_memory(shared, tensor)
                 if mine is not shared:
                     copy_memory(mine, tensor)
+        self.withheld.withhold(count)
+
+    def complete(self, index: int) -> None:
+        """Puts what is withheld from a slot into the judge's own; candidates do so with theirs."""
+        self.withheld.give(index, self._own_tensors[index])
 
     def original(self, index: int) -> Inputs | None:
         """What a slot was filled with, made again; None if the slot holds something else now."""

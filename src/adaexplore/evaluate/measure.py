@@ -35,7 +35,7 @@ class Effort:
     min_rounds: int = 7
     max_rounds: int = 40
     budget_s: float = 3.0
-    resolution: float = 0.007
+    resolution: float = 0.01
     coarse: float = 0.03
     hopeless: float = 3.0
 

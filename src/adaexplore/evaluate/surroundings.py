@@ -18,22 +18,26 @@ _CHUNK = 256
 _OF_ROW = 0.01
 """Elements this much smaller than the largest of their row are judged on its scale: an honest
 kernel may subtract large numbers, or underflow, where the truth is nearly zero."""
+_OF_ALL = 0.02
+"""Rows this much smaller than the typical size are judged on its scale: an honest algorithm may mix
+rows (Strassen's does)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The scale around each element of a tensor, which is read as rows of `width` in memory order.
 
-    It is r c / t + 0.01 m, to which a user adds the element's own |x|. The typical size t is the
-    median of |x| over the elements that are neither zero nor infinite nor NaN; r is that of the
-    element's row and c of its column, so that r c / t follows outputs whose rows and columns have
-    sizes of their own; m is the largest |x| of the row.
+    It is r c / t + 0.01 m + 0.02 t, to which a user adds the element's own |x|. The typical size t
+    is the median of |x| over the elements that are neither zero nor infinite nor NaN; r is that of
+    the element's row and c of its column, so that r c / t follows outputs whose rows and columns
+    have sizes of their own; m is the largest |x| of the row.
     """
 
     width: int
     rows: Tensor
     largest: Tensor
     columns: Tensor | None
+    typical: Tensor
 
     def scale(self, start: int, stop: int) -> Tensor:
         """For the elements from `start`, where a row begins, to `stop`."""
@@ -41,7 +45,7 @@ class Surroundings:
         local = self.rows[first:last, None].expand(-1, self.width)
         if self.columns is not None:
             local = local * self.columns
-        local = local + _OF_ROW * self.largest[first:last, None]
+        local = local + (_OF_ROW * self.largest[first:last, None] + _OF_ALL * self.typical)
         return local.flatten()[: stop - start]
 
 
@@ -59,12 +63,12 @@ def surroundings(truth: Tensor) -> Surroundings:
     typical = _typical(_thin(size, _SAMPLE * _SAMPLE), 0)
     if bool(typical.isnan()):
         one = torch.ones_like(rows[:, 0])
-        return Surroundings(width, one, one, None)
+        return Surroundings(width, one, one, None, one[0])
     sizes = _or(_typical(_thin(rows.mT, _SAMPLE), 0), typical)
     columns = None
     if in_rows:
         columns = _or(_typical(_thin(rows, _SAMPLE), 0), typical) / typical
-    return Surroundings(width, sizes, rows.amax(1), columns)
+    return Surroundings(width, sizes, rows.amax(1), columns, typical)
 
 
 def _reading(truth: Tensor) -> tuple[int, bool]:

@@ -65,6 +65,11 @@ class SharedRing:
     memory: SharedTensor
     tensors: list[torch.Tensor]
 
+    def rows(self, count: int, start: int, length: int) -> torch.Tensor:
+        """The same stretch of the memory of the first `count` tensors, one row for each."""
+        step = self.memory.handle["ring"]["step"]
+        return self.memory.tensor.as_strided((count, length), (step, 1), start)
+
 
 def share_ring(like: torch.Tensor, count: int) -> SharedRing:
     """`count` tensors of the shape, strides and dtype of `like`, not yet filled."""
@@ -155,6 +160,12 @@ def copy_memory(home: torch.Tensor, source: torch.Tensor) -> None:
     """
     if source.numel() > 0:
         _flat(home).copy_(_flat(source))
+
+
+def stretch(tensor: torch.Tensor, start: int = 0, length: int | None = None) -> torch.Tensor:
+    """Elements of a tensor in the order of its memory, from `start` on."""
+    flat = _flat(tensor) if tensor.numel() else tensor.flatten()
+    return flat[start:] if length is None else flat[start : start + length]
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from adaexplore.evaluate.audit import IDLE_LATENCY_US, Audit
 from adaexplore.evaluate.conversation import Conversation, Stop
+from adaexplore.evaluate.fresh import FreshInputs
 from adaexplore.evaluate.reference import Reference
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
@@ -49,7 +51,7 @@ class TimedCandidate:
         audit.idle_until_now()
         start, since = audit.account(), time.perf_counter_ns()
         self._talk.thaw()
-        reply = self._talk.ask({"op": "time", "count": count})
+        reply = self._talk.ask(_time(fresh, count))
         wall_us = (time.perf_counter_ns() - since) / 1000.0
         self._talk.freeze()
         index = secrets.randbelow(count)
@@ -79,6 +81,10 @@ class TimedCandidate:
     def _synchronize(self) -> None:
         if self._reference.problem.device != "cpu":
             torch.cuda.synchronize()
+
+
+def _time(fresh: FreshInputs, count: int) -> dict[str, Any]:
+    return {"op": "time", "count": count, "places": fresh.withheld.places(0)}
 
 
 def _latency_us(device: str) -> float:
@@ -113,7 +119,7 @@ class TimedParent:
         try:
             self._talk.ask({"op": "warm"})
             self._fresh.refill(count)
-            times = self._talk.ask({"op": "time", "count": count})["times_us"]
+            times = self._talk.ask(_time(self._fresh, count))["times_us"]
         except (Stop, TimeoutError, WorkerDiedError, OverrunError) as error:
             raise ParentLostError from error
         self.end()

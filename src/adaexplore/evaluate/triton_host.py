@@ -1,27 +1,15 @@
 """What Triton does on the host before and around launches, kept off the GPU's time.
 
-Pins `triton.backends.nvidia.driver`: `CudaUtils`, `CudaLauncher` and `CudaDriver.get_benchmarker`.
+Pins `triton.backends.nvidia.driver`: `CudaLauncher` and `CudaDriver.get_benchmarker`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 _TRIED_MS, _TIMED_MS = 5, 25
-
-
-def build_driver() -> None:
-    """Compiles Triton's C extension for CUDA into the cache; workers start with a copy of that.
-
-    For the fork server. Does nothing where there is no GPU.
-    """
-    if Path("/dev/nvidiactl").exists():
-        from triton.backends.nvidia.driver import CudaUtils
-
-        CudaUtils()
 
 
 def build_launcher(source: Any, metadata: Any) -> None:

@@ -155,7 +155,7 @@ class CandidateRun:
     def _give_slots(self) -> None:
         """Memory for the calls that are timed, each on inputs of its own."""
         fresh = self._reference.fresh
-        rings = [ring.memory for ring in (*fresh.rings, *fresh.out_rings)]
+        rings = [r.memory for r in (*fresh.rings, *fresh.withheld.rings, *fresh.out_rings)]
         slots = {"op": "slots", "count": fresh.count, "inputs": len(fresh.rings)}
         self._talk.ask(slots | {"form": _form(fresh.slots[0])}, rings)
 

@@ -20,6 +20,7 @@ from adaexplore.evaluate.precision import set_flags
 from adaexplore.evaluate.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.tensors import open_ring, open_shared
 from adaexplore.evaluate.triton_host import tune_briefly
+from adaexplore.evaluate.withheld import arrivals
 from adaexplore.problem import Mode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
@@ -66,6 +67,7 @@ class Session:
         self._buffers: list[torch.Tensor] = []
         self._held: list[NamedTensor] = []
         self._slots: list[Inputs] = []
+        self._late: list[tuple[list[torch.Tensor], list[torch.Tensor]]] = []
         self._places: list[list[torch.Tensor]] = []
         self._clock: Clock | None = None
         self._meddled: set[str] = set()
@@ -100,7 +102,7 @@ class Session:
             case "warm":
                 return self._warm()
             case "time":
-                return self._time(request["count"])
+                return self._time(request["count"], request["places"])
             case "profile":
                 return self._profile(request["device"])
             case "run_unlaunched":
@@ -154,12 +156,14 @@ class Session:
         return {}
 
     def _take_slots(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """The rings of fresh inputs, and those of the places for every call's outputs."""
+        """The rings of fresh inputs, of what is withheld from them, and of the outputs' places."""
         rings = [open_ring(handle, fds[i : i + 1]) for i, handle in enumerate(request["handles"])]
-        inputs, outputs = rings[: request["inputs"]], rings[request["inputs"] :]
+        count = request["inputs"]
+        inputs, late, outputs = rings[:count], rings[count : 2 * count], rings[2 * count :]
         form = pickle.loads(base64.b64decode(request["form"]))
         for i in range(request["count"]):
             self._slots.append(_fill(form, [ring[i] for ring in inputs]))
+            self._late.append(([ring[i] for ring in inputs], [ring[i] for ring in late]))
             self._places.append([ring[i] for ring in outputs])
         return {}
 
@@ -191,7 +195,7 @@ class Session:
         inputs = self._sets[i % len(self._sets)]
         return self._instance.model(*inputs.args, **inputs.kwargs)
 
-    def _time(self, count: int) -> dict[str, Any]:
+    def _time(self, count: int, late_places: list[int]) -> dict[str, Any]:
         """Times `count` calls, each on a slot of its own, whose outputs go to their places."""
         assert self._instance is not None
         assert self._clock is not None
@@ -205,8 +209,12 @@ class Session:
             for (_, out), place in zip(outputs, places[i], strict=True):
                 place.copy_(out)
 
+        def complete(i: int) -> None:
+            for part, elements in arrivals(*self._late[i], late_places):
+                part.copy_(elements)
+
         with torch.no_grad():
-            times = self._clock.block(call, count, deliver)
+            times = self._clock.block(call, count, deliver, complete)
         self._look_after_flags()
         return {"times_us": times}
 

@@ -26,8 +26,7 @@ def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
     if device in _EXCLUSIVE:
         yield
         return
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "") if device.startswith("cuda") else ""
-    fd = _open(_FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{visible}-{device}.lock"))
+    fd = _open(lock_file(device))
     try:
         fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         if exclusive:
@@ -36,6 +35,12 @@ def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
     finally:
         _EXCLUSIVE.discard(device)
         os.close(fd)
+
+
+def lock_file(device: str) -> Path:
+    """Where the lock of a device lies."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "") if device.startswith("cuda") else ""
+    return _FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{visible}-{device}.lock")
 
 
 def _open(path: Path) -> int:

@@ -90,14 +90,56 @@ class TestRefill:
             assert torch.equal(slot[0] != 0, torch.eye(8) != 0)
 
 
+def complete(fresh):
+    """As the judge completes its own slots and a candidate's process the shared ones."""
+    for i, slot in enumerate(fresh.slots):
+        fresh.complete(i)
+        fresh.withheld.give(i, tensors_of(slot))
+
+
+class TestWithheld:
+    def test_until_a_call_begins_every_slot_lacks_some(self, fresh_of):
+        fresh = fresh_of("def get_inputs():\n    return [torch.randn(40, 16), torch.randn(3)]\n")
+        assert [fresh.original(i) for i in range(fresh.count)] == [None] * fresh.count
+        before = content(fresh)
+        complete(fresh)
+        for early, late in zip(before, content(fresh), strict=True):
+            assert 1 <= int((early[0] != late[0]).sum()) <= 64
+            assert bool((early[1] != late[1]).all())
+
+    def test_where_they_are_changes(self, fresh_of):
+        fresh = fresh_of("def get_inputs():\n    return [torch.randn(100_000)]\n")
+        places = set()
+        for _ in range(4):
+            fresh.refill(fresh.count)
+            places.add(fresh.withheld.places(0)[0])
+        assert len(places) == 4
+
+    def test_slots_that_were_not_filled_again_keep_theirs(self, fresh_of):
+        fresh = fresh_of("def get_inputs():\n    return [torch.randn(100_000)]\n")
+        complete(fresh)
+        before = content(fresh)
+        fresh.refill(1)
+        complete(fresh)
+        assert fresh.original(0) is not None
+        assert all(map(equal, before[1:], content(fresh)[1:]))
+
+    def test_empty_inputs_lack_nothing(self, fresh_of):
+        fresh = fresh_of("def get_inputs():\n    return [torch.randn(4), torch.empty(0, 3)]\n")
+        complete(fresh)
+        assert fresh.original(0) is not None
+
+
 class TestOriginal:
     def test_it_is_what_the_slot_holds(self, fresh_of):
         fresh = fresh_of(RANDOM)
+        complete(fresh)
         for i, slot in enumerate(content(fresh)):
             assert equal(tensors_of(fresh.original(i)), slot)
 
     def test_a_slot_that_was_written_to_has_none(self, fresh_of):
         fresh = fresh_of(RANDOM)
+        complete(fresh)
         tensors_of(fresh.slots[1])[0][0, 0] += 1
         assert fresh.original(1) is None
         assert fresh.original(0) is not None
@@ -107,6 +149,7 @@ class TestOwnSlots:
     def test_they_hold_the_same(self, fresh_of):
         fresh = fresh_of(RANDOM)
         fresh.refill(fresh.count)
+        complete(fresh)
         for slot, own in zip(fresh.slots, fresh.own_slots, strict=True):
             assert equal(tensors_of(slot), tensors_of(own))
 

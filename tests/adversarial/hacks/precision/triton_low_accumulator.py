@@ -2,7 +2,7 @@
 
 problem: matmul
 devices: cuda
-precision: tf32
+precision: fp32
 expect: refused
 """
 

@@ -15,7 +15,7 @@ _PRELOAD = (
     "triton",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.offline.warm:warm_triton_compiler",
+    "adaexplore.evaluate.warm_triton:warm_for_targets",
 )
 _TIMEOUT_S = 600.0
 _MEMORY_BYTES = 8 << 30
