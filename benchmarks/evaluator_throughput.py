@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -71,17 +72,19 @@ def main() -> None:
     found: dict[str, Any] = {"device": options.device, "candidates": [k.name for k in kernels]}
     for side, measure in (("ours", ours), ("theirs", theirs)):
         if side in options.sides:
-            found[side] = measure(kernels, options)
+            for found[side] in measure(kernels, options):  # whole after every one, if cut short
+                options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
             print(side, json.dumps({k: v for k, v in found[side].items() if k != "each"}))
-            options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if "ours" in found and "theirs" in found:
         for figure in ("candidates_per_minute", "candidates_per_minute_prepared"):
             ratio = found["ours"][figure] / found["theirs"]["candidates_per_minute"]
             print(f"{figure}: {ratio:.1f} times as many")
 
 
-def ours(kernels: list[Released], options: argparse.Namespace) -> dict[str, Any]:
+def ours(kernels: list[Released], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Every candidate by this evaluator, `parallel` at a time; each brings a reference of its own.
+
+    Yields the figures so far after every batch.
 
     `candidates_per_minute` includes preparing the references, which a search does once for all its
     candidates; `candidates_per_minute_prepared` leaves it out, for the references of a batch are
@@ -109,37 +112,42 @@ def ours(kernels: list[Released], options: argparse.Namespace) -> dict[str, Any]
                 each += threads.map(_evaluate, evaluators, batch, rows)
                 prepare_s += prepared - began
                 evaluate_s += time.monotonic() - prepared
+            yield {
+                "candidates_per_minute": 60 * len(each) / (prepare_s + evaluate_s),
+                "candidates_per_minute_prepared": 60 * len(each) / evaluate_s,
+                "device_s_per_candidate": _mean([r["device_s"] for r in each if "device_s" in r]),
+                "median_evaluate_s": _median([r["evaluate_s"] for r in each if "evaluate_s" in r]),
+                "parallel": options.parallel,
+                "wall_s": prepare_s + evaluate_s,
+                "each": each,
+            }
     for lane in lanes:
         lane.close()
-    return {
-        "candidates_per_minute": 60 * len(each) / (prepare_s + evaluate_s),
-        "candidates_per_minute_prepared": 60 * len(each) / evaluate_s,
-        "device_s_per_candidate": _mean([r["device_s"] for r in each if "device_s" in r]),
-        "median_evaluate_s": median(r["evaluate_s"] for r in each if "evaluate_s" in r),
-        "parallel": options.parallel,
-        "wall_s": prepare_s + evaluate_s,
-        "each": each,
-    }
 
 
-def theirs(kernels: list[Released], options: argparse.Namespace) -> dict[str, Any]:
-    """Every candidate by AdaExplore's runner; it has the device for as long as its process runs."""
+def theirs(kernels: list[Released], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Every candidate by AdaExplore's runner; it has the device for as long as its process runs.
+
+    Yields the figures so far after every candidate.
+    """
+    each: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         stubbed = [name for name in STUBS if importlib.util.find_spec(name) is None]
         for name in stubbed:
             (Path(folder) / f"{name}.py").write_text(STUBS[name], encoding="utf-8")
         paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), folder]))
         environment = os.environ | {"PYTHONPATH": paths}
-        each = [_theirs(kernel, options, environment) for kernel in kernels]
-    wall_s = sum(row["wall_s"] for row in each)
-    return {
-        "candidates_per_minute": 60 * len(each) / wall_s,
-        "device_s_per_candidate": wall_s / len(each),
-        "median_wall_s": median(row["wall_s"] for row in each),
-        "stubbed": stubbed,
-        "wall_s": wall_s,
-        "each": each,
-    }
+        for kernel in kernels:
+            each.append(_theirs(kernel, options, environment))
+            wall_s = sum(row["wall_s"] for row in each)
+            yield {
+                "candidates_per_minute": 60 * len(each) / wall_s,
+                "device_s_per_candidate": wall_s / len(each),
+                "median_wall_s": median(row["wall_s"] for row in each),
+                "stubbed": stubbed,
+                "wall_s": wall_s,
+                "each": each,
+            }
 
 
 def _problem(kernel: Released, options: argparse.Namespace) -> Problem:
@@ -211,6 +219,10 @@ def _theirs(
         return row | {"result": result["error"]}
     speedup = (result["runtime_stats"] or {}).get("fast_p")
     return row | {"result": "correct" if result["correctness"] else "wrong", "speedup": speedup}
+
+
+def _median(values: list[float]) -> float:
+    return median(values) if values else 0.0
 
 
 def _mean(values: list[float]) -> float:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import median
+from typing import Any
 
 import torch
+import torch._inductor.compile_fx as inductor
 from torch import nn
 
 from adaexplore.errors import BadProblemError
@@ -16,6 +19,7 @@ from adaexplore.evaluate.fresh import FreshInputs
 from adaexplore.evaluate.outputs import finished
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.truth import CheckedSet
+from adaexplore.sandbox.device_lock import device_lent
 from adaexplore.sandbox.instance import NamedTensor, flatten_outputs, is_out_of_memory
 
 
@@ -93,9 +97,10 @@ class Baselines:
     def _compile(self) -> nn.Module | None:
         """The reference under `torch.compile`, checked on the first inputs; None if it fails."""
         compiled = torch.compile(self._runs.instance.model)
+        device = self._runs.problem.device
         first = self._sets[0]
         try:
-            with self._runs.scope(self._runs.precision):
+            with self._runs.scope(self._runs.precision), _compiling_off(device):
                 outputs = flatten_outputs(compiled(*first.inputs.args, **first.inputs.kwargs))
         except RuntimeError as error:  # every Dynamo and Inductor failure is one
             if any(is_out_of_memory(cause) for cause in _causes(error)):
@@ -111,6 +116,25 @@ class Baselines:
                 self._notes.append("torch.compile gives a wrong result: it is no baseline here")
                 return None
         return compiled  # type: ignore[return-value]
+
+
+@contextmanager
+def _compiling_off(device: str) -> Iterator[None]:
+    """Lends the device to others whenever Inductor compiles; it takes seconds and no GPU.
+
+    Pins `torch._inductor.compile_fx.compile_fx`, which `torch.compile` looks up for every graph.
+    """
+    compile_graph = inductor.compile_fx
+
+    def compile_meanwhile(*args: Any, **kwargs: Any) -> Any:
+        with device_lent(device):
+            return compile_graph(*args, **kwargs)
+
+    inductor.compile_fx = compile_meanwhile
+    try:
+        yield
+    finally:
+        inductor.compile_fx = compile_graph
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -26,7 +26,6 @@ from adaexplore.sandbox.process import ForkServer
 def main(channel: Channel, control: Channel | None) -> None:
     """Worker entry: one "prepare", then any number of "evaluate" requests."""
     assert control is not None
-    compile_in_parallel()
     share_compiled()
     folder = Path.cwd()
     server = ForkServer(control, folder)
@@ -59,6 +58,8 @@ def main(channel: Channel, control: Channel | None) -> None:
 
 
 def _prepared(problem: Problem, folder: Path) -> Reference:
+    if problem.device == "cpu":
+        compile_in_parallel()
     try:
         with device_lock(problem.device, exclusive=False):
             reference = Reference(problem, folder)

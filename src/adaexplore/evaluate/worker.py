@@ -40,7 +40,6 @@ class Slot:
 
 def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
     """Worker entry: answers requests until the channel closes."""
-    compile_in_parallel()
     serve(channel, Session())
 
 
@@ -117,6 +116,8 @@ class Session:
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Imports and constructs; says which global settings that changed (and puts them back)."""
         set_flags(request["precision"])
+        if request["device"] == "cpu":
+            compile_in_parallel()
         if request["device"] not in ("cpu", "meta"):
             torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE, request["device"])
             tune_briefly()

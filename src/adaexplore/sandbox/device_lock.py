@@ -1,7 +1,8 @@
 """One lock per device, between all processes of this machine.
 
 Timings taken while another process uses the same device can be wrong by a factor of two. Whoever
-uses the device holds the lock shared; whoever times holds it exclusively.
+uses the device holds the lock shared; whoever times holds it exclusively. Who waits to time has
+everybody after it wait as well: those who share would otherwise never leave it a gap.
 """
 
 from __future__ import annotations
@@ -9,38 +10,76 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all must meet at one file
-_EXCLUSIVE: set[str] = set()  # what this process holds
+_mine = threading.local()
 
 
 @contextmanager
 def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
     """Holds the lock of `device` ("cpu", "cuda:0"); waits for it as long as it takes.
 
-    A process that holds it exclusively may take it again inside. Not for threads.
+    A thread that holds it may take it again inside, but not exclusively what it shares.
     """
-    if device in _EXCLUSIVE:
+    held = _held()
+    if device in held:
+        _, is_exclusive = held[device]
+        assert is_exclusive or not exclusive
         yield
         return
     fd = _open(lock_file(device))
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        if exclusive:
-            _EXCLUSIVE.add(device)
+        _take(fd, device, exclusive)
+        held[device] = fd, exclusive
         yield
     finally:
-        _EXCLUSIVE.discard(device)
+        held.pop(device, None)
         os.close(fd)
+
+
+@contextmanager
+def device_lent(device: str) -> Iterator[None]:
+    """Gives back what this thread holds of a GPU's lock, if anything, and takes it again after.
+
+    For long work on the processors in the middle of using a GPU. On the CPU nothing is given back:
+    there such work is what others must be kept from.
+    """
+    fd, exclusive = _held().get(device, (None, False))
+    if fd is None or device == "cpu":
+        yield
+        return
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    try:
+        yield
+    finally:
+        _take(fd, device, exclusive)
 
 
 def lock_file(device: str) -> Path:
     """Where the lock of a device lies."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "") if device.startswith("cuda") else ""
     return _FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{visible}-{device}.lock")
+
+
+def _held() -> dict[str, tuple[int, bool]]:
+    """What this thread holds: descriptors by device, and whether exclusively."""
+    if not hasattr(_mine, "held"):
+        _mine.held = {}
+    held: dict[str, tuple[int, bool]] = _mine.held
+    return held
+
+
+def _take(fd: int, device: str, exclusive: bool) -> None:
+    gate = _open(lock_file(device).with_suffix(".gate"))
+    try:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+    finally:
+        os.close(gate)
 
 
 def _open(path: Path) -> int:

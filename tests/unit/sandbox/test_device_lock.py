@@ -1,8 +1,12 @@
 """The lock works between processes, so every holder here is one."""
 
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+from adaexplore.sandbox.device_lock import device_lent, device_lock
 
 SHARED, EXCLUSIVE = False, True
 DEVICE = f"test-{os.getpid()}"
@@ -42,6 +46,41 @@ class TestDeviceLock:
         assert holder(SHARED)(30.0)
         with pytest.raises(TimeoutError):
             holder(EXCLUSIVE)(0.3)
+
+    def test_who_shares_later_waits_behind_who_waits_to_be_alone(self, server, holder):
+        first = server.spawn("worker_entries:hold_lock", name="holder")
+        assert _asked(first, DEVICE, SHARED, 30.0)
+        waiting = holder(EXCLUSIVE)
+        with ThreadPoolExecutor(2) as threads:
+            alone = threads.submit(waiting, 30.0)
+            time.sleep(0.5)
+            late = threads.submit(holder(SHARED), 1.0)
+            assert isinstance(late.exception(), TimeoutError)
+            first.kill()
+            assert alone.result()
+
+    def test_lent_it_is_somebody_else_s(self, server, holder):
+        worker = server.spawn("worker_entries:hold_lock", name="holder")
+        assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
+        assert worker.call({"lend": True}, 30.0) == {"held": False}
+        other = server.spawn("worker_entries:hold_lock", name="holder")
+        assert _asked(other, DEVICE, EXCLUSIVE, 30.0)
+        with pytest.raises(TimeoutError):
+            worker.call({}, 0.3)
+        other.kill()
+
+    def test_a_cpu_is_not_lent(self, server, holder):
+        wants = holder(SHARED, device="cpu")
+        with device_lock("cpu", exclusive=True), device_lent("cpu"), pytest.raises(TimeoutError):
+            wants(0.3)
+
+    def test_it_can_be_taken_again_inside(self):
+        with device_lock(DEVICE, exclusive=True), device_lock(DEVICE, exclusive=False):
+            pass
+        with device_lock(DEVICE, exclusive=False), device_lock(DEVICE, exclusive=False):
+            pass
+        with device_lock(DEVICE, exclusive=True):
+            pass
 
     def test_devices_have_locks_of_their_own(self, holder):
         assert holder(EXCLUSIVE)(30.0)

@@ -167,12 +167,17 @@ def sleep(request):
 
 def hold_lock(channel, control):
     """Takes the lock that the request names, says so, and gives it back at the next message."""
-    from adaexplore.sandbox.device_lock import device_lock
+    from adaexplore.sandbox.device_lock import device_lent, device_lock
 
     request = channel.receive()
     with device_lock(request["device"], exclusive=request["exclusive"]):
         channel.send({"held": True})
-        channel.receive()
+        if channel.receive().get("lend"):
+            with device_lent(request["device"]):
+                channel.send({"held": False})
+                channel.receive()
+            channel.send({"held": True})
+            channel.receive()
     channel.send({"held": False})
     channel.receive()
 
