@@ -22,6 +22,8 @@ from adaexplore.evaluate.truth import CheckedSet
 from adaexplore.sandbox.device_lock import device_lent
 from adaexplore.sandbox.instance import NamedTensor, flatten_outputs, is_out_of_memory
 
+_OVERHEADS = 6  # blocks: the machine may be busier than it was
+
 
 class Baselines:
     """The reference's models that are timed beside candidates, in the requested class.
@@ -40,8 +42,8 @@ class Baselines:
 
     @property
     def overhead_us(self) -> float:
-        """What a call takes besides its timed window, by the judge's clock; the median so far."""
-        return median(self._overheads_us)
+        """What a call takes besides its timed window, by the judge's clock, as of late."""
+        return median(self._overheads_us[-_OVERHEADS:])
 
     def calls_in(self, span_us: float) -> int:
         """How many calls of the eager reference fill a span, roughly."""

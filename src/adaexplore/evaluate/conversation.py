@@ -139,7 +139,14 @@ def _all(values: list[Any], kind: type) -> bool:
 
 def _is_description(output: Any) -> bool:
     match output:
-        case {"path": str(), "class": str(), "shape": [*_], "dtype": str(), "device": str()}:
-            return True
+        case {
+            "path": str(),
+            "class": str(),
+            "shape": [*_],
+            "strides": [*strides],
+            "dtype": str(),
+            "device": str(),
+        }:
+            return _all(strides, int)
         case _:
             return False

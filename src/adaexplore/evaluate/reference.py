@@ -13,6 +13,7 @@ from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.baselines import Baselines
 from adaexplore.evaluate.clock import clock_for
 from adaexplore.evaluate.compare import deviation, exact, near
+from adaexplore.evaluate.delivery import Delivery
 from adaexplore.evaluate.fresh import FreshInputs
 from adaexplore.evaluate.probes import labels_of, overhead_label
 from adaexplore.evaluate.roofline import SpeedOfLight, measure_peaks, work_of
@@ -59,6 +60,7 @@ class Reference:
         del first  # the device's memory is for the input sets
         self.truths = Truths(self.runs, self.notes)
         self.sets, self.errors = self.truths.sets, self.truths.errors
+        self.delivery = Delivery(self.outputs, problem.device)
         self.light: SpeedOfLight | None = None
         self.parameters = {n: share(t) for n, t in self.instance.model.state_dict().items()}
 

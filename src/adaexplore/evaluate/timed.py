@@ -23,12 +23,18 @@ Check = Callable[[int, list[torch.Tensor]], None]
 
 
 class TimedCandidate:
-    """A candidate as a party of `measure`."""
+    """A candidate as a party of `measure`.
 
-    def __init__(self, talk: Conversation, reference: Reference, check: Check) -> None:
+    `delivery_us` is how much longer handing over its outputs takes than the reference's.
+    """
+
+    def __init__(
+        self, talk: Conversation, reference: Reference, check: Check, delivery_us: float
+    ) -> None:
         self._talk = talk
         self._reference = reference
         self._check = check
+        self._delivery_us = delivery_us
         self._was_idle = False
         self._is_first = True
         self._audit = Audit(talk.pid, reference.problem.device, torch.get_num_threads())
@@ -59,7 +65,7 @@ class TimedCandidate:
         end = audit.account()
         audit.idle_from_now()
         self._look_at_the_device()
-        overhead_us = self._reference.baselines.overhead_us
+        overhead_us = self._reference.baselines.overhead_us + self._delivery_us
         told = [float(t) for t in reply["times_us"]]
         times = audit.block(start, end, wall_us, told, overhead_us)
         self._check(index, outputs)

@@ -74,6 +74,7 @@ class CandidateRun:
         self._error = 0.0
         self._labels: list[str] = []
         self._needs_weights = False
+        self._layouts: list[list[int]] = []
         self.device_s = 0.0
 
     def verdict(self) -> Passed:
@@ -227,7 +228,8 @@ class CandidateRun:
         self._talk.stage = "being timed"
         objection = None
         for _ in range(2):  # the machine's mood does not come twice, a cheat does
-            timed = TimedCandidate(self._talk, self._reference, self._check_timed)
+            delivery_us = self._reference.delivery.extra_us(self._layouts)
+            timed = TimedCandidate(self._talk, self._reference, self._check_timed, delivery_us)
             gauge = gauge_for(self._reference.problem.device)
             gauge.start()
             timing = self._timed_beside(timed, self.parent) or self._timed_beside(timed, None)
@@ -277,6 +279,7 @@ class CandidateRun:
     def _check(self, reply: dict[str, Any], truths: Sequence[Truth], where: str) -> None:
         """Compares what stands in the buffers with the truth; `Stop` if it is wrong."""
         check_form(reply["outputs"], self._reference.outputs)
+        self._layouts = [out["strides"] for out in reply["outputs"]]
         for shared, truth in zip(self._buffers, truths, strict=True):
             self._check_output(shared.tensor, truth, where)
 

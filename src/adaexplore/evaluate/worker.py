@@ -255,6 +255,7 @@ def _form(path: str, out: torch.Tensor) -> dict[str, Any]:
         "path": path,
         "class": type(out).__name__,
         "shape": list(out.shape),
+        "strides": list(out.stride()),
         "dtype": str(out.dtype).partition(".")[2],
         "device": out.device.type,
     }

@@ -1,0 +1,60 @@
+"""What handing over outputs takes, by their layout in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+import torch
+
+from adaexplore.evaluate.clock import clock_for
+from adaexplore.sandbox.instance import NamedTensor
+
+_TRIED = 3
+_SPREAD = (
+    2  # memory a layout may span, in sizes of the tensor: nobody's honest output has more gaps
+)
+
+
+class Delivery:
+    """Copies of outputs like `outputs` to the contiguous places that the judge has for them.
+
+    A candidate's may lie in memory in another order than the reference's (channels last), and to
+    copy them takes longer then. That is no work out of the timer's sight.
+    """
+
+    def __init__(self, outputs: Sequence[NamedTensor], device: str) -> None:
+        self._like = [tensor for _, tensor in outputs]
+        self._clock = clock_for(device)
+        self._known_us: dict[tuple[int, tuple[int, ...]], float] = {}
+
+    def extra_us(self, layouts: Sequence[Sequence[int]]) -> float:
+        """How much longer it takes with these strides than with the reference's own."""
+        pairs = enumerate(zip(layouts, self._like, strict=True))
+        return sum(self._extra_us(i, tuple(strides), like) for i, (strides, like) in pairs)
+
+    def _extra_us(self, index: int, strides: tuple[int, ...], like: torch.Tensor) -> float:
+        if strides == like.stride() or not _is_plausible(strides, like):
+            return 0.0
+        extra_us = self._copy_us(index, strides, like) - self._copy_us(index, like.stride(), like)
+        return max(extra_us, 0.0)
+
+    def _copy_us(self, index: int, strides: tuple[int, ...], like: torch.Tensor) -> float:
+        key = (index, strides)
+        if key not in self._known_us:
+            source = torch.empty_strided(like.shape, strides, dtype=like.dtype, device=like.device)
+            place = torch.empty(like.shape, dtype=like.dtype, device=like.device)
+
+            def copy(_: int) -> object:
+                return place.copy_(source)
+
+            self._clock.warm(copy)
+            self._known_us[key] = median(self._clock.block(copy, _TRIED, lambda _, __: None))
+        return self._known_us[key]
+
+
+def _is_plausible(strides: tuple[int, ...], like: torch.Tensor) -> bool:
+    if len(strides) != like.dim() or like.numel() == 0 or min(strides, default=0) < 0:
+        return False
+    span = 1 + sum((n - 1) * s for n, s in zip(like.shape, strides, strict=True))
+    return span <= _SPREAD * like.numel()
