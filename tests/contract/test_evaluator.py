@@ -509,7 +509,7 @@ class TestForgery:
         body = """
             import json, os, struct, time
             output = {"path": "output", "class": "Tensor", "shape": [64, 96], "dtype": "float32"}
-            output["device"] = x.device.type
+            output |= {"strides": [96, 1], "device": x.device.type}
             body = json.dumps({"outputs": [output]}).encode()
             for fd in range(3, 100):
                 try:

@@ -25,7 +25,7 @@ class Delivery:
 
     def __init__(self, outputs: Sequence[NamedTensor], device: str) -> None:
         self._like = [tensor for _, tensor in outputs]
-        self._clock = clock_for(device)
+        self._device = device
         self._known_us: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def extra_us(self, layouts: Sequence[Sequence[int]]) -> float:
@@ -48,8 +48,9 @@ class Delivery:
             def copy(_: int) -> object:
                 return place.copy_(source)
 
-            self._clock.warm(copy)
-            self._known_us[key] = median(self._clock.block(copy, _TRIED, lambda _, __: None))
+            clock = clock_for(self._device)
+            clock.warm(copy)
+            self._known_us[key] = median(clock.block(copy, _TRIED, lambda _, __: None))
         return self._known_us[key]
 
 
