@@ -11,9 +11,7 @@ from adaexplore.evaluate.clock import clock_for
 from adaexplore.sandbox.instance import NamedTensor
 
 _TRIED = 3
-_SPREAD = (
-    2  # memory a layout may span, in sizes of the tensor: nobody's honest output has more gaps
-)
+_SPREAD = 2  # sizes of the tensor that a layout may span: honest outputs have few gaps
 
 
 class Delivery:
