@@ -1,0 +1,1 @@
+"""Language models: one client, whatever provider is behind it."""
