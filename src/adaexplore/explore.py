@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from adaexplore.ask import Ask
 from adaexplore.evaluate.base import Evaluator
-from adaexplore.evaluation import Evaluation, Failed, Passed, rank
+from adaexplore.evaluation import Evaluation, Failed, Passed
+from adaexplore.llm.base import BudgetSpentError, Client, ModelOutageError, Prompt, Reply
 from adaexplore.node import Node, StepKind
 from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context, Proposer
-from adaexplore.search import (
-    Tree,
-    UctPolicy,
-    large_pool,
-    reward_function,
-    small_window,
-    step_rng,
-)
+from adaexplore.propose.base import Proposer
 from adaexplore.store import Confirmation, Store
+from adaexplore.study import Study
+
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
 
 
 class Listener(Protocol):
@@ -31,11 +29,17 @@ class Listener(Protocol):
     def proposing(self, step: int, step_kind: StepKind) -> None:
         """A step has begun."""
 
+    def waiting(self, reason: str, wait_s: float) -> None:
+        """A model is out of reach; it is asked again after so many seconds."""
+
     def evaluating(self, step: int, proposal: Proposal) -> None:
         """The step's candidate goes to the evaluator."""
 
     def recorded(self, node: Node, *, best: bool) -> None:
         """The step is in the store; `best` if nothing before it was better."""
+
+    def stopping(self, reason: str) -> None:
+        """The budget is spent: no further step."""
 
     def confirming(self, node: Node) -> None:
         """The winner is measured again."""
@@ -44,139 +48,132 @@ class Listener(Protocol):
 class Search:
     """One problem's search over a store, new or resumed.
 
-    All state is in the store: the tree is rebuilt from its nodes, and every step draws from a
-    generator of its own, so a resumed search continues as if it had never stopped.
+    All state is in the store: the tree is rebuilt from its nodes, every step draws from a generator
+    of its own, and every model's reply is kept before it is used, so a resumed search continues as
+    if it had never stopped. `proposers` and the `clients` that answer for those that ask a model go
+    by name; `choose` says who is asked next, and `spent` why there shall be no next step, if so.
     """
 
     def __init__(
         self,
         store: Store,
-        proposer: Proposer,
+        proposers: Mapping[str, Proposer],
         evaluator: Evaluator,
         listener: Listener,
         best_path: Path,
+        *,
+        clients: Mapping[str, Client] | None = None,
+        choose: Callable[[Study], str] | None = None,
+        spent: Callable[[], str | None] = lambda: None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._store = store
         self._run = store.run()
-        self._proposer = proposer
         self._evaluator = evaluator
         self._listener = listener
         self._best_path = best_path
-        self._policy = UctPolicy(self._run.settings)
-        self._reward = reward_function(self._run.settings.reward)
-        self._tree = Tree()
-        self._nodes: list[Node] = []
-        self._by_digest: dict[str, Evaluation] = {}
-        self._best: Node | None = None
-        for node in store.nodes():
-            self._take(node)
+        self._clients = clients or {}
+        first = next(iter(proposers))
+        self._choose = choose or (lambda _: first)
+        self._spent = spent
+        self._sleep = sleep
+        self._study = Study(store, proposers)
 
     def run(self) -> None:
-        """Goes on until the planned number of steps is recorded, then confirms the winner.
+        """Goes on until the planned steps are recorded or the budget is spent; then confirms.
 
         Raises `BadProblemError` before the first step for a reference that cannot be verified
         against, `InfrastructureError` when the machinery is gone, and `BadInputError` when the
-        store is full; what was recorded stays.
+        store is full or a model refuses to be asked; what was recorded stays.
         """
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)
-        if self._best is not None:  # a kill may have come between recording it and writing it
-            self._write_best()
-        for step in range(len(self._nodes) + 1, self._run.steps + 1):
-            node = self._step(step)
-            self._store.record(node)
-            best = self._take(node)
-            if best:
-                self._write_best()
-            self._listener.recorded(node, best=best)
+        if self._study.best is not None:  # a kill may have come between recording and writing it
+            self._write_best(self._study.best)
+        try:
+            while len(self._study.nodes) < self._run.steps:
+                reason = self._spent()
+                if reason:
+                    raise BudgetSpentError(reason)
+                self._step()
+        except BudgetSpentError as error:
+            self._listener.stopping(str(error))
         if self._run.settings.confirm:
             self._confirm()
 
-    def _step(self, step: int) -> Node:
-        started_at = time.time()
-        rng = step_rng(self._run.seed, step)
-        settings = self._run.settings
-        place = self._policy.select(self._tree, rng)
-        self._listener.proposing(step, place.step_kind)
-        pool: tuple[Node, ...] = ()
-        window: tuple[Node, ...] = ()
-        if place.step_kind == "large":
-            pool = self._shown(large_pool(self._tree, place.node_id, settings, rng))
-        else:
-            window = self._shown(small_window(self._tree, place.node_id, settings))
-        context = Context(
-            problem=self._run.problem,
-            step_kind=place.step_kind,
-            seed=rng.randrange(2**31),
-            window=window,
-            pool=pool,
-            history=tuple(self._nodes),
-        )
+    def _step(self) -> None:
+        ask = self._next_ask()
+        step = len(self._study.nodes) + 1
+        self._listener.proposing(step, ask.step_kind)
         clock = time.monotonic()
-        proposal = self._proposer.propose(context)
+        proposal = self._talk(ask)
         propose_s = time.monotonic() - clock
         self._listener.evaluating(step, proposal)
-        evaluation, reused = self._evaluate(proposal, place.node_id)
-        return Node(
-            id=step,
-            parent_id=place.node_id,
-            step_kind=place.step_kind,
-            proposal=proposal,
-            evaluation=evaluation,
-            started_at=started_at,
-            propose_s=propose_s,
-            reused=reused,
-        )
+        best = self._study.best
+        evaluation, reused = self._evaluate(ask, proposal)
+        node = self._study.record(ask, proposal, evaluation, propose_s=propose_s, reused=reused)
+        if self._study.best is node:
+            self._write_best(node)
+        self._listener.recorded(node, best=self._study.best is not best)
 
-    def _shown(self, ids: list[int]) -> tuple[Node, ...]:
-        return tuple(self._nodes[i - 1] for i in ids)
+    def _next_ask(self) -> Ask:
+        """The one that a kill left under way, or a new one."""
+        under_way = self._store.asks("open", "queued")
+        return under_way[0].ask if under_way else self._study.ask(self._choose(self._study))
 
-    def _evaluate(self, proposal: Proposal, parent_id: int) -> tuple[Evaluation, bool]:
+    def _talk(self, ask: Ask) -> Proposal:
+        """Has the ask's model answer until there is a proposal."""
+        number, turn = self._study.turn(ask.id)
+        while isinstance(turn, Prompt):
+            reply = self._reply(self._clients[ask.proposer], turn)
+            turn = self._study.tell(ask.id, number, reply)
+            number += 1
+        return turn
+
+    def _reply(self, client: Client, prompt: Prompt) -> Reply:
+        """A model's reply; waits for one that is out of reach, for as long as patience lasts."""
+        wait_s, patience_s = _FIRST_WAIT_S, self._run.settings.outage_patience_s
+        while True:
+            try:
+                return client.ask(prompt)
+            except ModelOutageError as error:
+                if patience_s <= 0:
+                    raise
+                self._listener.waiting(str(error), wait_s)
+                self._sleep(wait_s)
+                patience_s -= wait_s
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def _evaluate(self, ask: Ask, proposal: Proposal) -> tuple[Evaluation, bool]:
         """The evaluation, and whether it was taken over from an identical candidate."""
         if proposal.failure:
             return Failed("rejected", proposal.failure), False
-        known = self._by_digest.get(proposal.candidate.digest)
+        known = self._study.known(proposal)
         if known is not None:
             return known, True
-        parent = self._nodes[parent_id - 1] if parent_id else None  # 0 is the empty root
+        parent = self._study.parent(ask)
         passed = parent and isinstance(parent.evaluation, Passed)
         beside = parent.candidate if parent and passed else None
         return self._evaluator.evaluate(proposal.candidate, beside), False
 
-    def _take(self, node: Node) -> bool:
-        """Adds a recorded node to the search's state; true if it is the best so far."""
-        evaluation = node.evaluation
-        self._nodes.append(node)
-        self._tree.add(
-            node.id, node.parent_id, node.step_kind, self._reward(evaluation), rank(evaluation)
-        )
-        if evaluation.status != "infra_error" and not node.proposal.failure:
-            self._by_digest.setdefault(node.candidate.digest, evaluation)
-        if not isinstance(evaluation, Passed):
-            return False
-        if self._best is None or rank(evaluation) > rank(self._best.evaluation):
-            self._best = node
-            return True
-        return False
-
-    def _write_best(self) -> None:
+    def _write_best(self, node: Node) -> None:
         """Replaces best.py in one move, so that it is whole at every moment."""
-        assert self._best is not None
         draft = self._best_path.with_suffix(".py.new")
-        draft.write_text(self._best.candidate.source, encoding="utf-8")
+        draft.write_text(node.candidate.source, encoding="utf-8")
         draft.replace(self._best_path)
 
     def _confirm(self) -> None:
         """Measures the winner once more, in a fresh process, and keeps what comes of it."""
-        if self._best is None or not _is_measured(self._best):
+        best = self._study.best
+        if best is None or not _is_measured(best):
             return
         kept = self._store.confirmation()
-        if kept is not None and kept.node_id == self._best.id:
+        if kept is not None and kept.node_id == best.id:
             return
-        self._listener.confirming(self._best)
-        evaluation = self._evaluator.evaluate(self._best.candidate)
-        self._store.confirm(Confirmation(self._best.id, evaluation, time.time()))
+        self._listener.confirming(best)
+        evaluation = self._evaluator.evaluate(best.candidate)
+        self._store.confirm(Confirmation(best.id, evaluation, time.time()))
 
 
 def _is_measured(node: Node) -> bool:

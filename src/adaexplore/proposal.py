@@ -13,7 +13,7 @@ from adaexplore.candidate import Candidate
 class Proposal:
     """What a proposer answers for one step.
 
-    `origin` names the proposer ("compiler", later a model's name). `settings` is plain JSON that
+    `origin` names the proposer ("compiler", "ask", a model's name). `settings` is plain JSON that
     the proposer needs to build on this candidate in a later small step. `note` is one line for a
     person: what was done. `prompt` and `reply` are empty where no model was asked. `failure` is
     empty, or says in one line why there is no usable candidate; the source may then be empty.

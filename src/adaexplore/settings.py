@@ -25,6 +25,17 @@ class Settings(BaseModel):
     extra_max: int = Field(0, ge=0, description="kernels of other components added to a small pool")
     extra_p: float = Field(0.5, gt=0, lt=1, description="p of the truncated geometric for extras")
     window: int = Field(5, ge=1, description="recent kernels shown to a small step")
+    reviser: bool = Field(True, description="small steps ask for the most important changes first")
+    repair: bool = Field(True, description="a small step on a kernel that failed mends it first")
+    p_strategy: float = Field(
+        0.3, ge=0, le=1, description="chance that a large step chooses a named strategy first"
+    )
+    p_contrast: float = Field(
+        0.2, ge=0, le=1, description="chance that a large step contrasts two kernels of its pool"
+    )
+    compiler_seeds: int = Field(
+        0, ge=0, description="first steps that the compiler proposes, for the models to beat"
+    )
     reward: Literal["log", "published"] = Field(
         "log", description="log-speedup without ceiling, or the paper's reward (clipped at 10x)"
     )
@@ -34,6 +45,12 @@ class Settings(BaseModel):
     )
     memory_gb: float = Field(
         16.0, gt=0, le=1e6, description="memory limit of a candidate on the CPU"
+    )
+    ask_expires_h: float = Field(
+        168.0, gt=0, le=1e6, description="hours after which an ask that nobody answered ends"
+    )
+    outage_patience_s: float = Field(
+        3600.0, ge=0, le=1e6, description="how long a run waits for a model that is out of reach"
     )
     confirm: bool = Field(True, description="re-measure the winner in a fresh process at the end")
 

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adaexplore.ask import Ask, AskRecord, Call
 from adaexplore.candidate import Candidate
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.llm.base import Message, Prompt, Reply, Usage
 from adaexplore.node import ROOT_ID, Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
@@ -273,3 +275,90 @@ def test_whatever_goes_in_comes_out_equal(new_database, steps: list[Node], facts
     assert reader.nodes() == steps
     assert reader.run() == run
     reader.close()
+
+
+def an_ask(ask_id: int, **changes) -> Ask:
+    ask = Ask(ask_id, 0, "small", 77, (3, 1), (1, 2), 4, "openai:gpt-5-mini", 1_700_000_000.5)
+    return replace(ask, **changes)
+
+
+def a_call(ask_id: int, text: str) -> Call:
+    prompt = Prompt((Message("system", "be brief"), Message("user", "naïve?\0")), "tuner")
+    reply = Reply(text, "openai:gpt-5-mini", "truncated", Usage(10, 20, 5, 0.25), 1.5, 2)
+    return Call(ask_id, prompt, reply, 1_700_000_001.5)
+
+
+class TestAsks:
+    def test_they_come_back_equal_and_in_order(self, database):
+        store = database.create(RUN)
+        asks = [an_ask(1), an_ask(2, step_kind="large", pool=(), window=())]
+        for ask in asks:
+            store.open_ask(ask)
+        store.close()
+        store = database.open()
+        assert store.asks() == [AskRecord(ask, "open") for ask in asks]
+        assert store.find_ask(2) == AskRecord(asks[1], "open")
+        assert store.find_ask(3) is None
+        assert store.ask_count() == 2
+
+    def test_from_open_to_done(self, database):
+        store = database.create(RUN)
+        store.open_ask(an_ask(1))
+        proposal = node(1).proposal
+        store.queue(1, proposal)
+        assert store.asks("queued") == [AskRecord(an_ask(1), "queued", proposal)]
+        assert store.asks("open") == []
+        store.record(node(1), 1)
+        assert store.asks("open", "queued") == []
+        assert store.asks("done") == [AskRecord(an_ask(1), "done")]
+        assert store.nodes() == [node(1)]
+
+    def test_their_turns_are_kept_in_order(self, database):
+        store = database.create(RUN)
+        for ask_id in (1, 2):
+            store.open_ask(an_ask(ask_id))
+        calls = [a_call(1, "first"), a_call(2, "other"), a_call(1, "second")]
+        for call in calls:
+            store.add_call(call)
+        store.close()
+        store = database.open()
+        assert store.calls() == calls
+        assert store.calls(1) == [calls[0], calls[2]]
+        assert store.calls(3) == []
+
+    def test_what_does_not_fit_is_refused_and_changes_nothing(self, database):
+        store = database.create(RUN)
+        store.open_ask(an_ask(1))
+        with pytest.raises(ValueError, match="ask 3 cannot be opened: the next is 2"):
+            store.open_ask(an_ask(3))
+        with pytest.raises(ValueError, match="ask 1 is open, not queued"):
+            store.record(node(1), 1)
+        with pytest.raises(ValueError, match="ask 9 is unknown, not open"):
+            store.add_call(a_call(9, "?"))
+        store.expire(1)
+        for late in (
+            lambda: store.add_call(a_call(1, "late")),
+            lambda: store.queue(1, node(1).proposal),
+            lambda: store.expire(1),
+        ):
+            with pytest.raises(ValueError, match="ask 1 is expired"):
+                late()
+        assert store.nodes() == []
+        assert store.calls() == []
+        assert store.asks() == [AskRecord(an_ask(1), "expired")]
+
+    def test_a_run_without_any_has_none(self, database):
+        store = database.create(RUN)
+        store.close()
+        store = database.read()
+        assert store.asks() == []
+        assert store.calls() == []
+        assert store.ask_count() == 0
+
+
+def test_the_plan_of_a_run_is_kept(database):
+    run = replace(RUN, plan={"budget": "2usd", "models": ["openai:gpt-5-mini"]})
+    store = database.create(run)
+    assert store.run() == run
+    store.close()
+    assert database.read().run() == run

@@ -30,7 +30,8 @@ class FakeProposer:
         self.variety = variety
         self.contexts = []
 
-    def propose(self, context):
+    def begin(self, context):
+        yield from ()
         self.contexts.append(context)
         seen = {
             "seed": context.seed,
@@ -96,6 +97,12 @@ class Listener:
     def proposing(self, step, step_kind):
         self._hear("proposing", step)
 
+    def waiting(self, reason, wait_s):
+        self._hear("waiting", reason, wait_s)
+
+    def stopping(self, reason):
+        self._hear("stopping", reason)
+
     def evaluating(self, step, proposal):
         self._hear("evaluating", step)
 
@@ -138,9 +145,8 @@ class Run:
         """One session, from opening the directory to its end."""
         listener = listener or Listener()
         with open_run(self.path) as directory:
-            Search(
-                directory.store, self.proposer, self.evaluator, listener, directory.best_path
-            ).run()
+            proposers = {"fake": self.proposer}
+            Search(directory.store, proposers, self.evaluator, listener, directory.best_path).run()
         return listener
 
     def nodes(self):
@@ -263,7 +269,7 @@ class TestStoppingAndResuming:
 
 
 class TestTrouble:
-    @pytest.mark.parametrize("part", ["propose", "evaluate"])
+    @pytest.mark.parametrize("part", ["begin", "evaluate"])
     def test_lost_machinery_leaves_what_was_recorded(self, new_run, whole_tree, part, monkeypatch):
         run = new_run()
 
@@ -272,7 +278,7 @@ class TestTrouble:
                 return original(*asked)
             raise InfrastructureError("the machine is gone")
 
-        owner = run.proposer if part == "propose" else run.evaluator
+        owner = run.proposer if part == "begin" else run.evaluator
         original = getattr(owner, part)
         with monkeypatch.context() as patch:
             patch.setattr(owner, part, lost)

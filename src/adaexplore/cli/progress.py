@@ -66,6 +66,14 @@ class SearchProgress:
         """See `explore.Listener`."""
         self._say(f"step {step}: proposing ({step_kind})")
 
+    def waiting(self, reason: str, wait_s: float) -> None:
+        """See `explore.Listener`."""
+        self._line(f"{reason}; asking again in {wait_s:.0f} s")
+
+    def stopping(self, reason: str) -> None:
+        """See `explore.Listener`."""
+        self._line(f"stopping: {reason}")
+
     def evaluating(self, step: int, proposal: Proposal) -> None:
         """See `explore.Listener`."""
         self._say(f"step {step}: evaluating {one_line(proposal.note, 40)}")

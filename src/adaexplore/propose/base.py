@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
+from adaexplore.llm.base import Prompt, Reply
 from adaexplore.node import Node, StepKind
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
@@ -18,7 +19,8 @@ class Context:
     A large step sees `pool`, the representative kernels to beat; a small step sees `window`, the
     recent path, oldest first, whose last node is the one to change. `history` is every node
     recorded so far (a proposer without a model avoids repeating itself by it). `seed` is this
-    step's own seed: the same context and seed give the same proposal.
+    step's own seed: the same context and seed give the same proposal. `facts` is what the evaluator
+    found out about the reference and `environment` the machine, as in the run's record.
     """
 
     problem: Problem
@@ -27,17 +29,27 @@ class Context:
     window: Sequence[Node] = ()
     pool: Sequence[Node] = ()
     history: Sequence[Node] = field(default=(), repr=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+Dialogue = Generator[Prompt, Reply, Proposal]
+"""One step's talk with a model: yields what to ask, is sent the replies, returns the proposal.
+
+The same context and the same replies give the same prompts and the same proposal, so that a talk
+that was interrupted, or goes on elsewhere, is picked up by sending it the replies so far.
+"""
 
 
 class Proposer(Protocol):
     """Turns a context into one proposal.
 
-    `propose` never raises for a bad idea: a proposal that came to nothing says so in `failure`. It
-    raises `InfrastructureError` when the machinery behind it is gone.
+    A dialogue never raises for a bad idea or a broken reply: a proposal that came to nothing says
+    so in `failure`. It raises `InfrastructureError` when the machinery behind it is gone.
     """
 
-    def propose(self, context: Context) -> Proposal:
-        """One proposal for this step; may take seconds to minutes."""
+    def begin(self, context: Context) -> Dialogue:
+        """The dialogue of this step; one that asks nobody may take seconds to minutes to start."""
         ...
 
     def close(self) -> None:

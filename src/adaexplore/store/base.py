@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from adaexplore import __version__
+from adaexplore.ask import Ask, AskRecord, AskState, Call
 from adaexplore.evaluation import Evaluation
 from adaexplore.node import Node
 from adaexplore.problem import Problem
+from adaexplore.proposal import Proposal
 from adaexplore.settings import Settings
 
 FORMAT_VERSION = 1
@@ -23,7 +25,8 @@ class RunRecord:
     `seed` is the search's own (the problem has one for weights and inputs). `steps` is how many are
     planned in total. `environment` is plain JSON: GPU, driver, torch, Triton, commit and so on.
     `command` is the line that reproduces the run, `created_at` seconds since the epoch. `reference`
-    is plain JSON about the reference as measured, empty until it is known.
+    is plain JSON about the reference as measured, empty until it is known; `plan` plain JSON about
+    the models: budget, prompt templates and the like, empty where none is asked.
     """
 
     problem: Problem
@@ -35,6 +38,7 @@ class RunRecord:
     command: str
     created_at: float
     reference: Mapping[str, Any] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
     package_version: str = __version__
     format_version: int = FORMAT_VERSION
 
@@ -77,11 +81,55 @@ class Store(Protocol):
         """Changes how many steps are planned in total."""
         ...
 
-    def record(self, node: Node) -> None:
-        """Keeps a step.
+    def open_ask(self, ask: Ask) -> None:
+        """Keeps a new ask, open.
 
-        Raises `ValueError`, and keeps nothing, if the node's id is not `node_count() + 1` or its
-        parent is neither the root nor recorded.
+        Raises `ValueError`, and keeps nothing, if its id is not one more than the last ask's.
+        """
+        ...
+
+    def ask_count(self) -> int:
+        """How many asks were ever opened, which is also the id of the last."""
+        ...
+
+    def find_ask(self, ask_id: int) -> AskRecord | None:
+        """The ask of that number, None if there is none."""
+        ...
+
+    def asks(self, *states: AskState) -> list[AskRecord]:
+        """The asks in these states (all, if none is named), in order."""
+        ...
+
+    def add_call(self, call: Call) -> None:
+        """Keeps one turn of an open ask; it may have cost money, so it is kept before it is used.
+
+        Raises `ValueError` if the ask is not open.
+        """
+        ...
+
+    def calls(self, ask_id: int | None = None) -> list[Call]:
+        """The turns of one ask, or of all, in order."""
+        ...
+
+    def queue(self, ask_id: int, proposal: Proposal) -> None:
+        """Gives an open ask its proposal.
+
+        Raises `ValueError` if the ask is not open.
+        """
+        ...
+
+    def expire(self, ask_id: int) -> None:
+        """Ends an ask without a step.
+
+        Raises `ValueError` if it is recorded.
+        """
+        ...
+
+    def record(self, node: Node, ask_id: int | None = None) -> None:
+        """Keeps a step, and has its ask done.
+
+        Raises `ValueError`, and keeps nothing, if the node's id is not `node_count() + 1`, its
+        parent is neither the root nor recorded, or the ask is not queued.
         """
         ...
 

@@ -10,19 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
-    Boolean,
-    Column,
+    ColumnElement,
     Connection,
     Engine,
-    Float,
-    ForeignKey,
-    Integer,
-    MetaData,
     Row,
-    String,
     Table,
-    Text,
+    Update,
     func,
     insert,
     inspect,
@@ -31,68 +24,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
+from adaexplore.ask import Ask, AskRecord, AskState, Call
 from adaexplore.candidate import Candidate
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import from_json, to_json
 from adaexplore.node import ROOT_ID, Node
-from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
-from adaexplore.settings import Settings
+from adaexplore.store import rows, schema
 from adaexplore.store.base import FORMAT_VERSION, Confirmation, RunRecord
 from adaexplore.store.sqlite import explain
-
-_schema = MetaData()
-
-# One row. Its name and `format_version` stay as they are in every format to come, so that an older
-# release can say which one it met.
-_run = Table(
-    "run",
-    _schema,
-    Column("format_version", Integer, nullable=False),
-    Column("package_version", String, nullable=False),
-    Column("problem", JSON, nullable=False),
-    Column("settings", JSON, nullable=False),
-    Column("seed", Integer, nullable=False),
-    Column("proposer", String, nullable=False),
-    Column("steps", Integer, nullable=False),
-    Column("environment", JSON, nullable=False),
-    Column("command", Text, nullable=False),
-    Column("created_at", Float, nullable=False),
-    Column("reference", JSON, nullable=False),
-)
-_candidates = Table(
-    "candidates",
-    _schema,
-    Column("digest", String(64), primary_key=True),
-    Column("language", String, nullable=False),
-    Column("source", Text, nullable=False),
-)
-_nodes = Table(
-    "nodes",
-    _schema,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("parent_id", Integer, nullable=False),  # ROOT_ID has no row, hence no foreign key
-    Column("step_kind", String, nullable=False),
-    Column("origin", String, nullable=False),
-    Column("settings", JSON, nullable=False),
-    Column("note", Text, nullable=False),
-    Column("prompt", Text, nullable=False),
-    Column("reply", Text, nullable=False),
-    Column("failure", Text, nullable=False),
-    Column("candidate", String(64), ForeignKey(_candidates.c.digest), nullable=False),
-    Column("evaluation", JSON, nullable=False),
-    Column("started_at", Float, nullable=False),
-    Column("propose_s", Float, nullable=False),
-    Column("reused", Boolean, nullable=False),
-)
-_confirmations = Table(
-    "confirmations",
-    _schema,
-    Column("id", Integer, primary_key=True),
-    Column("node_id", Integer, ForeignKey(_nodes.c.id), nullable=False),
-    Column("evaluation", JSON, nullable=False),
-    Column("at", Float, nullable=False),
-)
 
 
 class SqlStore:
@@ -113,8 +53,9 @@ class SqlStore:
         """
         store = cls(engine, place)
         with store._transaction("create the run") as connection:
-            _schema.create_all(connection)
-            connection.execute(insert(_run).values(_run_values(run)))
+            schema.metadata.create_all(connection)
+            connection.execute(insert(schema.run).values(rows.run_values(run)))
+            connection.execute(insert(schema.plan).values(plan=dict(run.plan)))
         return store
 
     @classmethod
@@ -125,8 +66,8 @@ class SqlStore:
         """
         store = cls(engine, place)
         with store._transaction("open the run") as connection:
-            found = inspect(connection).has_table(_run.name)
-            row = connection.execute(select(_run.c.format_version)).first() if found else None
+            found = inspect(connection).has_table(schema.run.name)
+            row = connection.execute(select(schema.run.c.format_version)).first() if found else None
         if row is None:
             raise BadInputError(
                 f"{place} holds no run: its creation was interrupted; delete it and start again"
@@ -141,50 +82,108 @@ class SqlStore:
     def run(self) -> RunRecord:
         """The run's record."""
         with self._transaction("read the run") as connection:
-            return _run_record(connection.execute(select(_run)).one())
+            plan = _all(connection, schema.plan)
+            row = connection.execute(select(schema.run)).one()
+            return rows.run_record(row, plan[0].plan if plan else {})
 
     def set_reference(self, facts: Mapping[str, Any]) -> None:
         """Keeps what was measured about the reference."""
         with self._transaction("keep the reference's measurements") as connection:
-            connection.execute(update(_run).values(reference=dict(facts)))
+            connection.execute(update(schema.run).values(reference=dict(facts)))
 
     def set_steps(self, steps: int) -> None:
         """Changes how many steps are planned in total."""
         with self._transaction("keep the number of steps") as connection:
-            connection.execute(update(_run).values(steps=steps))
+            connection.execute(update(schema.run).values(steps=steps))
 
-    def record(self, node: Node) -> None:
+    def open_ask(self, ask: Ask) -> None:
+        """Keeps a new ask, open."""
+        with self._transaction("open an ask") as connection:
+            schema.metadata.create_all(connection)  # a run of an earlier release lacks the tables
+            last = _last(connection, schema.asks)
+            if ask.id != last + 1:
+                raise ValueError(f"ask {ask.id} cannot be opened: the next is {last + 1}")
+            connection.execute(insert(schema.asks).values(rows.ask_values(ask)))
+
+    def ask_count(self) -> int:
+        """How many asks were ever opened."""
+        with self._transaction("count the asks") as connection:
+            return _last(connection, schema.asks)
+
+    def find_ask(self, ask_id: int) -> AskRecord | None:
+        """The ask of that number."""
+        with self._transaction("read an ask") as connection:
+            found = _all(connection, schema.asks, schema.asks.c.id == ask_id)
+            return rows.ask_record(found[0]) if found else None
+
+    def asks(self, *states: AskState) -> list[AskRecord]:
+        """The asks in these states, in order."""
+        which = [schema.asks.c.state.in_(states)] if states else []
+        with self._transaction("read the asks") as connection:
+            return [rows.ask_record(row) for row in _all(connection, schema.asks, *which)]
+
+    def add_call(self, call: Call) -> None:
+        """Keeps one turn of an open ask."""
+        with self._transaction("keep a model's reply") as connection:
+            _require_state(connection, call.ask_id, "open")
+            connection.execute(insert(schema.calls).values(rows.call_values(call)))
+
+    def calls(self, ask_id: int | None = None) -> list[Call]:
+        """The turns of one ask, or of all, in order."""
+        which = [] if ask_id is None else [schema.calls.c.ask_id == ask_id]
+        with self._transaction("read the models' replies") as connection:
+            return [rows.call_of(row) for row in _all(connection, schema.calls, *which)]
+
+    def queue(self, ask_id: int, proposal: Proposal) -> None:
+        """Gives an open ask its proposal."""
+        with self._transaction("keep a proposal") as connection:
+            _require_state(connection, ask_id, "open")
+            values = {"state": "queued", "proposal": rows.proposal_values(proposal)}
+            connection.execute(_of_ask(ask_id).values(values))
+
+    def expire(self, ask_id: int) -> None:
+        """Ends an ask without a step."""
+        with self._transaction("end an ask") as connection:
+            _require_state(connection, ask_id, "open", "queued")
+            connection.execute(_of_ask(ask_id).values(state="expired"))
+
+    def record(self, node: Node, ask_id: int | None = None) -> None:
         """Keeps a step as one transaction, its candidate only if it is new."""
         with self._transaction(f"record step {node.id}", last_kept=node.id - 1) as connection:
-            _refuse_out_of_order(node, _last_id(connection))
+            _refuse_out_of_order(node, _last(connection, schema.nodes))
+            if ask_id is not None:
+                _require_state(connection, ask_id, "queued")
+                connection.execute(_of_ask(ask_id).values(state="done", proposal=None))
             digest = node.candidate.digest
-            known = select(_candidates.c.digest).where(_candidates.c.digest == digest)
+            known = select(schema.candidates.c.digest).where(schema.candidates.c.digest == digest)
             if connection.execute(known).first() is None:
-                connection.execute(insert(_candidates).values(_candidate_values(node.candidate)))
-            connection.execute(insert(_nodes).values(_node_values(node)))
+                connection.execute(
+                    insert(schema.candidates).values(rows.candidate_values(node.candidate))
+                )
+            connection.execute(insert(schema.nodes).values(rows.node_values(node)))
 
     def node_count(self) -> int:
         """How many steps are recorded."""
         with self._transaction("count the steps") as connection:
-            return _last_id(connection)
+            return _last(connection, schema.nodes)
 
     def nodes(self) -> list[Node]:
         """Every recorded step, in order; nodes with the same candidate share the object."""
         with self._transaction("read the steps") as connection:
             candidates = {
                 row.digest: Candidate(row.source, row.language)
-                for row in connection.execute(select(_candidates))
+                for row in connection.execute(select(schema.candidates))
             }
-            rows = connection.execute(select(_nodes).order_by(_nodes.c.id))
-            return [_node(row, candidates[row.candidate]) for row in rows]
+            found = connection.execute(select(schema.nodes).order_by(schema.nodes.c.id))
+            return [rows.node_of(row, candidates[row.candidate]) for row in found]
 
     def confirm(self, confirmation: Confirmation) -> None:
         """Keeps a confirmation; earlier ones stay in the database."""
         with self._transaction("keep the confirmation") as connection:
-            if not 0 < confirmation.node_id <= _last_id(connection):
+            if not 0 < confirmation.node_id <= _last(connection, schema.nodes):
                 raise ValueError(f"node {confirmation.node_id} is confirmed but not recorded")
             connection.execute(
-                insert(_confirmations).values(
+                insert(schema.confirmations).values(
                     node_id=confirmation.node_id,
                     evaluation=to_json(confirmation.evaluation),
                     at=confirmation.at,
@@ -193,7 +192,7 @@ class SqlStore:
 
     def confirmation(self) -> Confirmation | None:
         """The confirmation kept last."""
-        latest = select(_confirmations).order_by(_confirmations.c.id.desc()).limit(1)
+        latest = select(schema.confirmations).order_by(schema.confirmations.c.id.desc()).limit(1)
         with self._transaction("read the confirmation") as connection:
             row = connection.execute(latest).first()
             return Confirmation(row.node_id, from_json(row.evaluation), row.at) if row else None
@@ -221,10 +220,6 @@ class SqlStore:
             raise BadInputError(message) from error
 
 
-def _last_id(connection: Connection) -> int:
-    return connection.execute(select(func.max(_nodes.c.id))).scalar() or 0
-
-
 def _refuse_out_of_order(node: Node, last_id: int) -> None:
     if node.id != last_id + 1:
         raise ValueError(f"node {node.id} cannot be recorded: the next is {last_id + 1}")
@@ -232,74 +227,27 @@ def _refuse_out_of_order(node: Node, last_id: int) -> None:
         raise ValueError(f"node {node.id} names parent {node.parent_id}, which is not recorded")
 
 
-def _run_values(run: RunRecord) -> dict[str, Any]:
-    return {
-        "format_version": run.format_version,
-        "package_version": run.package_version,
-        "problem": run.problem.to_json(),
-        "settings": run.settings.model_dump(mode="json"),
-        "seed": run.seed,
-        "proposer": run.proposer,
-        "steps": run.steps,
-        "environment": dict(run.environment),
-        "command": run.command,
-        "created_at": run.created_at,
-        "reference": dict(run.reference),
-    }
+def _all(connection: Connection, table: Table, *which: ColumnElement[bool]) -> list[Row[Any]]:
+    """The rows that are meant, by id; none where an earlier release made the run."""
+    if not inspect(connection).has_table(table.name):
+        return []
+    order = [table.c.id] if "id" in table.c else []
+    return list(connection.execute(select(table).where(*which).order_by(*order)))
 
 
-def _run_record(row: Row[Any]) -> RunRecord:
-    values = dict(row._mapping)
-    values["problem"] = Problem.from_json(values["problem"])
-    values["settings"] = Settings.model_validate(values["settings"])
-    return RunRecord(**values)
+def _last(connection: Connection, table: Table) -> int:
+    """The highest id, 0 where there is no row."""
+    if not inspect(connection).has_table(table.name):
+        return 0
+    return connection.execute(select(func.max(table.c.id))).scalar() or 0
 
 
-def _candidate_values(candidate: Candidate) -> dict[str, str]:
-    return {
-        "digest": candidate.digest,
-        "language": candidate.language,
-        "source": candidate.source,
-    }
+def _of_ask(ask_id: int) -> Update:
+    return update(schema.asks).where(schema.asks.c.id == ask_id)
 
 
-def _node_values(node: Node) -> dict[str, Any]:
-    proposal = node.proposal
-    return {
-        "id": node.id,
-        "parent_id": node.parent_id,
-        "step_kind": node.step_kind,
-        "origin": proposal.origin,
-        "settings": dict(proposal.settings),
-        "note": proposal.note,
-        "prompt": proposal.prompt,
-        "reply": proposal.reply,
-        "failure": proposal.failure,
-        "candidate": node.candidate.digest,
-        "evaluation": to_json(node.evaluation),
-        "started_at": node.started_at,
-        "propose_s": node.propose_s,
-        "reused": node.reused,
-    }
-
-
-def _node(row: Row[Any], candidate: Candidate) -> Node:
-    proposal = Proposal(
-        candidate=candidate,
-        origin=row.origin,
-        note=row.note,
-        settings=row.settings,
-        prompt=row.prompt,
-        reply=row.reply,
-        failure=row.failure,
-    )
-    return Node(
-        id=row.id,
-        parent_id=row.parent_id,
-        step_kind=row.step_kind,
-        proposal=proposal,
-        evaluation=from_json(row.evaluation),
-        started_at=row.started_at,
-        propose_s=row.propose_s,
-        reused=row.reused,
-    )
+def _require_state(connection: Connection, ask_id: int, *states: AskState) -> None:
+    found = connection.execute(select(schema.asks.c.state).where(schema.asks.c.id == ask_id))
+    state = found.scalar()
+    if state not in states:
+        raise ValueError(f"ask {ask_id} is {state or 'unknown'}, not {' or '.join(states)}")

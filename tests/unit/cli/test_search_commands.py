@@ -14,7 +14,8 @@ class Renaming:
     def __init__(self, interrupt_at: int | None = None) -> None:
         self.interrupt_at = interrupt_at
 
-    def propose(self, context):
+    def begin(self, context):
+        yield from ()
         step = len(context.history) + 1
         if step == self.interrupt_at:
             raise KeyboardInterrupt

@@ -11,7 +11,7 @@ from adaexplore.evaluation import rank
 from adaexplore.node import Node
 from adaexplore.problem import Language
 from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context
+from adaexplore.propose.base import Context, Dialogue
 from adaexplore.propose.compiler.families import Family, families, knobs
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.patches import launch_patches
@@ -45,8 +45,12 @@ class CompilerProposer:
         self._run_job = run_job
         self._timeout_s = timeout_s
 
-    def propose(self, context: Context) -> Proposal:
-        """One candidate for this step, or the line that says why there is none."""
+    def begin(self, context: Context) -> Dialogue:
+        """Asks nobody; returns one candidate, or the line that says why there is none."""
+        yield from ()
+        return self._propose(context)
+
+    def _propose(self, context: Context) -> Proposal:
         rng = random.Random(context.seed)
         if context.step_kind == "large":
             return self._compile(context, _large_tries(context, rng))

@@ -1,0 +1,146 @@
+"""From nouns to rows and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Row
+
+from adaexplore.ask import Ask, AskRecord, Call
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import from_json, to_json
+from adaexplore.llm.base import Message, Prompt, Reply, Usage
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.proposal import Proposal
+from adaexplore.settings import Settings
+from adaexplore.store.base import RunRecord
+
+
+def run_values(run: RunRecord) -> dict[str, Any]:
+    """A row of `schema.run`."""
+    return {
+        "format_version": run.format_version,
+        "package_version": run.package_version,
+        "problem": run.problem.to_json(),
+        "settings": run.settings.model_dump(mode="json"),
+        "seed": run.seed,
+        "proposer": run.proposer,
+        "steps": run.steps,
+        "environment": dict(run.environment),
+        "command": run.command,
+        "created_at": run.created_at,
+        "reference": dict(run.reference),
+    }
+
+
+def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
+    """The run of a row, with its plan."""
+    values = dict(row._mapping)
+    values["problem"] = Problem.from_json(values["problem"])
+    values["settings"] = Settings.model_validate(values["settings"])
+    return RunRecord(**values, plan=plan)
+
+
+def candidate_values(candidate: Candidate) -> dict[str, str]:
+    """A row of `schema.candidates`."""
+    return {
+        "digest": candidate.digest,
+        "language": candidate.language,
+        "source": candidate.source,
+    }
+
+
+def node_values(node: Node) -> dict[str, Any]:
+    """A row of `schema.nodes`."""
+    proposal = node.proposal
+    return {
+        "id": node.id,
+        "parent_id": node.parent_id,
+        "step_kind": node.step_kind,
+        "origin": proposal.origin,
+        "settings": dict(proposal.settings),
+        "note": proposal.note,
+        "prompt": proposal.prompt,
+        "reply": proposal.reply,
+        "failure": proposal.failure,
+        "candidate": node.candidate.digest,
+        "evaluation": to_json(node.evaluation),
+        "started_at": node.started_at,
+        "propose_s": node.propose_s,
+        "reused": node.reused,
+    }
+
+
+def node_of(row: Row[Any], candidate: Candidate) -> Node:
+    """The node of a row."""
+    proposal = Proposal(
+        candidate=candidate,
+        origin=row.origin,
+        note=row.note,
+        settings=row.settings,
+        prompt=row.prompt,
+        reply=row.reply,
+        failure=row.failure,
+    )
+    return Node(
+        id=row.id,
+        parent_id=row.parent_id,
+        step_kind=row.step_kind,
+        proposal=proposal,
+        evaluation=from_json(row.evaluation),
+        started_at=row.started_at,
+        propose_s=row.propose_s,
+        reused=row.reused,
+    )
+
+
+def ask_values(ask: Ask) -> dict[str, Any]:
+    """A row of `schema.asks` for one that is open."""
+    return asdict(ask) | {"state": "open", "proposal": None}
+
+
+def ask_record(row: Row[Any]) -> AskRecord:
+    """The ask of a row."""
+    values = dict(row._mapping)
+    state, proposal = values.pop("state"), values.pop("proposal")
+    ask = Ask(**values | {"pool": tuple(values["pool"]), "window": tuple(values["window"])})
+    return AskRecord(ask, state, proposal_of(proposal) if proposal else None)
+
+
+def proposal_values(proposal: Proposal) -> dict[str, Any]:
+    """Plain data."""
+    return asdict(proposal) | {"settings": dict(proposal.settings)}
+
+
+def proposal_of(data: Mapping[str, Any]) -> Proposal:
+    """Inverse of `proposal_values`."""
+    return Proposal(**{**data, "candidate": Candidate(**data["candidate"])})
+
+
+def call_values(call: Call) -> dict[str, Any]:
+    """A row of `schema.calls`."""
+    prompt, reply = call.prompt, call.reply
+    return {
+        "ask_id": call.ask_id,
+        "label": prompt.label,
+        "prompt_digest": prompt.digest,
+        "messages": [asdict(message) for message in prompt.messages],
+        "model": reply.model,
+        "text": reply.text,
+        "finish": reply.finish,
+        "usage": reply.usage.to_json(),
+        "latency_s": reply.latency_s,
+        "attempts": reply.attempts,
+        "at": call.at,
+    }
+
+
+def call_of(row: Row[Any]) -> Call:
+    """The call of a row."""
+    prompt = Prompt(tuple(Message(**m) for m in row.messages), row.label)
+    usage = Usage(**row.usage)
+    reply = Reply(row.text, row.model, row.finish, usage, row.latency_s, row.attempts)
+    return Call(row.ask_id, prompt, reply, row.at)

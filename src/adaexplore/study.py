@@ -1,0 +1,256 @@
+"""Ask and tell: a search as a place where steps are handed out and their results come back.
+
+    ask = study.ask("openai:gpt-5-mini")
+    turn = study.turn(ask.id)
+    while isinstance(turn, Prompt):                    # somebody answers, now or next week
+        turn = study.tell(ask.id, turn_number, reply)
+    for ask, proposal in study.queued():               # on the machine with the GPU
+        study.record(ask, proposal, evaluation)
+
+Everything is in the store: a study is made anew in every process. Asks may be open side by side, be
+answered in any order, late, or never.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from adaexplore.ask import Ask, AskRecord, Call
+from adaexplore.errors import BadInputError
+from adaexplore.evaluation import Evaluation, Passed, rank
+from adaexplore.llm.base import Prompt, Reply
+from adaexplore.node import ROOT_ID, Node
+from adaexplore.proposal import Proposal
+from adaexplore.propose.base import Context, Dialogue, Proposer
+from adaexplore.search import (
+    Selection,
+    Tree,
+    UctPolicy,
+    large_pool,
+    reward_function,
+    small_window,
+    step_rng,
+)
+from adaexplore.search.reward import WRONG_REWARD
+from adaexplore.store import Store
+
+NOT_COMPILED = (False, False, 0.0)
+
+Turn = Prompt | Proposal
+"""Where an ask stands: what is to be asked next, or what came of it."""
+
+
+class Study:
+    """One run's search, over its store.
+
+    `proposers` answers asks, by name.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        proposers: Mapping[str, Proposer],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._run = store.run()
+        self._proposers = proposers
+        self._now = now
+        self._policy = UctPolicy(self._run.settings)
+        self._reward = reward_function(self._run.settings.reward)
+        self._tree = Tree()
+        self._by_digest: dict[str, Evaluation] = {}
+        self.nodes: list[Node] = []
+        self.best: Node | None = None
+        for node in store.nodes():
+            self._take(node)
+
+    def ask(self, proposer: str) -> Ask:
+        """Opens an ask: chooses where the tree is to grow next, as if all others had failed."""
+        self.expire_late()
+        number = self._store.ask_count() + 1
+        rng = step_rng(self._run.seed, number)
+        settings = self._run.settings
+        tree = self._tree_with_pending()
+        place = self._policy.select(tree, rng)
+        if place.node_id > len(self.nodes):  # under way itself: what it grows from, then
+            parent_id = tree[place.node_id].parent_id or ROOT_ID
+            place = Selection(parent_id, place.step_kind if parent_id else "large")
+        pool: Sequence[int] = ()
+        window: Sequence[int] = ()
+        if place.step_kind == "large":
+            pool = large_pool(tree, place.node_id, settings, rng)
+        else:
+            window = small_window(tree, place.node_id, settings)
+        ask = Ask(
+            id=number,
+            parent_id=place.node_id,
+            step_kind=place.step_kind,
+            seed=rng.randrange(2**31),
+            pool=tuple(pool),
+            window=tuple(window),
+            seen=len(self.nodes),
+            proposer=proposer,
+            opened_at=self._now(),
+        )
+        self._store.open_ask(ask)
+        return ask
+
+    def open(self) -> list[Ask]:
+        """The asks that wait for a reply."""
+        self.expire_late()
+        return [record.ask for record in self._store.asks("open")]
+
+    def turn(self, ask_id: int) -> tuple[int, Turn]:
+        """Where an ask stands and how many replies it has had; queues a proposal that is new.
+
+        Raises `BadInputError` for an ask that is not there, done or expired.
+        """
+        record = self._record_of(ask_id)
+        if record.proposal is not None:
+            return len(self._store.calls(ask_id)), record.proposal
+        calls = self._store.calls(ask_id)
+        turn = self._follow(record.ask, calls)
+        if isinstance(turn, Proposal):
+            self._store.queue(ask_id, turn)
+        return len(calls), turn
+
+    def tell(self, ask_id: int, turn: int, reply: Reply) -> Turn:
+        """Takes the reply to turn number `turn` (from 0) of an ask; what comes after it.
+
+        Raises `BadInputError`, and keeps nothing, for a turn that has been answered already, or an
+        ask that is not there, done or expired.
+        """
+        answered, prompt = self.turn(ask_id)
+        if turn != answered or isinstance(prompt, Proposal):
+            raise BadInputError(
+                f"ask {ask_id}, turn {turn + 1} has been answered already; the first answer counts"
+            )
+        self._store.add_call(Call(ask_id, prompt, reply, self._now()))
+        _, after = self.turn(ask_id)
+        return after
+
+    def queued(self) -> list[tuple[Ask, Proposal]]:
+        """Proposals that wait for their evaluation."""
+        records = self._store.asks("queued")
+        return [(record.ask, record.proposal) for record in records if record.proposal]
+
+    def known(self, proposal: Proposal) -> Evaluation | None:
+        """The evaluation of an identical candidate, if there is one in this run."""
+        return self._by_digest.get(proposal.candidate.digest)
+
+    def parent(self, ask: Ask) -> Node | None:
+        """The node an ask grows from; None for the empty root."""
+        return self.nodes[ask.parent_id - 1] if ask.parent_id else None
+
+    def record(
+        self,
+        ask: Ask,
+        proposal: Proposal,
+        evaluation: Evaluation,
+        *,
+        propose_s: float = 0.0,
+        reused: bool = False,
+    ) -> Node:
+        """Makes a step of a queued ask."""
+        node = Node(
+            id=len(self.nodes) + 1,
+            parent_id=ask.parent_id,
+            step_kind=ask.step_kind,
+            proposal=proposal,
+            evaluation=evaluation,
+            started_at=ask.opened_at,
+            propose_s=propose_s,
+            reused=reused,
+        )
+        self._store.record(node, ask.id)
+        self._take(node)
+        return node
+
+    def expire_late(self) -> None:
+        """Ends open asks that nobody answered in time."""
+        limit_s = 3600.0 * self._run.settings.ask_expires_h
+        for record in self._store.asks("open"):
+            if self._now() - record.ask.opened_at > limit_s:
+                self._store.expire(record.ask.id)
+
+    def _record_of(self, ask_id: int) -> AskRecord:
+        self.expire_late()
+        record = self._store.find_ask(ask_id)
+        if record is None:
+            raise BadInputError(f"there is no ask {ask_id} in this run")
+        if record.state == "done":
+            raise BadInputError(f"ask {ask_id} has been answered and evaluated")
+        if record.state == "expired":
+            raise BadInputError(f"ask {ask_id} has expired; take a new one with: adaexplore ask")
+        return record
+
+    def _follow(self, ask: Ask, calls: Sequence[Call]) -> Turn:
+        """Where an ask's dialogue stands after the replies so far."""
+        dialogue = self._begin(ask)
+        try:
+            prompt = next(dialogue)
+            for call in calls:
+                prompt = dialogue.send(call.reply)
+        except StopIteration as end:
+            proposal: Proposal = end.value
+            return replace(proposal, origin=ask.proposer)
+        return prompt
+
+    def _begin(self, ask: Ask) -> Dialogue:
+        proposer = self._proposers.get(ask.proposer)
+        if proposer is None:
+            raise BadInputError(f"ask {ask.id} is for {ask.proposer}, which is not at hand here")
+        nodes, run = self.nodes, self._store.run()  # by now the reference may be known
+        return proposer.begin(
+            Context(
+                problem=self._run.problem,
+                step_kind=ask.step_kind,
+                seed=ask.seed,
+                window=tuple(nodes[i - 1] for i in ask.window),
+                pool=tuple(nodes[i - 1] for i in ask.pool),
+                history=tuple(nodes[: ask.seen]),
+                facts=run.reference,
+                environment=run.environment,
+            )
+        )
+
+    def _tree_with_pending(self) -> Tree:
+        """The tree as it would be if everything that is under way came to nothing.
+
+        So that the next ask goes elsewhere.
+        """
+        pending = self._store.asks("open", "queued")
+        if not pending:
+            return self._tree
+        tree = self._grown(self.nodes)
+        first = len(self.nodes) + 1
+        for node_id, record in enumerate(pending, first):
+            ask = record.ask
+            tree.add(node_id, ask.parent_id, ask.step_kind, WRONG_REWARD, NOT_COMPILED)
+        return tree
+
+    def _grown(self, nodes: Sequence[Node]) -> Tree:
+        tree = Tree()
+        for node in nodes:
+            self._hang(tree, node)
+        return tree
+
+    def _hang(self, tree: Tree, node: Node) -> None:
+        evaluation = node.evaluation
+        reward = self._reward(evaluation)
+        tree.add(node.id, node.parent_id, node.step_kind, reward, rank(evaluation))
+
+    def _take(self, node: Node) -> None:
+        """Adds a recorded node to what is known."""
+        evaluation = node.evaluation
+        self.nodes.append(node)
+        self._hang(self._tree, node)
+        if evaluation.status != "infra_error" and not node.proposal.failure:
+            self._by_digest.setdefault(node.candidate.digest, evaluation)
+        if isinstance(evaluation, Passed) and (
+            self.best is None or rank(evaluation) > rank(self.best.evaluation)
+        ):
+            self.best = node

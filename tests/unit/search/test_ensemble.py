@@ -1,0 +1,61 @@
+import math
+
+import pytest
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import Failed, Passed, Timing
+from adaexplore.node import Node
+from adaexplore.proposal import Proposal
+from adaexplore.search.ensemble import choose_proposer, gains
+
+
+def node(number, origin, speedup):
+    evaluation = Failed("wrong_output", "no")
+    if speedup is not None:
+        timing = Timing(1.0, (1.0, 1.0), {"eager": speedup}, speedup, (speedup,) * 2, speedup, 7)
+        evaluation = Passed("fp32", 0.0, timing)
+    return Node(number, 0, "large", Proposal(Candidate(str(number), "cpp"), origin, ""), evaluation)
+
+
+def history(*steps):
+    return [node(i, origin, speedup) for i, (origin, speedup) in enumerate(steps, 1)]
+
+
+class TestGains:
+    def test_only_what_beats_the_best_so_far_counts(self):
+        steps = history(("a", 0.5), ("a", 2.0), ("b", 1.5), ("b", None), ("a", 4.0))
+        assert gains(steps) == pytest.approx([0.0, math.log(2), 0.0, 0.0, math.log(2)])
+
+
+class TestChoice:
+    def test_everybody_is_asked_once_in_order(self):
+        assert choose_proposer(["a", "b", "c"], []) == "a"
+        assert choose_proposer(["a", "b", "c"], history(("a", 3.0))) == "b"
+        assert choose_proposer(["a", "b", "c"], history(("a", 3.0), ("b", None))) == "c"
+
+    def test_who_improves_is_asked_most_and_nobody_is_forgotten(self):
+        steps, best = [], 1.0
+        for i in range(60):
+            name = choose_proposer(["good", "bad"], steps)
+            if name == "good":
+                best *= 1.1
+            steps.append(node(i + 1, name, best if name == "good" else None))
+        asked = [step.proposal.origin for step in steps]
+        assert asked.count("good") > 40
+        assert "bad" in asked[20:]
+
+    def test_where_nobody_improves_all_are_asked_alike(self):
+        steps = []
+        for i in range(30):
+            steps.append(node(i + 1, choose_proposer(["a", "b", "c"], steps), None))
+        counts = [[s.proposal.origin for s in steps].count(name) for name in "abc"]
+        assert max(counts) - min(counts) <= 1
+
+    def test_a_dollar_counts_where_prices_are_known(self):
+        steps = history(("cheap", 1.2), ("dear", 1.5))
+        assert choose_proposer(["cheap", "dear"], steps) == "dear"
+        assert choose_proposer(["cheap", "dear"], steps, {"cheap": 0.01, "dear": 1.0}) == "cheap"
+        assert choose_proposer(["cheap", "dear"], steps, {"cheap": 0.01}) == "dear"
+
+    def test_steps_of_others_are_nobody_s_here(self):
+        assert choose_proposer(["a", "b"], history(("elsewhere", 9.0), ("a", None))) == "b"
