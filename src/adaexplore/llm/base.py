@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-from adaexplore.errors import InfrastructureError
+from adaexplore.errors import BadInputError, InfrastructureError
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["complete", "truncated", "refused", "empty"]
@@ -82,6 +82,10 @@ class ModelOutageError(InfrastructureError):
     """
 
 
+class ContextTooLongError(BadInputError):
+    """The conversation does not fit the model; a shorter one may."""
+
+
 class BudgetSpentError(Exception):
     """The next call could exceed the budget; the run ends well and says so."""
 
@@ -90,9 +94,10 @@ class Client(Protocol):
     """One model behind one provider.
 
     `ask` blocks until there is a reply and may be called from several threads. It raises
-    `BadInputError` for what only the user can mend (a missing or wrong key, an unknown model, a
-    context too long for the model), `ModelOutageError` for what may pass, `BudgetSpentError` when
-    the budget does not allow the call. Refusals, empty and truncated replies are data.
+    `BadInputError` for what only the user can mend (a missing or wrong key, an unknown model), its
+    subclass `ContextTooLongError` for a prompt that the model has no room for, `ModelOutageError`
+    for what may pass, `BudgetSpentError` when the budget does not allow the call. Refusals, empty
+    and truncated replies are data.
     """
 
     @property

@@ -1,0 +1,208 @@
+"""What a run may spend on models."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import BudgetSpentError, Client, Prompt, Reply, Usage
+from adaexplore.llm.prices import list_price_usd
+
+_UNITS = {
+    "usd": ("usd", 1),
+    "tok": ("tokens", 1),
+    "ktok": ("tokens", 1_000),
+    "mtok": ("tokens", 1_000_000),
+    "step": ("steps", 1),
+    "steps": ("steps", 1),
+    "s": ("seconds", 1),
+    "min": ("seconds", 60),
+    "h": ("seconds", 3600),
+}
+_EXAMPLES = "write it as 2usd, 500ktok, 1.5Mtok, 100steps, 30min or 2h, or several as 2usd,100steps"
+_CHARACTERS_PER_TOKEN = 3.0
+"""Less than prose has, as code and figures take more tokens; a reservation had better be large."""
+_FIRST_REPLY_TOKENS = 4000.0
+"""What a reply is taken for while none has been seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may use in all; None where there is no limit."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    steps: int | None = None
+    seconds: float | None = None
+
+
+def parse_budget(text: str) -> Limits:
+    """The limits in words such as "2usd", "500ktok", "30min", or several with commas between.
+
+    Raises `BadInputError`, with examples, for anything else.
+    """
+    limits: dict[str, float] = {}
+    for part in text.split(","):
+        found = re.fullmatch(
+            r"(\d{1,12}(?:\.\d{1,12})?)\s*([a-z]+)", part.strip().lower(), re.ASCII
+        )
+        if not found or found[2] not in _UNITS:
+            raise BadInputError(f"budget {part.strip()!r} is not understood; {_EXAMPLES}")
+        name, unit = _UNITS[found[2]]
+        amount = float(found[1]) * unit
+        if amount <= 0 or (name in ("steps", "tokens") and amount != int(amount)):
+            whole = "a whole number" if amount else "more than nothing"
+            raise BadInputError(f"budget {part.strip()!r} has to be {whole}; {_EXAMPLES}")
+        if name in limits:
+            raise BadInputError(f"budget {text!r} limits {name} twice; {_EXAMPLES}")
+        limits[name] = int(amount) if name in ("steps", "tokens") else amount
+    return Limits(**limits)  # type: ignore[arg-type]
+
+
+class Budget:
+    """Money and tokens for one run, shared by all its clients and safe between threads.
+
+    A call is estimated and set aside before it begins, so that calls in flight cannot together
+    exceed a limit that each of them alone would keep. `spent` is what earlier parts of the run
+    used. Tokens are those of prompts and replies together.
+    """
+
+    def __init__(
+        self,
+        limit_usd: float | None = None,
+        limit_tokens: int | None = None,
+        *,
+        spent: Usage | None = None,
+    ) -> None:
+        self.limit_usd = limit_usd
+        self.limit_tokens = limit_tokens
+        self._spent = spent or Usage()
+        self._set_aside: list[Usage] = []
+        self._replies = 0
+        self._reply_tokens = 0
+        self._changed = threading.Condition()
+
+    @property
+    def spent(self) -> Usage:
+        """What has been used, without calls in flight; `cost_usd` sums the costs that are known."""
+        with self._changed:
+            return self._spent
+
+    @property
+    def expected_reply_tokens(self) -> float:
+        """The mean length of the replies so far."""
+        with self._changed:
+            return self._reply_tokens / self._replies if self._replies else _FIRST_REPLY_TOKENS
+
+    @contextmanager
+    def call(self, estimate: Usage) -> Iterator[list[Usage]]:
+        """Sets `estimate` aside for the time of a call, which puts what it used into the list.
+
+        Where only calls in flight leave no room, it waits for them. Raises `BudgetSpentError` when
+        the estimate does not fit into what is left.
+        """
+        used: list[Usage] = []
+        with self._changed:
+            while not self._fits(estimate):
+                if not self._set_aside:
+                    raise BudgetSpentError(self._refusal(estimate))
+                self._changed.wait()
+            self._set_aside.append(estimate)
+        try:
+            yield used
+        finally:
+            with self._changed:
+                self._set_aside.remove(estimate)
+                for usage in used:
+                    self._spent = _sum(self._spent, usage)
+                    self._replies += 1
+                    self._reply_tokens += usage.output_tokens
+                self._changed.notify_all()
+
+    def _fits(self, estimate: Usage) -> bool:
+        total = estimate
+        for usage in (self._spent, *self._set_aside):
+            total = _sum(total, usage)
+        return (self.limit_usd is None or (total.cost_usd or 0.0) <= self.limit_usd) and (
+            self.limit_tokens is None or _tokens(total) <= self.limit_tokens
+        )
+
+    def _refusal(self, estimate: Usage) -> str:
+        parts = []
+        if self.limit_usd is not None:
+            cost, more = self._spent.cost_usd or 0.0, estimate.cost_usd or 0.0
+            parts.append(f"{cost:.4g} of {self.limit_usd:g} usd, the next call may take {more:.2g}")
+        if self.limit_tokens is not None:
+            tokens, more = _tokens(self._spent), _tokens(estimate)
+            parts.append(f"{tokens} of {self.limit_tokens} tokens, the next call may take {more}")
+        return f"the budget is used up: {'; '.join(parts)}"
+
+
+class Budgeted:
+    """A client whose calls count against a budget.
+
+    A reply without token counts or without a cost is counted as estimated from its length. Raises
+    `BadInputError` if the budget is in money and nobody knows the model's price.
+    """
+
+    def __init__(self, client: Client, budget: Budget) -> None:
+        if budget.limit_usd is not None and _priced(client.model, 1, 1).cost_usd is None:
+            raise BadInputError(
+                f"no price is known for {client.model}: give its budget in tokens, steps or time, "
+                "as in 500ktok, 100steps or 2h"
+            )
+        self._client = client
+        self._budget = budget
+
+    @property
+    def model(self) -> str:
+        """The client's model."""
+        return self._client.model
+
+    def ask(self, prompt: Prompt) -> Reply:
+        """The client's reply, if the budget allows for the call."""
+        prompt_tokens = _estimated(*(message.text for message in prompt.messages))
+        reply_tokens = round(self._budget.expected_reply_tokens)
+        with self._budget.call(_priced(self.model, prompt_tokens, reply_tokens)) as used:
+            reply = self._client.ask(prompt)
+            used.append(self._counted(reply, prompt_tokens))
+        return reply
+
+    def close(self) -> None:
+        """Closes the client."""
+        self._client.close()
+
+    def _counted(self, reply: Reply, prompt_tokens: int) -> Usage:
+        usage = reply.usage
+        if not _tokens(usage):
+            return _priced(self.model, prompt_tokens, _estimated(reply.text))
+        if usage.cost_usd is None:
+            return _priced(self.model, usage.input_tokens, usage.output_tokens)
+        return usage
+
+
+def _priced(model: str, input_tokens: int, output_tokens: int) -> Usage:
+    cost_usd = list_price_usd(model, input_tokens, output_tokens)
+    return Usage(input_tokens, output_tokens, cost_usd=cost_usd)
+
+
+def _estimated(*texts: str) -> int:
+    return round(sum(map(len, texts)) / _CHARACTERS_PER_TOKEN)
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _sum(a: Usage, b: Usage) -> Usage:
+    costs = [cost for cost in (a.cost_usd, b.cost_usd) if cost is not None]
+    return Usage(
+        a.input_tokens + b.input_tokens,
+        a.output_tokens + b.output_tokens,
+        a.cached_tokens + b.cached_tokens,
+        sum(costs) if costs else None,
+    )

@@ -1,0 +1,153 @@
+"""A client over pydantic-ai's direct model requests, whatever provider is behind it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import cast
+
+from anyio.from_thread import start_blocking_portal
+from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import AgentRunError, ContentFilterError, UserError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import Message, Prompt, Reply, Usage
+from adaexplore.llm.options import ClientOptions
+from adaexplore.llm.outcome import meaning, text_and_finish
+from adaexplore.llm.prices import cost_usd
+from adaexplore.llm.retry import TransientError, with_retries
+
+_SHAPELESS = (AttributeError, IndexError, KeyError, TypeError)
+"""What the providers' libraries, which do not validate, raise for JSON of another shape."""
+
+
+class ProviderClient:
+    """A `Client` for one model of a provider.
+
+    Connections live on an event loop in a thread of their own, so that `ask` may be called from
+    any. `slots` bounds the calls in flight; `key` says in messages where the key comes from.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        backend: Model,
+        options: ClientOptions,
+        *,
+        slots: threading.Semaphore,
+        key: str,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._model = model
+        self._backend = backend
+        self._options = options
+        self._settings = _settings(backend, options)
+        self._slots = slots
+        self._key = key
+        self._sleep = sleep
+        self._resources = ExitStack()
+        self._portal = self._resources.enter_context(start_blocking_portal())
+        self._resources.enter_context(self._portal.wrap_async_context_manager(backend))
+
+    @property
+    def model(self) -> str:
+        """Provider and name, as asked for."""
+        return self._model
+
+    def ask(self, prompt: Prompt) -> Reply:
+        """The model's answer, after as many attempts as the options allow."""
+        messages = _to_messages(prompt.messages)
+        reply, attempts = with_retries(
+            lambda: self._attempt(messages),
+            self._options.patience,
+            who=self._model,
+            sleep=self._sleep,
+        )
+        return replace(reply, attempts=attempts)
+
+    def close(self) -> None:
+        """Releases connections and the thread that holds them."""
+        self._resources.close()
+
+    def _attempt(self, messages: list[ModelMessage]) -> Reply:
+        with self._slots:
+            started = time.monotonic()
+            try:
+                response = self._request(messages)
+                text, finish = text_and_finish(response)
+            except ContentFilterError:
+                return Reply("", self._model, "refused", latency_s=time.monotonic() - started)
+            except AgentRunError as error:
+                base_url = self._backend.base_url or ""
+                raise meaning(error, self._model, base_url, self._key) from None
+            except UserError as error:
+                raise BadInputError(f"{self._model}: {error.message}") from None
+            latency_s = time.monotonic() - started
+        return Reply(text, self._model, finish, self._usage(response), latency_s)
+
+    def _request(self, messages: list[ModelMessage]) -> ModelResponse:
+        async def request() -> ModelResponse:
+            return await model_request(self._backend, messages, model_settings=self._settings)
+
+        future = self._portal.start_task_soon(request)
+        try:
+            return future.result()
+        except _SHAPELESS as error:
+            raise TransientError(f"an answer that is none of a model's: {error}") from error
+        finally:
+            future.cancel()  # a caller that is interrupted leaves no call behind
+
+    def _usage(self, response: ModelResponse) -> Usage:
+        counted = response.usage
+        return Usage(
+            counted.input_tokens,
+            counted.output_tokens,
+            counted.cache_read_tokens,
+            cost_usd(self._model, counted),
+        )
+
+
+def _settings(backend: Model, options: ClientOptions) -> ModelSettings:
+    """The options as pydantic-ai has them, without those that this provider has not."""
+    wanted = {
+        "request_timeout": options.call_timeout_s,
+        "timeout": options.call_timeout_s,
+        "max_retries": 0,  # retrying is ours, with our patience
+        "max_tokens": options.max_tokens,
+        "temperature": options.temperature,
+    }
+    known = {
+        name: value
+        for name, value in wanted.items()
+        if value is not None and name not in backend.unsupported_settings
+    }
+    return cast(ModelSettings, known)
+
+
+def _to_messages(messages: Iterable[Message]) -> list[ModelMessage]:
+    """A conversation as pydantic-ai has it: requests, each of one or more parts, and responses."""
+    turns: list[ModelMessage] = []
+    for message in messages:
+        if message.role == "assistant":
+            turns.append(ModelResponse(parts=[TextPart(message.text)]))
+            continue
+        part = (SystemPromptPart if message.role == "system" else UserPromptPart)(message.text)
+        last = turns[-1] if turns else None
+        if isinstance(last, ModelRequest):
+            last.parts = [*last.parts, part]
+        else:
+            turns.append(ModelRequest(parts=[part]))
+    return turns

@@ -1,0 +1,110 @@
+"""What a provider's answer or failure means to us."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from difflib import get_close_matches
+from urllib.parse import urlsplit
+
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+)
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import known_model_names
+
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import ContextTooLongError, Finish
+from adaexplore.llm.retry import TransientError
+
+_MAY_PASS = frozenset({408, 409, 425, 429})
+_TOO_LONG = re.compile(r"context.(length|window|size)|(prompt|input) is too long", re.IGNORECASE)
+"""How servers say so that pydantic-ai does not know: gateways and local ones."""
+_SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+_QUOTED = 200
+
+
+def text_and_finish(response: ModelResponse) -> tuple[str, Finish]:
+    """The words of an answer and how it ended.
+
+    A refusal that the provider sends apart from the words stands for them. Raises `TransientError`
+    for an answer that the provider itself calls an error.
+    """
+    refusal = (response.provider_details or {}).get("refusal", "")
+    # Lone surrogates can be written neither to a file nor to a database.
+    text = (response.text or str(refusal)).encode("utf-8", "replace").decode()
+    match response.finish_reason:
+        case "content_filter":
+            return text, "refused"
+        case "length":
+            return text, "truncated"
+        case "error":
+            raise TransientError("the provider broke off its answer with an error")
+    return text, "complete" if text.strip() else "empty"
+
+
+def meaning(error: AgentRunError, model: str, base_url: str, key: str) -> Exception:
+    """What to raise instead of a provider's failure, in one line.
+
+    A `TransientError` for what may pass, a `BadInputError` for what only the user can mend. `key`
+    says where the key comes from.
+    """
+    match error:
+        case ModelContextWindowExceededError():
+            return ContextTooLongError(f"the prompt is too long for {model}: {quoted(error)}")
+        case ModelHTTPError(status_code=400) if _TOO_LONG.search(error.message):
+            return ContextTooLongError(f"the prompt is too long for {model}: {quoted(error)}")
+        case ModelHTTPError(status_code=413):
+            return ContextTooLongError(f"the prompt is too long for {model} (413)")
+        case ModelQuotaExceededError():
+            return BadInputError(f"{model}: no credit is left on the account of {key}")
+        case ModelAuthenticationError() | ModelHTTPError(status_code=401 | 403):
+            # What the provider says is left out: it may repeat part of the key.
+            status = f" ({error.status_code})" if isinstance(error, ModelHTTPError) else ""
+            return BadInputError(f"{model}: the provider refuses {key}{status}; set a valid one")
+        case ModelNotFoundError() | ModelHTTPError(status_code=404):
+            near = [name for name in get_close_matches(model, known_model_names()) if name != model]
+            hint = f"did you mean {' or '.join(near)}?" if near else "see its list of models"
+            return BadInputError(f"{model}: no such model at {host(base_url)}; {hint}")
+        case ModelHTTPError(status_code=status) if status in _MAY_PASS or status >= 500:
+            reason = f"{host(base_url)} answered {status}: {quoted(error)}"
+            return TransientError(reason, error.retry_after)
+        case ModelHTTPError(status_code=status):
+            return BadInputError(
+                f"{model}: the provider refuses the request ({status}): {quoted(error)}"
+            )
+        case ModelRequestRejectedError():
+            return BadInputError(f"{model}: the provider refuses the request: {quoted(error)}")
+        case ModelRequestTimeout():
+            return TransientError(f"{host(base_url)} did not answer within {error.timeout:g} s")
+        case ModelAPIError():
+            return TransientError(f"{host(base_url)}: {quoted(error)}", error.retry_after)
+    return TransientError(f"{host(base_url)}: {quoted(error)}")
+
+
+def quoted(error: AgentRunError) -> str:
+    """What the provider says, shortened to one line, without any secret of ours."""
+    body = getattr(error, "body", None)
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        body = inner.get("message") if isinstance(inner, dict) else inner
+    said = str(body or error.message)
+    for name, value in os.environ.items():
+        if name.endswith(_SECRET_NAMES) and value.strip():
+            said = said.replace(value.strip(), "***")
+    return textwrap.shorten(said, _QUOTED, placeholder=" …")
+
+
+def host(base_url: str) -> str:
+    """The host and port of a URL, which may hold a password, for a message."""
+    parts = urlsplit(base_url)
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)

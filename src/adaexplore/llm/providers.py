@@ -1,0 +1,196 @@
+"""From a model's name to a client; pydantic-ai is imported when the first one is opened."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import Client
+from adaexplore.llm.options import COMPATIBLE, ClientOptions
+from adaexplore.llm.prices import provider_of
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+BASE_URL_VARIABLE = "ADAEXPLORE_BASE_URL"
+KEY_VARIABLES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "azure": "AZURE_OPENAI_API_KEY",
+    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "google": "GOOGLE_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
+    "openai-responses": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "together": "TOGETHER_API_KEY",
+    "xai": "XAI_API_KEY",
+    COMPATIBLE: "ADAEXPLORE_API_KEY",
+}
+"""Where the best-known providers' keys are read from."""
+
+_FORMER_NAMES = {"google-gla": "google", "google-vertex": "google-cloud"}
+
+
+def open_client(
+    name: str,
+    *,
+    options: ClientOptions | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Client:
+    """A client for the model called `name`, which is "provider:model".
+
+    Providers are pydantic-ai's: `openai:gpt-5-mini` (Responses API; `openai-chat:` for Chat
+    Completions), `anthropic:...`, `google:...`, `azure:...`, `bedrock:...`, `openrouter:...`,
+    `ollama:...`, `vllm:...` and others. `openai-compatible:MODEL` is any server that speaks
+    OpenAI's Chat Completions, at `options.base_url` or else at the URL in `ADAEXPLORE_BASE_URL`,
+    with the key in `ADAEXPLORE_API_KEY` if it wants one.
+
+    Keys are read from the environment, here and nowhere else. Raises `BadInputError` for a name
+    that means nothing, a missing key (saying which variable), and a missing package.
+    """
+    options = options or ClientOptions()
+    provider, _, model = name.strip().partition(":")
+    if not model.strip():
+        raise BadInputError(_incomplete(name))
+    if provider != COMPATIBLE and options.base_url:
+        raise BadInputError(
+            f"{name}: a base URL goes with {COMPATIBLE}:MODEL; other providers have variables of "
+            "their own for it, such as OPENAI_BASE_URL"
+        )
+    variable = KEY_VARIABLES.get(_FORMER_NAMES.get(provider, provider))
+    if variable:
+        _check_key(variable)
+    backend = _backend(name.strip(), options)
+
+    from adaexplore.llm.client import ProviderClient
+
+    return ProviderClient(
+        name.strip(),
+        backend,
+        options,
+        slots=_slots(provider, options.concurrency),
+        key=f"the key in {variable}" if variable else "its key",
+        sleep=sleep,
+    )
+
+
+def known_models() -> tuple[str, ...]:
+    """Names of recent models, for help and suggestions; providers take others too."""
+    from pydantic_ai.models import known_model_names
+
+    names = (name for name in known_model_names() if not name.startswith("gateway/"))
+    return tuple(sorted(name for name in names if ":" in name))
+
+
+def _backend(name: str, options: ClientOptions) -> Model:
+    provider, _, model = name.partition(":")
+    if provider == COMPATIBLE:
+        return _compatible(model, options)
+
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+    from pydantic_ai.providers import infer_provider_class
+
+    provider = _FORMER_NAMES.get(provider, provider)
+    try:
+        infer_provider_class(provider)
+    except ValueError:
+        raise BadInputError(_unknown_provider(provider, model)) from None
+    except ImportError as error:
+        raise BadInputError(_missing_package(provider, error)) from None
+    try:
+        return infer_model(f"{provider}:{model}")
+    except ImportError as error:
+        raise BadInputError(_missing_package(provider, error)) from None
+    except UserError as error:
+        raise BadInputError(_unusable(name, error.message)) from None
+
+
+def _compatible(model: str, options: ClientOptions) -> Model:
+    url = options.base_url or os.environ.get(BASE_URL_VARIABLE, "")
+    if not url:
+        raise BadInputError(
+            f"{COMPATIBLE}:{model}: no base URL; give one or set {BASE_URL_VARIABLE}, as in "
+            "http://localhost:8000/v1"
+        )
+    if not re.match(r"https?://[^/\s]", url) or not urlsplit(url).hostname:
+        raise BadInputError(
+            f"{COMPATIBLE}:{model}: the base URL is none; it looks like http://localhost:8000/v1"
+        )
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    key = os.environ.get(KEY_VARIABLES[COMPATIBLE])
+    return OpenAIChatModel(
+        model, provider=OpenAICompatibleProvider(COMPATIBLE, base_url=url, api_key=key)
+    )
+
+
+def _check_key(variable: str) -> None:
+    """A key that no HTTP header can hold is refused here, by name and not by value."""
+    key = os.environ.get(variable)
+    if key is not None and not re.fullmatch(r"[!-~]+", key):
+        raise BadInputError(
+            f"{variable} is empty, or holds blanks, line breaks or letters beyond ASCII: "
+            "set it to the key alone"
+        )
+
+
+def _unusable(name: str, said: str) -> str:
+    """What pydantic-ai says to programmers, for users: of the ways to give a key, the variable."""
+    variable = re.search(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", said)
+    if variable:
+        return f"{name}: {variable[1]} is not set in the environment; it takes one to use the model"
+    return f"{name}: {' '.join(said.split())}"
+
+
+def _missing_package(provider: str, error: ImportError) -> str:
+    extra = re.search(r"pydantic-ai-slim\[([\w-]+)\]", str(error))
+    package = f"pydantic-ai-slim[{extra[1] if extra else provider}]"
+    return f"models of {provider} need a package that is not installed: pip install '{package}'"
+
+
+def _incomplete(name: str) -> str:
+    """`name` lacks the provider or the model: what it could be with it."""
+    bare = name.strip(": ")
+    owner = provider_of(bare)
+    known = {full.partition(":")[2]: full for full in reversed(known_models())}
+    near = [f"{owner}:{bare}"] if owner else []
+    near += [f"{each}:MODEL" for each in difflib.get_close_matches(bare, _providers(), n=1)]
+    near = near or [known[each] for each in difflib.get_close_matches(bare, known, n=3)]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"{name!r} is no model's name, which is PROVIDER:MODEL as in openai:gpt-5-mini{hint}"
+
+
+def _unknown_provider(provider: str, model: str) -> str:
+    near = difflib.get_close_matches(provider, _providers(), n=3)
+    meant = " or ".join(f"{each}:{model}" for each in near)
+    hint = f"did you mean {meant}?" if near else f"there are {', '.join(KEY_VARIABLES)} and others"
+    return f"no provider is called {provider!r}; {hint}"
+
+
+def _providers() -> list[str]:
+    from typing import get_args
+
+    from pydantic_ai.models import OpenAIChatCompatibleProvider
+
+    compatible = get_args(OpenAIChatCompatibleProvider.__value__)
+    named = {name.partition(":")[0] for name in known_models()}
+    return sorted({*named, *compatible, *KEY_VARIABLES})
+
+
+@functools.cache
+def _slots(provider: str, concurrency: int) -> threading.Semaphore:  # noqa: ARG001 (a cache key)
+    """The provider's places, shared by all clients with the same bound."""
+    return threading.BoundedSemaphore(concurrency)

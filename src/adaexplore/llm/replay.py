@@ -1,0 +1,210 @@
+"""Model calls kept as files, and a client that answers from them.
+
+One file holds one prompt, what it was for, and every reply of one model to it in the order they
+came: JSON with sorted keys and texts as lists of lines, to be read and compared by people.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import Client, Message, Prompt, Reply, Usage
+
+
+class UnseenPromptError(BadInputError):
+    """The prompt was never recorded; the text names the nearest that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One prompt and the replies of one model to it, first to last."""
+
+    prompt: Prompt
+    model: str
+    replies: tuple[Reply, ...]
+
+
+class Recording:
+    """A client whose calls are kept in a folder, each on disk before its reply is handed on.
+
+    Replies to a prompt that the folder has already follow those it has. One process at a time
+    records into a folder.
+    """
+
+    def __init__(self, client: Client, folder: Path) -> None:
+        self._client = client
+        self._folder = folder
+        self._writing = threading.Lock()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInputError(f"{folder}: cannot record there: {error.strerror}") from None
+
+    @property
+    def model(self) -> str:
+        """The client's model."""
+        return self._client.model
+
+    def ask(self, prompt: Prompt) -> Reply:
+        """The client's reply."""
+        reply = self._client.ask(prompt)
+        path = self._folder / file_name(prompt, self.model)
+        with self._writing:
+            earlier = load(path).replies if path.exists() else ()
+            save(path, Call(prompt, self.model, (*earlier, reply)))
+        return reply
+
+    def close(self) -> None:
+        """Closes the client."""
+        self._client.close()
+
+
+class Replay:
+    """A client that answers from a folder of recorded calls, without any provider.
+
+    A prompt that is asked again gets its next reply, and when there is no other, the last. A prompt
+    that was not recorded raises `UnseenPromptError`. Raises `BadInputError` if the folder holds
+    nothing of `model`.
+    """
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self._folder = folder
+        self._model = model
+        self._asked: Counter[str] = Counter()
+        self._counting = threading.Lock()
+        if not any(folder.glob(f"*{_suffix(model)}")):
+            recorded = sorted({load(path).model for path in folder.glob("*.json")})
+            there = f"only of {', '.join(recorded)}" if recorded else "nor of any other model"
+            raise BadInputError(f"{folder}: no calls of {model} are recorded there, {there}")
+
+    @property
+    def model(self) -> str:
+        """The model whose replies these are."""
+        return self._model
+
+    def ask(self, prompt: Prompt) -> Reply:
+        """The next recorded reply to the prompt."""
+        path = self._folder / file_name(prompt, self._model)
+        if not path.exists():
+            raise UnseenPromptError(self._unseen(prompt))
+        replies = load(path).replies
+        with self._counting:
+            turn = self._asked[path.name]
+            self._asked[path.name] += 1
+        return replies[min(turn, len(replies) - 1)]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _unseen(self, prompt: Prompt) -> str:
+        asked = _lines(prompt)
+        paths = sorted(self._folder.glob(f"*{_suffix(self._model)}"))
+        recorded = {path.name: _lines(load(path).prompt) for path in paths}
+        name = max(recorded, key=lambda name: _likeness(recorded[name], asked))
+        purpose = f" ({prompt.label})" if prompt.label else ""
+        return (
+            f"no reply of {self._model} to this prompt{purpose} is recorded in {self._folder}; the "
+            f"nearest is {name}, which differs first in {_difference(recorded[name], asked)}"
+        )
+
+
+def file_name(prompt: Prompt, model: str) -> str:
+    """Where the replies of `model` to `prompt` are kept."""
+    return f"{prompt.digest[:16]}{_suffix(model)}"
+
+
+def save(path: Path, call: Call) -> None:
+    """Writes a call; a kill leaves the old file or the new one."""
+    data = {
+        "label": call.prompt.label,
+        "model": call.model,
+        "prompt": [
+            {"role": message.role, "text": message.text.split("\n")}
+            for message in call.prompt.messages
+        ],
+        "replies": [_reply_to_json(reply) for reply in call.replies],
+    }
+    text = json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False)
+    draft = path.with_suffix(".draft")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def load(path: Path) -> Call:
+    """Reads a call; `BadInputError` if the file holds none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        messages = tuple(Message(m["role"], "\n".join(m["text"])) for m in data["prompt"])
+        replies = tuple(_reply_from_json(reply, data["model"]) for reply in data["replies"])
+        call = Call(Prompt(messages, data["label"]), data["model"], replies)
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInputError(f"{path}: holds no recorded call: {error!r}; record it again") from None
+    if not replies:
+        raise BadInputError(f"{path}: holds no reply; record it again")
+    return call
+
+
+def _reply_to_json(reply: Reply) -> dict[str, Any]:
+    return {
+        "attempts": reply.attempts,
+        "finish": reply.finish,
+        "latency_s": round(reply.latency_s, 3),
+        "text": reply.text.split("\n"),
+        "usage": reply.usage.to_json(),
+    }
+
+
+def _reply_from_json(data: dict[str, Any], model: str) -> Reply:
+    return Reply(
+        text="\n".join(data["text"]),
+        model=model,
+        finish=data["finish"],
+        usage=Usage(**data["usage"]),
+        latency_s=data["latency_s"],
+        attempts=data["attempts"],
+    )
+
+
+def _suffix(model: str) -> str:
+    return f".{re.sub(r'[^A-Za-z0-9._-]+', '-', model)}.json"
+
+
+def _lines(prompt: Prompt) -> list[str]:
+    """The prompt as lines, each message under its role."""
+    return [
+        line
+        for message in prompt.messages
+        for line in (f"[{message.role}]", *message.text.split("\n"))
+    ]
+
+
+def _likeness(recorded: list[str], asked: list[str]) -> float:
+    return SequenceMatcher(None, recorded, asked, autojunk=False).ratio()
+
+
+def _difference(recorded: list[str], asked: list[str]) -> str:
+    pairs = list(itertools.zip_longest(recorded, asked, fillvalue="(the end)"))
+    at = next((i for i, (old, new) in enumerate(pairs) if old != new), 0)
+    return f"line {at + 1}: recorded {_shown(pairs[at][0])}, asked {_shown(pairs[at][1])}"
+
+
+def _shown(line: str) -> str:
+    return repr(line if len(line) <= 80 else f"{line[:79]}…")
