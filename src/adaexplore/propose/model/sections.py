@@ -1,0 +1,60 @@
+"""A prompt that remembers its sections, so that what each of them costs can be told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from adaexplore.llm.base import Message, Prompt
+
+SYSTEM = "system"
+"""The section that becomes the system message; all others are the user's, in one message."""
+
+_BYTES_PER_TOKEN = 3.5  # a rule of thumb for source code; tokenizers differ by a third
+_SEPARATOR = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A named part of a prompt."""
+
+    name: str
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it costs."""
+        return estimated_tokens(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionedPrompt(Prompt):
+    """A prompt and the sections it was put together from, in order."""
+
+    sections: tuple[Section, ...] = ()
+
+    @property
+    def costs(self) -> dict[str, int]:
+        """About how many tokens each section costs, by its name."""
+        return {section.name: section.tokens for section in self.sections}
+
+
+def assembled(label: str, sections: Iterable[Section]) -> SectionedPrompt:
+    """A prompt of these sections; those without text are left out."""
+    kept = tuple(section for section in sections if section.text)
+    told = [Message("system", s.text) for s in kept if s.name == SYSTEM]
+    asked = _SEPARATOR.join(s.text for s in kept if s.name != SYSTEM)
+    return SectionedPrompt((*told, Message("user", asked)), label, kept)
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text costs; only the provider knows exactly."""
+    return round(len(text.encode(errors="replace")) / _BYTES_PER_TOKEN)
+
+
+def fenced(text: str, language: str = "python") -> str:
+    """A text as a block of Markdown, whatever fences it holds itself."""
+    longest = max(map(len, re.findall(r"^\s*(`{3,})", text, re.MULTILINE)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

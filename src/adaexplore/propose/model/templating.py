@@ -1,0 +1,120 @@
+"""Prompt templates as files: the package's own, any of them replaced by one of the user's."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import traceback
+from collections.abc import Collection, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2 import nodes as syntax
+from jinja2.meta import find_undeclared_variables
+
+from adaexplore.errors import BadInputError
+from adaexplore.propose.model.sections import fenced
+from adaexplore.units import amount, duration_us, relative_error, share, speedup
+
+OWN = files("adaexplore.propose.model") / "templates"
+
+_FILTERS = {
+    "amount": amount,
+    "error": relative_error,
+    "fenced": fenced,
+    "share": share,
+    "speedup": speedup,
+    "time": duration_us,
+}
+
+
+class Templates:
+    """Every template in force, compiled and checked.
+
+    `known` maps the name of each template to the variables it may use. Files in `folder` replace
+    templates of the same name; hidden ones are passed over. Raises `BadInputError` for a folder or
+    a file that cannot be used: an unknown name, a syntax error, an unknown variable.
+    """
+
+    def __init__(self, folder: Path | None, known: Mapping[str, Collection[str]]) -> None:
+        self._places = {name: str(OWN / name) for name in known}
+        self._texts = {name: (OWN / name).read_text(encoding="utf-8") for name in known}
+        for file in _overriding(folder, known) if folder else ():
+            self._places[file.name] = str(file)
+            self._texts[file.name] = _read(file)
+        self._environment = Environment(
+            loader=FunctionLoader(self._load),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # prompts are plain text
+        )
+        self._environment.filters.update(_FILTERS)
+        for name, variables in known.items():
+            self._check(name, variables)
+
+    @property
+    def digest(self) -> str:
+        """Content hash of all templates in force."""
+        return hashlib.sha256(repr(sorted(self._texts.items())).encode()).hexdigest()
+
+    def render(self, name: str, variables: Mapping[str, Any]) -> str:
+        """The text of a template, without blank ends.
+
+        Raises `BadInputError`, with file and line, where it asks for something that is not there.
+        """
+        try:
+            return self._environment.get_template(name).render(variables).strip()
+        except (TemplateError, TypeError, ValueError) as error:
+            self._complain(error)
+
+    def _load(self, name: str) -> tuple[str, str, None] | None:
+        """The text of a template and where it stands, as Jinja's loader asks for it."""
+        return (self._texts[name], self._places[name], None) if name in self._texts else None
+
+    def _check(self, name: str, variables: Collection[str]) -> None:
+        """Compiles a template and looks for variables that nobody gives it."""
+        place = self._places[name]
+        try:
+            tree = self._environment.parse(self._texts[name], name, place)
+            self._environment.get_template(name)
+        except TemplateSyntaxError as error:
+            raise BadInputError(f"{place}, line {error.lineno}: {error.message}") from None
+        for missing in sorted(find_undeclared_variables(tree) - set(variables)):
+            line = min(n.lineno for n in tree.find_all(syntax.Name) if n.name == missing)
+            raise BadInputError(
+                f"{place}, line {line}: no such variable: {missing}; {_hint(missing, variables)}"
+            )
+
+    def _complain(self, error: Exception) -> NoReturn:
+        """Raises `BadInputError` with the template's line; what came from elsewhere as it is."""
+        places = set(self._places.values())
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f"{f.filename}, line {f.lineno}" for f in frames if f.filename in places]
+        if not lines:
+            raise error
+        raise BadInputError(f"{lines[-1]}: {error}") from None
+
+
+def _overriding(folder: Path, known: Collection[str]) -> list[Path]:
+    if not folder.is_dir():
+        raise BadInputError(f"{folder}: no such folder of prompt templates")
+    found = sorted(f for f in folder.iterdir() if not f.name.startswith("."))
+    for file in found:
+        if file.name not in known:
+            raise BadInputError(f"{file}: no such prompt template; {_hint(file.name, known)}")
+    return found
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{file}: cannot be read as text: {error}") from None
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"

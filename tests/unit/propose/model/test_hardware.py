@@ -1,0 +1,45 @@
+import pytest
+from asked import CPU, H200
+
+from adaexplore.evaluate.offline.targets import TARGETS
+from adaexplore.problem import Problem
+from adaexplore.propose.model.hardware import LIMITS, SHEETS, hardware_of
+
+
+def problem(device, target=None):
+    return Problem("p", "", "triton", device, target=target)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda t: t.name)
+def test_sheets_agree_with_those_of_the_offline_judge(target):
+    hardware = hardware_of(problem("cpu", target.name), CPU)
+    sheet = SHEETS[target.gpu]
+    assert (hardware.name, hardware.sheet) == (target.gpu, sheet)
+    assert sheet.bandwidth == target.bandwidth
+    assert {"fp32": sheet.fp32, "tf32": sheet.tf32, "half": sheet.half} == target.flops
+    assert LIMITS[hardware.capability].shared_bytes == target.shared_bytes
+    assert LIMITS[hardware.capability].threads == target.threads
+
+
+def test_a_gpu_is_what_the_run_recorded():
+    hardware = hardware_of(problem("cuda:0"), H200)
+    assert (hardware.is_gpu, hardware.has_tf32) == (True, True)
+    assert (hardware.multiprocessors, hardware.l2_bytes) == (132, 60 << 20)
+
+
+def test_an_unknown_gpu_has_neither_sheet_nor_limits():
+    hardware = hardware_of(problem("cuda:0"), {})
+    assert hardware.is_gpu
+    assert not hardware.has_tf32
+    assert hardware.sheet is hardware.limits is None
+
+
+def test_a_part_of_a_gpu_has_no_sheet():
+    part = {**H200, "gpu": "NVIDIA H200 MIG 1g.18gb"}
+    assert hardware_of(problem("cuda:0"), part).sheet is None
+
+
+def test_a_cpu_counts_its_threads():
+    assert hardware_of(problem("cpu"), CPU).threads == 4
+    assert hardware_of(problem("cpu"), {"cores": 8}).threads == 8
+    assert not hardware_of(problem("cpu"), {}).is_gpu

@@ -1,0 +1,30 @@
+import pytest
+
+from adaexplore.propose.model.prompts import LANGUAGES
+from adaexplore.propose.model.strategies import CATALOGUE, find_strategy, strategies_for
+
+
+def test_names_are_distinct_and_found_in_a_reply():
+    names = [s.name for s in CATALOGUE]
+    assert len(set(names)) == len(names)
+    assert [find_strategy(f"{name}: do it. It saves time.") for name in names] == names
+
+
+@pytest.mark.parametrize(
+    ("reply", "name"),
+    [
+        ("**Algebraic Rewrite**: fold it into the tiling.", "algebraic rewrite"),
+        ("one pass reduction - read once", "one-pass reduction"),
+        ("I choose software_pipelining.", "software pipelining"),
+        ("confusion reigns", None),
+        ("", None),
+    ],
+)
+def test_a_name_is_found_as_people_write_it(reply, name):
+    assert find_strategy(reply) == name
+
+
+def test_every_strategy_is_for_some_language_and_every_language_has_some():
+    assert all(set(s.languages) <= set(LANGUAGES) and s.languages for s in CATALOGUE)
+    assert all(len(strategies_for(language)) >= 8 for language in LANGUAGES)
+    assert "warp specialisation" not in {s.name for s in strategies_for("cpp")}

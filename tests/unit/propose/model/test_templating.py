@@ -1,0 +1,73 @@
+import re
+
+import pytest
+
+from adaexplore.errors import BadInputError
+from adaexplore.propose.model.templating import Templates
+
+KNOWN = {"again.j2": ("reason",), "module.j2": ()}
+
+
+def complaint(folder, known=KNOWN):
+    with pytest.raises(BadInputError) as caught:
+        Templates(folder, known)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_folder_that_is_none(tmp_path):
+    assert complaint(tmp_path / "gone") == f"{tmp_path}/gone: no such folder of prompt templates"
+
+
+def test_a_name_nobody_knows_has_near_ones(tmp_path):
+    (tmp_path / "agian.j2").touch()
+    expected = f"{tmp_path}/agian.j2: no such prompt template; did you mean again.j2?"
+    assert complaint(tmp_path) == expected
+
+
+def test_a_name_like_no_other_has_all(tmp_path):
+    (tmp_path / "zzz").mkdir()
+    assert complaint(tmp_path).endswith("known: again.j2, module.j2")
+
+
+def test_hidden_files_are_passed_over(tmp_path):
+    (tmp_path / ".again.j2.swp").write_bytes(b"\xff")
+    assert "why" in Templates(tmp_path, KNOWN).render("again.j2", {"reason": "why"})
+
+
+def test_what_is_no_text(tmp_path):
+    (tmp_path / "again.j2").write_bytes(b"\xff\xfe")
+    assert complaint(tmp_path).startswith(f"{tmp_path}/again.j2: cannot be read as text")
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "what"),
+    [
+        ("\n\n{% if reason %}", 3, "end"),
+        ("{{ reason }}\n{{ reason | nosuch }}", 2, "nosuch"),
+        ("{{ reason", 1, "end of print statement"),
+        ("{{ reason }}\n\n{{ raeson }}", 3, "no such variable: raeson; did you mean reason?"),
+    ],
+)
+def test_a_template_that_is_wrong_whatever_it_is_given(tmp_path, body, line, what):
+    (tmp_path / "again.j2").write_text(body)
+    told = complaint(tmp_path)
+    assert told.startswith(f"{tmp_path}/again.j2, line {line}: ")
+    assert what in told
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [("{{ reason.nothing }}", 1), ("\n{{ reason | time }}", 2), ('\n\n{% include "gone" %}', 3)],
+)
+def test_a_template_that_turns_out_wrong(tmp_path, body, line):
+    (tmp_path / "again.j2").write_text(body)
+    templates = Templates(tmp_path, KNOWN)
+    with pytest.raises(BadInputError, match=rf"^{re.escape(str(tmp_path))}/again.j2, line {line}:"):
+        templates.render("again.j2", {"reason": "why"})
+
+
+def test_text_is_not_escaped(tmp_path):
+    (tmp_path / "again.j2").write_text("{{ reason }}")
+    told = Templates(tmp_path, KNOWN).render("again.j2", {"reason": "a < b && c"})
+    assert told == "a < b && c"
