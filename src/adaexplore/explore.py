@@ -5,12 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from adaexplore.ask import Ask
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluation import Evaluation, Failed, Passed
-from adaexplore.llm.base import BudgetSpentError, Client, ModelOutageError, Prompt, Reply
+from adaexplore.llm.base import (
+    BudgetSpentError,
+    Client,
+    ContextTooLongError,
+    ModelOutageError,
+    Prompt,
+    Reply,
+)
 from adaexplore.node import Node, StepKind
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Proposer
@@ -20,8 +27,8 @@ from adaexplore.study import Study
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
 
 
-class Listener(Protocol):
-    """Told what a search is doing, as it does it."""
+class Listener:
+    """Told what a search is doing, as it does it; does nothing with it unless it is made to."""
 
     def prepared(self, facts: dict[str, Any]) -> None:
         """What is now known about the reference."""
@@ -102,14 +109,27 @@ class Search:
         if self._run.settings.confirm:
             self._confirm()
 
+    def finish_queued(self) -> None:
+        """Makes steps of the proposals that wait for their evaluation, and asks nobody.
+
+        Confirms the winner once all planned steps are recorded. Raises as `run` does.
+        """
+        self._store.set_reference(self._evaluator.prepare())
+        for ask, proposal in self._study.queued():
+            self._finish(ask, proposal, 0.0)
+        if self._run.settings.confirm and len(self._study.nodes) >= self._run.steps:
+            self._confirm()
+
     def _step(self) -> None:
         ask = self._next_ask()
-        step = len(self._study.nodes) + 1
-        self._listener.proposing(step, ask.step_kind)
+        self._listener.proposing(len(self._study.nodes) + 1, ask.step_kind)
         clock = time.monotonic()
         proposal = self._talk(ask)
-        propose_s = time.monotonic() - clock
-        self._listener.evaluating(step, proposal)
+        self._finish(ask, proposal, time.monotonic() - clock)
+
+    def _finish(self, ask: Ask, proposal: Proposal, propose_s: float) -> None:
+        """Evaluates a proposal and records the step."""
+        self._listener.evaluating(len(self._study.nodes) + 1, proposal)
         best = self._study.best
         evaluation, reused = self._evaluate(ask, proposal)
         node = self._study.record(ask, proposal, evaluation, propose_s=propose_s, reused=reused)
@@ -137,6 +157,8 @@ class Search:
         while True:
             try:
                 return client.ask(prompt)
+            except ContextTooLongError:
+                return Reply("", client.model, "too_long")
             except ModelOutageError as error:
                 if patience_s <= 0:
                     raise

@@ -76,14 +76,57 @@ SetOption = Annotated[
 ]
 
 
+ModelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PROVIDER:NAME",
+        help="A language model, such as openai:gpt-5-mini or anthropic:NAME; its key is read from "
+        "the provider's variable (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...). Repeatable: several are "
+        "asked by what pays off.",
+    ),
+]
+PromptsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Prompt templates of your own, in place of some or all."),
+]
+
+
+def _folder(path: Path | None) -> str:
+    return str(path.resolve()) if path else ""
+
+
 @app.command()
 def explore(
     problem: ProblemArg,
     steps: Annotated[int, typer.Option(min=1, help="Candidates to try.")] = 20,
+    model: ModelOption = None,
     proposer: Annotated[
-        Literal["compiler"],
-        typer.Option(help="Who proposes. compiler: TorchInductor, no model needed."),
-    ] = "compiler",
+        Literal["compiler"] | None,
+        typer.Option(
+            help="compiler: TorchInductor, no model needed; beside models it is one of several. "
+            "Default: compiler if there is no --model."
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="LIMIT",
+            help="When to stop, such as 2usd, 500ktok, 30min, 100steps, or several by commas.",
+        ),
+    ] = "",
+    prompts: PromptsOption = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep every model's reply there, for --replay."),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Take models' replies from there and ask nobody."),
+    ] = None,
+    base_url: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Where an openai-compatible:MODEL is served."),
+    ] = "",
     language: LanguageOption = None,
     device: DeviceOption = None,
     target: TargetOption = None,
@@ -104,16 +147,121 @@ def explore(
     and report.html. Stop it at any time; `adaexplore resume DIR` goes on.
     """
     from adaexplore.cli import run as commands
+    from adaexplore.cli.proposers import Plan
     from adaexplore.cli.session import Asked
 
+    names = list(dict.fromkeys(model or []))
     status = commands.explore(
         Asked(problem, language, device, precision, mode, seed, require_custom, target),
         steps=steps,
-        proposer=proposer,
+        plan=Plan(
+            proposers=(*names, *(["compiler"] if proposer or not names else [])),
+            budget=budget,
+            prompts=_folder(prompts),
+            record=_folder(record),
+            replay=_folder(replay),
+            base_url=base_url,
+        ),
         run=run,
         settings=settings or [],
     )
     raise typer.Exit(status)
+
+
+@app.command()
+def start(
+    problem: ProblemArg,
+    steps: Annotated[int, typer.Option(min=1, help="Candidates to try.")] = 20,
+    prompts: PromptsOption = None,
+    language: LanguageOption = None,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+    precision: PrecisionOption = "fp32",
+    mode: ModeOption = "as-built",
+    seed: SeedOption = 0,
+    require_custom: RequireCustomOption = False,
+    run: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to keep the run. Default: runs/<problem>-<time>."),
+    ] = None,
+    settings: SetOption = None,
+) -> None:
+    """Make a run whose prompts you answer: a person, an agent, or a machine without internet.
+
+    Then, again and again: `ask` for prompts, answer them in files, `tell` the replies, and
+    `evaluate-pending` on the machine with the device.
+    """
+    from adaexplore.cli import asks as commands
+    from adaexplore.cli.session import Asked
+
+    status = commands.start(
+        Asked(problem, language, device, precision, mode, seed, require_custom, target),
+        steps=steps,
+        prompts=_folder(prompts),
+        run=run,
+        settings=settings or [],
+    )
+    raise typer.Exit(status)
+
+
+@app.command()
+def ask(
+    run: RunArg,
+    count: Annotated[int, typer.Option("-n", "--count", min=0, help="How many new ones.")] = 1,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where to write the prompts.")
+    ] = Path("asks"),
+) -> None:
+    """Write prompts as files: those of new steps, and of all that still wait for an answer.
+
+    Answer asks/7.1.md (ask 7, first turn) in asks/7.1.reply.md. In any order, or never: an ask that
+    nobody answers ends after a week.
+    """
+    from adaexplore.cli import asks as commands
+
+    raise typer.Exit(commands.ask(run, count, output))
+
+
+@app.command()
+def tell(
+    run: RunArg,
+    replies: Annotated[
+        list[Path], typer.Argument(metavar="REPLIES", help="Reply files, or folders of them.")
+    ],
+) -> None:
+    """Take replies from files: patches are applied, candidates queued, follow-ups written.
+
+    Exit code 2 if a reply could not be taken; the others were.
+    """
+    from adaexplore.cli import asks as commands
+
+    raise typer.Exit(commands.tell(run, replies))
+
+
+@app.command(name="evaluate-pending")
+def evaluate_pending(run: RunArg) -> None:
+    """Evaluate the candidates that wait for it, and record them as steps."""
+    from adaexplore.cli import asks as commands
+
+    raise typer.Exit(commands.evaluate_pending(run))
+
+
+@app.command()
+def mcp(
+    transport: Annotated[
+        Literal["stdio", "http"],
+        typer.Option(help="stdio: the agent starts this command. http: it connects to a port."),
+    ] = "stdio",
+    host: Annotated[str, typer.Option(help="Address to listen at, with http.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port, with http.")] = 8321,
+) -> None:
+    """Serve runs over MCP: a coding agent takes the prompts and gives the replies.
+
+    For an agent that starts its servers itself, name the command `adaexplore mcp`.
+    """
+    from adaexplore.cli import mcp as commands
+
+    raise typer.Exit(commands.serve(transport, host, port))
 
 
 @app.command()

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from adaexplore.evaluation import Estimate, Failed
+from adaexplore.explore import Listener
 from adaexplore.node import Node, StepKind
 from adaexplore.proposal import Proposal
 from adaexplore.report.text import duration_us, estimate, one_line, speedup
@@ -26,7 +27,7 @@ def working(console: Console, what: str) -> Iterator[None]:
         yield
 
 
-class SearchProgress:
+class SearchProgress(Listener):
     """A bar for the steps and a line for each result; an `explore.Listener`."""
 
     def __init__(self, console: Console, steps: int, done: int) -> None:

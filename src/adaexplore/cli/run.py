@@ -11,6 +11,15 @@ from rich.console import Console
 
 from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.cli.progress import SearchProgress, working
+from adaexplore.cli.proposers import (
+    COMPILER,
+    Plan,
+    check,
+    chooser,
+    clock,
+    model_proposers,
+    open_clients,
+)
 from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
 from adaexplore.errors import BadInputError
 from adaexplore.explore import Search
@@ -20,26 +29,26 @@ from adaexplore.settings import Settings, parse_settings
 from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, require_free
 
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
-_STARTING = "starting the worker processes (importing torch takes some seconds)"
+STARTING = "starting the worker processes (importing torch takes some seconds)"
 
 
-def explore(
-    asked: Asked, *, steps: int, proposer: str, run: Path | None, settings: list[str]
-) -> int:
+def explore(asked: Asked, *, steps: int, plan: Plan, run: Path | None, settings: list[str]) -> int:
     """Makes a run and searches; the exit code."""
     console = Console()
     chosen = parse_settings(settings)
+    steps = min(steps, plan.limits.steps or steps)
     problem = load_problem(asked)
-    if problem.target and proposer == "compiler":
+    if problem.target and (COMPILER in plan.proposers or chosen.compiler_seeds):
         raise BadInputError(
             "--proposer compiler: TorchInductor writes Triton only where there is a GPU; without "
             "one it writes cpp: leave --language and --target out"
         )
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)  # said at once, not after the workers have started
+    check(plan)
     with ExitStack() as stack:
         try:
-            running = _start(stack, console, problem, chosen)
+            running = start_session(stack, console, problem, chosen)
         except KeyboardInterrupt:
             console.print("stopped before the first step; no run was made", highlight=False)
             return INTERRUPTED
@@ -47,11 +56,12 @@ def explore(
             problem=problem,
             settings=chosen,
             seed=asked.seed,
-            proposer=proposer,
+            proposer=",".join(plan.proposers),
             steps=steps,
             environment=running.environment,
-            command=_command(asked, problem, steps, proposer, settings),
+            command=command("explore", asked, problem, steps, settings, plan),
             created_at=time.time(),
+            plan=plan.to_json(),
         )
         return _search(stack.enter_context(create_run(path, record)), running, console)
 
@@ -64,16 +74,19 @@ def resume(path: Path, steps: int | None) -> int:
         if steps is not None:
             directory.store.set_steps(max(steps, directory.store.node_count()))
         try:
-            running = _start(stack, console, run.problem, run.settings)
+            check(Plan.from_json(run.plan, run.proposer))
+            running = start_session(stack, console, run.problem, run.settings)
         except KeyboardInterrupt:
             _say_how_to_go_on(directory, console)
             return INTERRUPTED
         return _search(directory, running, console)
 
 
-def _start(stack: ExitStack, console: Console, problem: Problem, settings: Settings) -> Session:
+def start_session(
+    stack: ExitStack, console: Console, problem: Problem, settings: Settings
+) -> Session:
     """Starts the processes and has the reference judged: no run is made for one that cannot be."""
-    with working(console, _STARTING):
+    with working(console, STARTING):
         running = stack.enter_context(session(problem, settings))
     warn(console, running.environment)
     with working(console, preparation(problem)):
@@ -83,19 +96,32 @@ def _start(stack: ExitStack, console: Console, problem: Problem, settings: Setti
 
 def _search(directory: RunDirectory, running: Session, console: Console) -> int:
     """Runs the search to its end or to Ctrl-C, then shows and reports what there is."""
-    run = directory.store.run()
-    proposer = running.proposer(run.proposer, run.settings)
+    store = directory.store
+    run = store.run()
+    plan = Plan.from_json(run.plan, run.proposer)
+    proposers = model_proposers(plan, run.settings) | {COMPILER: running.compiler(run.settings)}
+    clients = open_clients(plan, store)
     status = 0
     try:
-        with SearchProgress(console, run.steps, directory.store.node_count()) as progress:
+        with SearchProgress(console, run.steps, store.node_count()) as progress:
             Search(
-                directory.store, proposer, running.evaluator, progress, directory.best_path
+                store,
+                proposers,
+                running.evaluator,
+                progress,
+                directory.best_path,
+                clients=clients,
+                choose=chooser(plan, run.settings, store),
+                spent=clock(plan),
             ).run()
     except KeyboardInterrupt:
         status = INTERRUPTED
         _say_how_to_go_on(directory, console)
     finally:
-        proposer.close()
+        for proposer in proposers.values():
+            proposer.close()
+        for client in clients.values():
+            client.close()
     summary = summary_of(directory.store, directory.path)
     write_report(summary, directory.report_path)
     console.print(tree_table(summary))
@@ -116,10 +142,18 @@ def _say_how_to_go_on(directory: RunDirectory, console: Console) -> None:
     )
 
 
-def _command(asked: Asked, problem: Problem, steps: int, proposer: str, settings: list[str]) -> str:
+def command(
+    name: str, asked: Asked, problem: Problem, steps: int, settings: list[str], plan: Plan
+) -> str:
     """The command line that makes the same run."""
-    words = ["adaexplore", "explore", str(asked.path), "--steps", str(steps)]
-    words += ["--proposer", proposer, "--language", problem.language]
+    words = ["adaexplore", name, str(asked.path), "--steps", str(steps)]
+    for model in plan.models:
+        words += ["--model", model]
+    words += ["--proposer", COMPILER] if COMPILER in plan.proposers else []
+    for option in ("budget", "prompts", "record", "replay", "base_url"):
+        value = getattr(plan, option)
+        words += [f"--{option.replace('_', '-')}", value] if value else []
+    words += ["--language", problem.language]
     words += ["--device", problem.device, "--precision", problem.precision]
     words += ["--mode", problem.mode, "--seed", str(asked.seed)]
     words += ["--target", problem.target] if problem.target else []

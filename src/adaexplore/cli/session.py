@@ -114,9 +114,8 @@ class Session:
     evaluator: LocalEvaluator
     environment: dict[str, Any]
 
-    def proposer(self, name: str, settings: Settings) -> Proposer:
-        """The proposer of that name."""
-        assert name == "compiler"  # the only choice so far
+    def compiler(self, settings: Settings) -> Proposer:
+        """The proposer that needs no model."""
         from adaexplore.propose.compiler.proposer import CompilerProposer
 
         def job(entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:

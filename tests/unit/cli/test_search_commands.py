@@ -38,7 +38,7 @@ SLOWLY = """
 @pytest.fixture
 def proposer(monkeypatch):
     proposer = Renaming()
-    monkeypatch.setattr(Session, "proposer", lambda *_: proposer)
+    monkeypatch.setattr(Session, "compiler", lambda *_: proposer)
     return proposer
 
 

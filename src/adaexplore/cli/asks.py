@@ -1,0 +1,207 @@
+"""Commands for those who answer prompts themselves: start, ask, tell, evaluate-pending."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from adaexplore.cli.inspect import summary_of, write_report
+from adaexplore.cli.progress import SearchProgress, working
+from adaexplore.cli.proposers import PERSON, Plan, model_proposers
+from adaexplore.cli.run import INTERRUPTED, STARTING, command, start_session
+from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
+from adaexplore.errors import BadInputError
+from adaexplore.explore import Search
+from adaexplore.llm.base import Finish, Prompt, Reply
+from adaexplore.report.terminal import headline, tree_table
+from adaexplore.settings import parse_settings
+from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, require_free
+from adaexplore.study import Study
+
+_REPLY_SUFFIX = ".reply.md"
+_NAME = re.compile(r"(\d+)\.(\d+)\.reply\.md")
+_MOST_BYTES = 4 << 20
+
+
+def start(asked: Asked, *, steps: int, prompts: str, run: Path | None, settings: list[str]) -> int:
+    """Makes a run whose prompts wait for `ask`; the exit code."""
+    console = Console()
+    with ExitStack() as stack:
+        try:
+            path, _ = new_run(
+                stack, console, asked, steps=steps, prompts=prompts, run=run, settings=settings
+            )
+        except KeyboardInterrupt:
+            console.print("stopped; no run was made", highlight=False)
+            return INTERRUPTED
+    say(console, f"{path} is ready. Take prompts with:\n  adaexplore ask {path} -o asks/")
+    return 0
+
+
+def new_run(
+    stack: ExitStack,
+    console: Console,
+    asked: Asked,
+    *,
+    steps: int,
+    prompts: str,
+    run: Path | None,
+    settings: list[str],
+) -> tuple[Path, Session]:
+    """A new run that a person or an agent proposes for, and the processes of its problem."""
+    chosen = parse_settings(settings)
+    plan = Plan(proposers=(PERSON,), prompts=prompts)
+    plan.templates()  # a broken one is said at once
+    problem = load_problem(asked)
+    path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    require_free(path)
+    running = start_session(stack, console, problem, chosen)
+    record = RunRecord(
+        problem=problem,
+        settings=chosen,
+        seed=asked.seed,
+        proposer=PERSON,
+        steps=steps,
+        environment=running.environment,
+        command=command("start", asked, problem, steps, settings, plan),
+        created_at=time.time(),
+        reference=running.evaluator.prepare(),
+        plan=plan.to_json(),
+    )
+    create_run(path, record).close()
+    return path, running
+
+
+def ask(path: Path, count: int, folder: Path) -> int:
+    """Opens so many asks and writes the prompts of all that are open; the exit code."""
+    console = Console()
+    with open_run(path) as directory:
+        study = study_of(directory)
+        for _ in range(count):
+            study.ask(PERSON)
+        folder.mkdir(parents=True, exist_ok=True)
+        for opened in study.open():
+            number, turn = study.turn(opened.id)
+            if isinstance(turn, Prompt):
+                written = _write(folder, opened.id, number, turn)
+                say(
+                    console,
+                    f"{written}: {opened.step_kind} step, {turn.label}; answer in "
+                    f"{written.stem}{_REPLY_SUFFIX}",
+                )
+    return 0
+
+
+def tell(path: Path, replies: list[Path]) -> int:
+    """Takes replies from files or folders; the exit code: 0 if all could be taken, else 2."""
+    console = Console()
+    status = 0
+    with open_run(path) as directory:
+        study = study_of(directory)
+        for file in _reply_files(replies):
+            try:
+                said = _tell_one(directory, study, file)
+            except BadInputError as error:
+                said, status = str(error), 2
+            say(console, f"{file.name}: {said}")
+    return status
+
+
+def evaluate_pending(path: Path) -> int:
+    """Evaluates every candidate that waits for it; the exit code."""
+    console = Console()
+    with open_run(path) as directory, ExitStack() as stack:
+        store = directory.store
+        if not store.asks("queued"):
+            console.print("nothing waits for its evaluation", highlight=False)
+            return 0
+        run = store.run()
+        with working(console, STARTING):
+            running = stack.enter_context(session(run.problem, run.settings))
+        warn(console, running.environment)
+        with working(console, preparation(run.problem)):
+            running.evaluator.prepare()
+        status = 0
+        try:
+            with SearchProgress(console, run.steps, store.node_count()) as progress:
+                Search(
+                    store,
+                    model_proposers(Plan.from_json(run.plan, run.proposer), run.settings),
+                    running.evaluator,
+                    progress,
+                    directory.best_path,
+                ).finish_queued()
+        except KeyboardInterrupt:
+            status = INTERRUPTED
+        summary = summary_of(store, directory.path)
+        write_report(summary, directory.report_path)
+        console.print(tree_table(summary))
+        console.print(headline(summary))
+        return status
+
+
+def study_of(directory: RunDirectory) -> Study:
+    """The study of an open run, for prompts that no machinery is needed for."""
+    run = directory.store.run()
+    return Study(
+        directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
+    )
+
+
+def say(console: Console, text: str) -> None:
+    """Prints text as it is; a command that is broken into two lines cannot be copied."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
+    """One prompt as a file that is pleasant to read and whole to paste."""
+    file = folder / f"{ask_id}.{number + 1}.md"
+    if len(prompt.messages) == 1:
+        text = prompt.messages[0].text
+    else:
+        text = "\n\n".join(f"# {m.role}\n\n{m.text}" for m in prompt.messages)
+    file.write_text(text + "\n", encoding="utf-8")
+    return file
+
+
+def _reply_files(paths: list[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found = [f for f in path.iterdir() if f.name.endswith(_REPLY_SUFFIX)]
+            if not found:
+                raise BadInputError(
+                    f"{path} holds no replies: answer 7.1.md in a file 7.1{_REPLY_SUFFIX} beside it"
+                )
+            files += found
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise BadInputError(f"{path} does not exist")
+    return sorted(files, key=lambda f: [int(n) for n in re.findall(r"\d+", f.name)])
+
+
+def _tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
+    """Tells one reply; what came of it, in words."""
+    match = _NAME.fullmatch(file.name)
+    if match is None:
+        raise BadInputError(f"name it after its prompt: 7.1.md is answered in 7.1{_REPLY_SUFFIX}")
+    if file.stat().st_size > _MOST_BYTES:
+        raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
+    ask_id, number = int(match[1]), int(match[2]) - 1
+    text = file.read_text(encoding="utf-8", errors="replace")
+    told = directory.store.calls(ask_id)
+    if 0 <= number < len(told) and told[number].reply.text == text:
+        return "told before"
+    finish: Finish = "complete" if text.strip() else "empty"
+    turn = study.tell(ask_id, number, Reply(text, PERSON, finish))
+    if isinstance(turn, Prompt):
+        after = _write(file.parent, ask_id, number + 1, turn)
+        return f"taken; there is a follow-up, {turn.label}: {after.name}"
+    if turn.failure:
+        return f"taken; no candidate: {turn.failure}"
+    return f"taken; a candidate of {len(turn.candidate.source.splitlines())} lines is queued"

@@ -1,0 +1,130 @@
+"""start, ask, tell and evaluate-pending: prompts and replies as files."""
+
+import pytest
+
+from adaexplore.store import read_run
+
+RIGHT = """One pass.
+
+```python
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        for _ in range(9):
+            out = x.clamp(min=0) + 1
+        return out
+```
+"""
+WRONG = RIGHT.replace("+ 1", "+ 2")
+SETTINGS = ("--set", "p_strategy=0", "--set", "p_contrast=0", "--set", "reviser=false")
+
+
+@pytest.fixture
+def run(adaexplore, problem, tmp_path):
+    path = tmp_path / "run"
+    result = adaexplore("start", problem, "--device", "cpu", "--run", path, "--steps", 3, *SETTINGS)
+    assert result.code == 0, result
+    return path
+
+
+@pytest.fixture
+def asks(tmp_path):
+    return tmp_path / "asks"
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_from_prompt_to_step(adaexplore, run, asks):
+    assert adaexplore("ask", run, "-n", 2, "-o", asks).code == 0
+    assert names(asks) == ["1.1.md", "2.1.md"]
+    prompt = (asks / "1.1.md").read_text()
+    assert "return torch.relu(x) + 1" in prompt
+    assert "eager" in prompt
+
+    (asks / "2.1.reply.md").write_text(RIGHT)
+    told = adaexplore("tell", run, asks)
+    assert told.code == 0
+    assert "2.1.reply.md: taken; a candidate of 9 lines is queued" in told.out
+
+    done = adaexplore("evaluate-pending", run)
+    assert done.code == 0, done
+    assert "step   1/3" in done.out
+    assert (run / "best.py").exists()
+    assert (run / "report.html").exists()
+    assert "nothing waits" in adaexplore("evaluate-pending", run).out
+
+    (asks / "1.1.reply.md").write_text(WRONG)
+    again = adaexplore("tell", run, asks)
+    assert again.code == 0
+    assert "2.1.reply.md: ask 2" not in again.out
+    adaexplore("evaluate-pending", run)
+    with read_run(run) as directory:
+        nodes = directory.store.nodes()
+    assert [node.evaluation.status for node in nodes] == ["passed", "wrong_output"]
+    assert {node.proposal.origin for node in nodes} == {"ask"}
+
+
+def test_a_reply_that_cannot_be_used_brings_a_follow_up(adaexplore, run, asks):
+    adaexplore("ask", run, "-o", asks)
+    (asks / "1.1.reply.md").write_text("I do not know.")
+    told = adaexplore("tell", run, asks)
+    assert (told.code, "follow-up" in told.out) == (0, True)
+    assert names(asks) == ["1.1.md", "1.1.reply.md", "1.2.md"]
+    assert "I do not know." in (asks / "1.2.md").read_text()
+    (asks / "1.2.reply.md").write_text(RIGHT)
+    assert "is queued" in adaexplore("tell", run, asks / "1.2.reply.md").out
+
+
+def test_prompts_that_were_lost_are_written_again(adaexplore, run, asks, tmp_path):
+    adaexplore("ask", run, "-n", 2, "-o", asks)
+    adaexplore("ask", run, "-n", 0, "-o", tmp_path / "more")
+    assert names(tmp_path / "more") == ["1.1.md", "2.1.md"]
+
+
+def test_what_is_told_twice_says_so_and_the_rest_is_taken(adaexplore, run, asks):
+    adaexplore("ask", run, "-n", 2, "-o", asks)
+    (asks / "1.1.reply.md").write_text(RIGHT)
+    adaexplore("tell", run, asks)
+    (asks / "1.1.reply.md").write_text(WRONG)
+    (asks / "2.1.reply.md").write_text(RIGHT)
+    told = adaexplore("tell", run, asks)
+    assert told.code == 2
+    assert "1.1.reply.md: ask 1, turn 1 has been answered already" in told.out
+    assert "2.1.reply.md: taken" in told.out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("9.1.reply.md", "x", "there is no ask 9"),
+        ("notes.reply.md", "x", "name it after its prompt"),
+        ("1.5.reply.md", "x", "turn 5 has been answered"),
+        ("1.1.reply.md", "x" * (5 << 20), "larger than 4 MiB"),
+    ],
+)
+def test_files_that_are_no_replies(adaexplore, run, asks, name, content, words):
+    adaexplore("ask", run, "-o", asks)
+    (asks / name).write_text(content)
+    told = adaexplore("tell", run, asks)
+    assert told.code == 2
+    assert words in told.out
+
+
+def test_nul_bytes_and_what_is_no_text_are_replies_without_code(adaexplore, run, asks):
+    adaexplore("ask", run, "-o", asks)
+    (asks / "1.1.reply.md").write_bytes(b"\0\xff\xfe" * 100)
+    assert "follow-up" in adaexplore("tell", run, asks).out
+
+
+def test_a_folder_without_replies(adaexplore, run, asks):
+    adaexplore("ask", run, "-o", asks)
+    assert "holds no replies" in adaexplore("tell", run, asks).complaint
+
+
+def test_a_place_that_is_not_there(adaexplore, run, asks):
+    assert "does not exist" in adaexplore("tell", run, asks).complaint

@@ -1,0 +1,214 @@
+"""Dialogues with a model whose replies are written here."""
+
+import pytest
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import Failed, Passed, Timing
+from adaexplore.llm.base import Prompt, Reply
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.proposal import Proposal
+from adaexplore.propose.base import Context
+from adaexplore.propose.model.prompts import Prompts
+from adaexplore.propose.model.proposer import ModelProposer
+from adaexplore.settings import Settings
+
+SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
+PROBLEM = Problem("add_one", SOURCE, "cpp", "cpu")
+ONE = "class ModelNew:\n    number = 1\n    name = 'one'\n"
+TWO = "class ModelNew:\n    number = 2\n    name = 'two'\n"
+PLAIN = Settings(p_strategy=0.0, p_contrast=0.0)
+PROMPTS = Prompts()
+
+
+def module(source, prose="Fuses everything."):
+    return f"{prose}\n\n```python\n{source}```\n"
+
+
+def patch(old, new, prose="Doubles it."):
+    return f"{prose}\n<<<<<<< OLD\n{old}\n=======\n{new}\n>>>>>>> NEW\n"
+
+
+def passed(speedup):
+    timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, speedup, (speedup, speedup), speedup, 7)
+    return Passed("fp32", 1e-7, timing)
+
+
+def node(number, source, evaluation=None):
+    proposal = Proposal(Candidate(source, "cpp"), "someone", "a note")
+    return Node(number, 0, "large", proposal, evaluation or passed(1.0 + number / 10))
+
+
+WRONG = Failed("wrong_output", "output is off by 0.5 (relative, against float64)")
+
+
+class Talk:
+    """A dialogue and the prompts of it, answered one after the other."""
+
+    def __init__(self, replies, context=None, settings=PLAIN):
+        self.prompts: list[Prompt] = []
+        dialogue = ModelProposer(PROMPTS, settings).begin(context or Context(PROBLEM, "large", 1))
+        reply = None
+        try:
+            for answer in [*replies, AssertionError]:
+                self.prompts.append(dialogue.send(reply))
+                if answer is AssertionError:
+                    raise AssertionError(f"one more prompt: {self.prompts[-1].label}")
+                reply = answer if isinstance(answer, Reply) else Reply(answer, "test:model")
+        except StopIteration as end:
+            self.proposal = end.value
+
+    @property
+    def labels(self):
+        return [prompt.label for prompt in self.prompts]
+
+
+def small(*nodes, seed=1):
+    return Context(PROBLEM, "small", seed, window=nodes, history=nodes)
+
+
+class TestLarge:
+    def test_a_module_is_the_candidate(self):
+        talk = Talk([module(ONE)])
+        assert talk.labels == ["large"]
+        assert talk.proposal.candidate == Candidate(ONE, "cpp")
+        assert talk.proposal.note == "large: Fuses everything."
+        assert not talk.proposal.failure
+        assert SOURCE.strip() in talk.proposal.prompt
+        assert talk.proposal.reply == module(ONE)
+
+    def test_what_its_prompts_cost_is_noted_by_section(self):
+        costs = Talk([module(ONE)]).proposal.settings["prompt_tokens"]
+        assert costs["problem"] > 0
+        assert sum(costs.values()) > 100
+
+    def test_a_reply_without_code_is_asked_for_again_with_the_reason(self):
+        talk = Talk(["I would rather not.", module(ONE)])
+        assert talk.labels == ["large", "again"]
+        assert talk.prompts[1].messages[-2].text == "I would rather not."
+        assert talk.proposal.candidate.source == ONE
+
+    def test_but_only_once(self):
+        talk = Talk(["I would rather not.", "Really not."])
+        assert talk.proposal.failure.startswith("asked twice: ")
+        assert "\n" not in talk.proposal.failure
+        assert talk.proposal.candidate.source == ""
+
+    @pytest.mark.parametrize(
+        ("finish", "words"), [("refused", "refused"), ("empty", "empty"), ("too_long", "longer")]
+    )
+    def test_no_answer_comes_to_nothing(self, finish, words):
+        talk = Talk([Reply("", "test:model", finish)])
+        assert words in talk.proposal.failure
+
+    def test_a_reply_that_was_cut_off_is_continued(self):
+        whole = module(ONE)
+        first = Reply(whole[:40], "test:model", "truncated")
+        talk = Talk([first, whole[40:]])
+        assert talk.labels == ["large", "continue"]
+        assert talk.proposal.candidate.source == ONE
+
+    def test_and_never_used_by_half(self):
+        first = Reply(module(ONE) + module(TWO)[:30], "test:model", "truncated")
+        second = Reply("and on", "test:model", "truncated")
+        assert "cut off" in Talk([first, second]).proposal.failure
+
+    def test_the_strategy_is_chosen_first_if_so_set(self):
+        settings = PLAIN.model_copy(update={"p_strategy": 1.0})
+        talk = Talk(["fusion: one pass over x.", module(ONE)], settings=settings)
+        assert talk.labels == ["strategy", "large.strategy"]
+        assert "one pass over x" in talk.prompts[1].messages[-1].text
+        assert talk.proposal.note == "strategy: fusion; Fuses everything."
+
+    def test_two_kernels_are_contrasted_if_so_set(self):
+        settings = PLAIN.model_copy(update={"p_contrast": 1.0})
+        pool = (node(1, ONE), node(2, TWO))
+        talk = Talk([module(TWO)], Context(PROBLEM, "large", 1, pool=pool), settings)
+        assert talk.labels == ["large.contrast"]
+        alone = Context(PROBLEM, "large", 1, pool=pool[:1])
+        assert Talk([module(TWO)], alone, settings).labels == ["large"]
+
+    def test_older_kernels_are_left_out_where_there_is_no_room(self):
+        pool = (node(1, ONE), node(2, TWO))
+        too_long = Reply("", "test:model", "too_long")
+        talk = Talk([too_long, module(ONE)], Context(PROBLEM, "large", 1, pool=pool))
+        told = [prompt.messages[-1].text for prompt in talk.prompts]
+        assert "'one'" in told[0]
+        assert "'one'" not in told[1]
+        assert "'two'" in told[1]
+        assert talk.proposal.candidate.source == ONE
+
+
+class TestSmall:
+    def test_a_reviser_then_a_tuner(self):
+        talk = Talk(["Use two.", patch("    number = 1", "    number = 2")], small(node(1, ONE)))
+        assert talk.labels == ["small.reviser", "small.tuner"]
+        assert "Use two." in talk.prompts[1].messages[-1].text
+        assert talk.proposal.candidate.source == ONE.replace("number = 1", "number = 2")
+        assert talk.proposal.note == "patch: Doubles it."
+
+    def test_the_reviser_can_be_left_out(self):
+        settings = PLAIN.model_copy(update={"reviser": False})
+        talk = Talk([patch("    number = 1", "    number = 2")], small(node(1, ONE)), settings)
+        assert talk.labels == ["small.tuner"]
+
+    def test_a_patch_that_does_not_match_is_told_why(self):
+        bad = patch("    digit = 1", "    digit = 2")
+        good = patch("    number = 1", "    number = 2")
+        talk = Talk(["Use two.", bad, good], small(node(1, ONE)))
+        assert talk.labels == ["small.reviser", "small.tuner", "again"]
+        assert talk.proposal.candidate.source == ONE.replace("number = 1", "number = 2")
+
+    def test_a_patch_that_changes_nothing_is_no_candidate(self):
+        same = patch("    number = 1", "    number = 1")
+        talk = Talk(["Use two.", same, same], small(node(1, ONE)))
+        assert "asked twice" in talk.proposal.failure
+
+    def test_a_patch_that_breaks_the_module_is_told_so(self):
+        broken = patch("class ModelNew:", "class ModelNew(")
+        good = patch("    number = 1", "    number = 2")
+        talk = Talk(["Use two.", broken, good], small(node(1, ONE)))
+        assert talk.labels[-1] == "again"
+        assert not talk.proposal.failure
+
+    def test_a_whole_module_will_do(self):
+        talk = Talk(["Use two.", module(TWO)], small(node(1, ONE)))
+        assert talk.proposal.candidate.source == TWO
+
+    def test_what_failed_is_mended_first(self):
+        context = small(node(1, TWO), node(2, ONE, WRONG))
+        talk = Talk([patch("    number = 1", "    number = 3")], context)
+        assert talk.labels == ["repair"]
+        assert "off by 0.5" in talk.prompts[0].messages[-1].text
+        assert talk.proposal.note == "repair: Doubles it."
+
+    def test_unless_so_set(self):
+        settings = PLAIN.model_copy(update={"repair": False})
+        context = small(node(1, ONE, WRONG))
+        talk = Talk([patch("    number = 1", "    number = 3")], context, settings)
+        assert talk.labels == ["small.tuner"]  # no reviser: nothing in its context is right
+
+    def test_where_nothing_came_of_the_last_step_there_is_nothing_to_patch(self):
+        context = small(node(1, ONE), node(2, "", Failed("rejected", "asked twice")))
+        talk = Talk([module(TWO)], context)
+        assert talk.labels == ["large"]
+        assert "'one'" in talk.prompts[0].messages[-1].text
+
+
+def test_the_same_context_and_replies_give_the_same_talk():
+    settings = Settings(p_strategy=0.5, p_contrast=0.5)
+    seen = set()
+    for seed in range(12):
+        context = Context(PROBLEM, "large", seed, pool=(node(1, ONE), node(2, TWO)))
+        first, second = (
+            Talk([module(ONE), module(ONE)][: _turns(context, settings)], context, settings)
+            for _ in range(2)
+        )
+        assert (first.prompts, first.proposal) == (second.prompts, second.proposal)
+        seen.add(first.labels[0])
+    assert seen == {"large", "strategy", "large.contrast"}
+
+
+def _turns(context, settings):
+    prompt = next(ModelProposer(PROMPTS, settings).begin(context))
+    return 2 if prompt.label == "strategy" else 1
