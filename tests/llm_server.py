@@ -34,10 +34,7 @@ class Say:
 
 class LlmServer:
     def __init__(self, answer: Callable[[Messages], "str | Say"] | None = None) -> None:
-        self.answer = answer or (lambda messages: f"You said: {messages[-1]['text']}")
-        self.script: deque = deque()
-        self.conversations: list[Messages] = []
-        """What was asked, faulty answers included, in order of arrival."""
+        self.reset(answer)
         app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
@@ -51,6 +48,13 @@ class LlmServer:
             )
         )
         self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    def reset(self, answer: Callable[[Messages], "str | Say"] | None = None) -> None:
+        """Forgets the script and what was asked, and answers from now on by `answer`."""
+        self.answer = answer or (lambda messages: f"You said: {messages[-1]['text']}")
+        self.script: deque = deque()
+        self.conversations: list[Messages] = []
+        """What was asked, faulty answers included, in order of arrival."""
 
     def __enter__(self) -> "LlmServer":
         self._thread.start()

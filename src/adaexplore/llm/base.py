@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from adaexplore.errors import BadInputError, InfrastructureError
 
 Role = Literal["system", "user", "assistant"]
-Finish = Literal["complete", "truncated", "refused", "empty"]
+Finish = Literal["complete", "truncated", "refused", "empty", "too_long"]
 
 
 @dataclass(frozen=True, slots=True)

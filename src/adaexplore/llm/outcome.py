@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import textwrap
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
@@ -30,6 +29,7 @@ _MAY_PASS = frozenset({408, 409, 425, 429})
 _TOO_LONG = re.compile(r"context.(length|window|size)|(prompt|input) is too long", re.IGNORECASE)
 """How servers say so that pydantic-ai does not know: gateways and local ones."""
 _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+_SHORTEST_SECRET = 8
 _QUOTED = 200
 
 
@@ -86,9 +86,8 @@ def meaning(error: AgentRunError, model: str, base_url: str, key: str) -> Except
             return BadInputError(f"{model}: the provider refuses the request: {quoted(error)}")
         case ModelRequestTimeout():
             return TransientError(f"{host(base_url)} did not answer within {error.timeout:g} s")
-        case ModelAPIError():
-            return TransientError(f"{host(base_url)}: {quoted(error)}", error.retry_after)
-    return TransientError(f"{host(base_url)}: {quoted(error)}")
+    asked = error.retry_after if isinstance(error, ModelAPIError) else None
+    return TransientError(f"{host(base_url)}: {quoted(error)}", asked)
 
 
 def quoted(error: AgentRunError) -> str:
@@ -99,12 +98,15 @@ def quoted(error: AgentRunError) -> str:
         body = inner.get("message") if isinstance(inner, dict) else inner
     said = str(body or error.message)
     for name, value in os.environ.items():
-        if name.endswith(_SECRET_NAMES) and value.strip():
-            said = said.replace(value.strip(), "***")
-    return textwrap.shorten(said, _QUOTED, placeholder=" …")
+        secret = value.strip()
+        if name.endswith(_SECRET_NAMES) and len(secret) >= _SHORTEST_SECRET:
+            said = said.replace(secret, "***")
+    line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    return line if len(line) <= _QUOTED else f"{line[: _QUOTED - 1]}…"
 
 
 def host(base_url: str) -> str:
     """The host and port of a URL, which may hold a password, for a message."""
     parts = urlsplit(base_url)
-    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+    name = parts.hostname or "the provider"
+    return f"{name}:{parts.port}" if parts.port else name

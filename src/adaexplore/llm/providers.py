@@ -60,8 +60,9 @@ def open_client(
     that means nothing, a missing key (saying which variable), and a missing package.
     """
     options = options or ClientOptions()
-    provider, _, model = name.strip().partition(":")
-    if not model.strip():
+    name = name.strip()
+    provider, _, model = name.partition(":")
+    if not provider or not model:
         raise BadInputError(_incomplete(name))
     if provider != COMPATIBLE and options.base_url:
         raise BadInputError(
@@ -71,12 +72,12 @@ def open_client(
     variable = KEY_VARIABLES.get(_FORMER_NAMES.get(provider, provider))
     if variable:
         _check_key(variable)
-    backend = _backend(name.strip(), options)
+    backend = _backend(name, options)
 
     from adaexplore.llm.client import ProviderClient
 
     return ProviderClient(
-        name.strip(),
+        name,
         backend,
         options,
         slots=_slots(provider, options.concurrency),
@@ -151,7 +152,7 @@ def _unusable(name: str, said: str) -> str:
     """What pydantic-ai says to programmers, for users: of the ways to give a key, the variable."""
     variable = re.search(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", said)
     if variable:
-        return f"{name}: {variable[1]} is not set in the environment; it takes one to use the model"
+        return f"{name}: set {variable[1]} in the environment to use this model"
     return f"{name}: {' '.join(said.split())}"
 
 

@@ -1,0 +1,231 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fake_client import FakeClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import BudgetSpentError, Message, ModelOutageError, Prompt, Reply, Usage
+from adaexplore.llm.budget import Budget, Budgeted, Limits, parse_budget
+from adaexplore.llm.prices import list_price_usd
+
+PROMPT = Prompt((Message("user", "x" * 300),))  # about 100 tokens
+MODEL = "openai:gpt-5-mini"
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("2usd", Limits(usd=2)),
+        ("0.25 usd", Limits(usd=0.25)),
+        ("800tok", Limits(tokens=800)),
+        ("500ktok", Limits(tokens=500_000)),
+        ("1.5Mtok", Limits(tokens=1_500_000)),
+        ("100steps", Limits(steps=100)),
+        ("1step", Limits(steps=1)),
+        ("90s", Limits(seconds=90)),
+        ("30min", Limits(seconds=1800)),
+        ("1.5h", Limits(seconds=5400)),
+        ("2usd, 100steps,2h", Limits(usd=2, steps=100, seconds=7200)),
+    ],
+)
+def test_budgets_are_read(text, limits):
+    assert parse_budget(text) == limits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2",
+        "usd",
+        "2eur",
+        "-2usd",
+        "0usd",
+        "1.5steps",
+        "0.0001tok",
+        "2usd,",
+        "2usd,3usd",
+        "1e9usd",
+        "nan usd",
+        "30min,1h",
+        "٣usd",
+        "9" * 400 + "usd",
+    ],
+)
+def test_anything_else_is_refused_with_examples(text):
+    with pytest.raises(BadInputError, match="2usd, 500ktok"):
+        parse_budget(text)
+
+
+@given(st.text(max_size=30))
+def test_no_text_breaks_the_parser(text):
+    try:
+        limits = parse_budget(text)
+    except BadInputError:
+        return
+    assert limits != Limits()
+
+
+def used(tokens, cost_usd=None):
+    return Usage(tokens, 0, cost_usd=cost_usd)
+
+
+def test_what_calls_use_adds_up():
+    budget = Budget(limit_usd=1.0, spent=Usage(5, 5, 1, 0.5))
+
+    with budget.call(used(9, 0.1)) as usage:
+        usage.append(Usage(100, 20, 10, 0.25))
+
+    assert budget.spent == Usage(105, 25, 11, 0.75)
+
+
+def test_a_call_that_may_exceed_the_limit_is_refused():
+    budget = Budget(limit_tokens=1000, spent=used(900))
+
+    with budget.call(used(100)):
+        pass
+    with pytest.raises(BudgetSpentError, match="900 of 1000 tokens"), budget.call(used(101)):
+        pass
+
+
+def test_a_refusal_in_money_says_how_much():
+    budget = Budget(limit_usd=2.0, spent=used(0, 1.99))
+
+    with (
+        pytest.raises(BudgetSpentError, match=r"1\.99 of 2 usd.*may take 0\.02"),
+        budget.call(used(0, 0.02)),
+    ):
+        pass
+
+
+def test_a_call_that_fails_gives_back_what_was_set_aside():
+    budget = Budget(limit_tokens=1000)
+
+    for _ in range(3):
+        with pytest.raises(ModelOutageError), budget.call(used(1000)):
+            raise ModelOutageError("down")
+
+    assert budget.spent == Usage()
+
+
+def test_calls_in_flight_count_and_are_waited_for():
+    budget = Budget(limit_tokens=1000)
+    began, ended = [], threading.Event()
+
+    def second():
+        with budget.call(used(600)) as usage:
+            began.append(budget.spent.input_tokens)
+            usage.append(used(600))
+
+    with ThreadPoolExecutor(1) as threads:
+        with budget.call(used(600)) as usage:
+            waiting = threads.submit(second)
+            ended.wait(0.05)
+            assert began == []
+            usage.append(used(300))
+        waiting.result(timeout=30)
+
+    assert began == [300]
+    assert budget.spent.input_tokens == 900
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=40))
+def test_the_limit_holds_whatever_calls_use_together(sizes):
+    budget = Budget(limit_tokens=1000)
+
+    def call(size):
+        try:
+            with budget.call(used(size)) as usage:
+                usage.append(used(size))
+        except BudgetSpentError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as threads:
+        allowed = list(threads.map(call, sizes))
+
+    spent = sum(size for size, went in zip(sizes, allowed, strict=True) if went)
+    assert budget.spent.input_tokens == spent <= 1000
+    if not all(allowed):
+        refused = [size for size, went in zip(sizes, allowed, strict=True) if not went]
+        assert spent + max(refused) > 1000
+
+
+def test_a_budgeted_client_spends_what_its_replies_cost():
+    budget = Budget(limit_usd=1.0)
+    client = Budgeted(FakeClient("a", "b"), budget)
+
+    client.ask(PROMPT)
+    client.ask(PROMPT)
+
+    assert budget.spent == Usage(200, 40, 0, 0.02)
+
+
+def test_no_call_begins_that_may_not_fit():
+    inner = FakeClient("a", "b", "c")
+    client = Budgeted(inner, Budget(limit_tokens=4500))  # a first reply is taken for 4000
+    long = Prompt((Message("user", "x" * 9000),))
+
+    with pytest.raises(BudgetSpentError):
+        client.ask(long)
+    client.ask(PROMPT)
+    client.ask(long)
+
+    assert inner.asked == [PROMPT, long]
+
+
+def test_the_expected_length_is_the_mean_of_the_replies_so_far():
+    budget = Budget()
+    for tokens in (100, 300):
+        with budget.call(Usage()) as usage:
+            usage.append(Usage(7, tokens))
+
+    assert budget.expected_reply_tokens == 200
+
+
+def test_replies_without_counts_are_estimated():
+    budget = Budget(limit_usd=1.0)
+    reply = Reply("y" * 900, MODEL)
+
+    Budgeted(FakeClient(reply), budget).ask(PROMPT)
+
+    assert (budget.spent.input_tokens, budget.spent.output_tokens) == (100, 300)
+    assert budget.spent.cost_usd == list_price_usd(MODEL, 100, 300)
+
+
+def test_replies_without_a_cost_take_the_list_price():
+    budget = Budget(limit_usd=1.0)
+
+    Budgeted(FakeClient(Reply("y", MODEL, usage=Usage(1000, 1000))), budget).ask(PROMPT)
+
+    assert budget.spent.cost_usd == list_price_usd(MODEL, 1000, 1000)
+
+
+@pytest.mark.parametrize("model", ["openai-compatible:gpt-5-mini", "vllm:x", "openai:unheard-of"])
+def test_money_cannot_limit_a_model_without_a_price(model):
+    inner = FakeClient("a", model=model)
+
+    with pytest.raises(BadInputError, match=f"no price is known for {model}"):
+        Budgeted(inner, Budget(limit_usd=1.0))
+
+    assert inner.asked == []
+
+
+def test_tokens_can_limit_a_model_without_a_price():
+    budget = Budget(limit_tokens=100_000)
+    reply = Reply("y", "vllm:x", usage=Usage(10, 10))
+
+    Budgeted(FakeClient(reply, model="vllm:x"), budget).ask(PROMPT)
+
+    assert budget.spent == Usage(10, 10, 0, None)
+
+
+def test_closing_closes_the_client():
+    inner = FakeClient()
+
+    Budgeted(inner, Budget()).close()
+
+    assert inner.closed
