@@ -1,0 +1,1 @@
+"""Language models as proposers: from a model's reply to a candidate."""
