@@ -256,21 +256,20 @@ def test_a_recorded_search_is_replayed_without_a_model(llm, new_run, tmp_path):
 
 
 def test_a_prompt_too_long_for_the_model_loses_its_oldest_kernels(llm, new_run):
-    refused = []
-
-    def long(messages):
-        reply = answer(messages)
-        return reply.replace("class ModelNew:", f"{'# filler' * 1000}\nclass ModelNew:")
+    settings = {"p_large": 1.0, "p_contrast": 0.0, "p_strategy": 0.0}
+    limit, lengths = 10**9, []
 
     def narrow(messages):
-        length = sum(len(m["text"]) for m in messages)
-        if length <= 24_000:  # which one of these kernels fits into, and not two
-            return long(messages)
-        refused.append(length)
-        return status(400, "too long", code="context_length_exceeded")
+        lengths.append(sum(len(m["text"]) for m in messages))
+        if lengths[-1] > limit:
+            return status(400, "too long", code="context_length_exceeded")
+        return answer(messages).replace("class", f"{'# filler' * 1000}\nclass")
 
     llm.answer = narrow
-    found = search(new_run(NAMES[0], p_large=0.8, p_contrast=0.0), asking(NAMES[0]))
+    search(new_run(NAMES[0], **settings), asking(NAMES[0]))
+    limit = max(lengths) - 1
+    lengths.clear()
+    found = search(new_run(NAMES[0], **settings), asking(NAMES[0]))
     assert len(found) == STEPS
-    assert refused
+    assert max(lengths) > limit
     assert not any("even without older kernels" in failure for *_, failure, _ in found)

@@ -16,7 +16,7 @@ from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context, Dialogue
 from adaexplore.propose.model.code import ReplyError, check_module, extract_code
-from adaexplore.propose.model.patches import apply_patches, parse_patches
+from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches
 from adaexplore.propose.model.prompts import Prompts, Setting
 from adaexplore.propose.model.sections import SectionedPrompt
 from adaexplore.propose.model.strategies import find_strategy
@@ -27,6 +27,8 @@ _NOTE_CHARS = 100
 _FENCED = re.compile(r"^\s*(```|~~~|<{5,}|={5,}|>{5,})")
 
 Talk = Generator[Prompt, Reply, "_Answer"]
+WorkOn = Callable[[str], Patched]
+"""Makes a source of a reply's text, or raises `ReplyError`."""
 
 
 class _NoAnswerError(Exception):
@@ -112,7 +114,7 @@ class ModelProposer:
         def asking(skip: int) -> Prompt:
             return self._prompts.large(setting, pool[skip:], skip)
 
-        return (yield from self._worked_on(asking, len(pool), extract_code))
+        return (yield from self._worked_on(asking, len(pool), _module))
 
     def _strategy(self, setting: Setting, pool: Sequence[Node]) -> Talk:
         """First a named strategy, then the kernel that follows it."""
@@ -125,7 +127,7 @@ class ModelProposer:
         def asking(skip: int) -> Prompt:
             return self._prompts.large_with_strategy(setting, pool[skip:], strategy, plan, skip)
 
-        answer = yield from self._worked_on(asking, len(pool), extract_code)
+        answer = yield from self._worked_on(asking, len(pool), _module)
         answer.note = f"{strategy}; {answer.note}" if strategy else answer.note
         return answer
 
@@ -135,7 +137,7 @@ class ModelProposer:
         def asking(_: int) -> Prompt:
             return self._prompts.contrastive(setting, ordered[-1], ordered[0])
 
-        return (yield from self._worked_on(asking, 0, extract_code))
+        return (yield from self._worked_on(asking, 0, _module))
 
     def _patch(self, setting: Setting, window: Sequence[Node]) -> Talk:
         """A reviser says what matters most, a tuner answers with patches."""
@@ -157,21 +159,19 @@ class ModelProposer:
 
         return (yield from self._worked_on(asking, 0, _patching(failed.candidate.source)))
 
-    def _worked_on(
-        self, asking: Callable[[int], Prompt], most: int, work_on: Callable[[str], str]
-    ) -> Talk:
+    def _worked_on(self, asking: Callable[[int], Prompt], most: int, work_on: WorkOn) -> Talk:
         """The source that `work_on` makes of a reply.
 
         One that it cannot use is asked for again, once, with the reason.
         """
         prompt, reply = yield from self._fitting(asking, most)
         try:
-            return _Answer(work_on(reply.text), prompt, reply, _note(reply.text))
+            return _answer(work_on, prompt, reply)
         except ReplyError as error:
             prompt = prompt.after(reply.text, self._prompts.again(str(error)), "again")
         reply = yield from self._whole(prompt)
         try:
-            return _Answer(work_on(reply.text), prompt, reply, _note(reply.text))
+            return _answer(work_on, prompt, reply)
         except ReplyError as error:
             raise _NoAnswerError(f"asked twice: {_one_line(str(error))}") from None
 
@@ -217,21 +217,32 @@ def _is_right(node: Node) -> bool:
     return isinstance(node.evaluation, Passed)
 
 
-def _patching(source: str) -> Callable[[str], str]:
+def _answer(work_on: WorkOn, prompt: Prompt, reply: Reply) -> _Answer:
+    """What a reply gives; raises `ReplyError`."""
+    made = work_on(reply.text)
+    return _Answer(made.source, prompt, reply, "; ".join([_note(reply.text), *made.notes]))
+
+
+def _module(text: str) -> Patched:
+    """The whole module in a reply."""
+    return Patched(extract_code(text), ())
+
+
+def _patching(source: str) -> WorkOn:
     """What makes a source of a reply with patches to `source`; a whole new module will do too."""
 
-    def work_on(text: str) -> str:
+    def work_on(text: str) -> Patched:
         try:
-            patched = apply_patches(source, parse_patches(text)).source
+            patched = apply_patches(source, parse_patches(text))
         except ReplyError as error:
             try:
-                whole = extract_code(text)
+                whole = _module(text)
             except ReplyError:
                 raise error from None
-            if whole == source:
+            if whole.source == source:
                 raise
             return whole
-        check_module(patched)
+        check_module(patched.source)
         return patched
 
     return work_on
