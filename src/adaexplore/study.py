@@ -111,11 +111,11 @@ class Study:
         record = self._record_of(ask_id)
         if record.proposal is not None:
             return len(self._store.calls(ask_id)), record.proposal
-        calls = self._store.calls(ask_id)
-        turn = self._follow(record.ask, calls)
-        if isinstance(turn, Proposal):
-            self._store.queue(ask_id, turn)
-        return len(calls), turn
+        prompts, proposal = self.retrace(record.ask)
+        if proposal is None:
+            return len(prompts) - 1, prompts[-1]
+        self._store.queue(ask_id, proposal)
+        return len(prompts), proposal
 
     def tell(self, ask_id: int, turn: int, reply: Reply) -> Turn:
         """Takes the reply to turn number `turn` (from 0) of an ask; what comes after it.
@@ -169,6 +169,20 @@ class Study:
         self._take(node)
         return node
 
+    def retrace(self, ask: Ask) -> tuple[list[Prompt], Proposal | None]:
+        """What an ask's recorded replies lead to with the prompts and parsers of today.
+
+        The prompts in order, and the proposal; None where one more reply would be needed.
+        """
+        dialogue, prompts = self._begin(ask), []
+        try:
+            prompts.append(next(dialogue))
+            for call in self._store.calls(ask.id):
+                prompts.append(dialogue.send(call.reply))  # noqa: PERF401 - a generator cannot end so
+        except StopIteration as end:
+            return prompts, replace(end.value, origin=ask.proposer)
+        return prompts, None
+
     def expire_late(self) -> None:
         """Ends open asks that nobody answered in time."""
         limit_s = 3600.0 * self._run.settings.ask_expires_h
@@ -186,18 +200,6 @@ class Study:
         if record.state == "expired":
             raise BadInputError(f"ask {ask_id} has expired; take a new one with: adaexplore ask")
         return record
-
-    def _follow(self, ask: Ask, calls: Sequence[Call]) -> Turn:
-        """Where an ask's dialogue stands after the replies so far."""
-        dialogue = self._begin(ask)
-        try:
-            prompt = next(dialogue)
-            for call in calls:
-                prompt = dialogue.send(call.reply)
-        except StopIteration as end:
-            proposal: Proposal = end.value
-            return replace(proposal, origin=ask.proposer)
-        return prompt
 
     def _begin(self, ask: Ask) -> Dialogue:
         proposer = self._proposers.get(ask.proposer)

@@ -1,0 +1,64 @@
+"""A rule: what fails, the smallest program that fails so, and the same thing done right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adaexplore.evaluation import FailureStatus
+
+Kind = Literal["compile", "launch", "resource", "numerics", "silent"]
+"""Language and API; grid and meta-parameters; shared memory and registers; precision and overflow;
+what compiles and gives a wrong answer."""
+
+Source = Literal["probe", "failure", "import"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a program fails, so that two failures of one cause compare equal.
+
+    `type` is the exception's ("" for a wrong output, or a process that ended), `symbol` the API or
+    construct that it names, `message` its text without names, numbers and places.
+    """
+
+    status: FailureStatus
+    type: str = ""
+    symbol: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A version of Triton, such as "3.6.0", and a target, such as "sm_90"."""
+
+    triton: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of a memory; `name` is its own there.
+
+    `statement` says in a line or two what to do, and what fails otherwise. `reference` is a problem
+    in KernelBench form; `witness` claims to be a faster module for it and fails as `signature`
+    says; `remedy` is the same done right, and passes. `holds` lists where both were seen, `gone`
+    where the witness fails no longer. `support` counts the failures behind the rule and `tasks`
+    names the distinct tasks they came from. `topics` are the APIs, operations and dtypes it is
+    about. `lift` is what it adds to first-try validity, None until that was measured.
+    """
+
+    name: str
+    kind: Kind
+    statement: str
+    reference: str
+    witness: str
+    remedy: str
+    signature: Signature
+    holds: tuple[Where, ...] = ()
+    gone: tuple[Where, ...] = ()
+    support: int = 1
+    tasks: tuple[str, ...] = ()
+    source: Source = "probe"
+    topics: tuple[str, ...] = ()
+    lift: float | None = None
