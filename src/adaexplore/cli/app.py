@@ -98,7 +98,10 @@ def _folder(path: Path | None) -> str:
 @app.command()
 def explore(
     problem: ProblemArg,
-    steps: Annotated[int, typer.Option(min=1, help="Candidates to try.")] = 20,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Candidates to try. Default: as the budget says, or 20."),
+    ] = None,
     model: ModelOption = None,
     proposer: Annotated[
         Literal["compiler"] | None,
@@ -147,15 +150,14 @@ def explore(
     and report.html. Stop it at any time; `adaexplore resume DIR` goes on.
     """
     from adaexplore.cli import run as commands
-    from adaexplore.cli.proposers import Plan
+    from adaexplore.cli.proposers import Plan, proposers
     from adaexplore.cli.session import Asked
 
-    names = list(dict.fromkeys(model or []))
     status = commands.explore(
         Asked(problem, language, device, precision, mode, seed, require_custom, target),
         steps=steps,
         plan=Plan(
-            proposers=(*names, *(["compiler"] if proposer or not names else [])),
+            proposers=proposers(model or [], compiler=proposer is not None),
             budget=budget,
             prompts=_folder(prompts),
             record=_folder(record),
@@ -332,3 +334,108 @@ def settings() -> None:
     from adaexplore.cli import inspect
 
     raise typer.Exit(inspect.settings())
+
+
+MemoryArg = Annotated[
+    str,
+    typer.Argument(metavar="MEMORY", help="A memory's file, or `bundled` for the package's own."),
+]
+
+
+@app.command()
+def adapt(
+    probe: Annotated[
+        bool,
+        typer.Option("--probe", help="Try the package's probes on the installed Triton; no model."),
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
+    ] = Path("memory.toml"),
+    device: DeviceOption = None,
+    target: TargetOption = None,
+) -> None:
+    """Learn rules about Triton: each with a program that fails so, and one that does not.
+
+    With --probe: which of the known pitfalls hold for the installed version and target. Takes
+    minutes, on a laptop too.
+    """
+    from adaexplore.cli import memory as commands
+    from adaexplore.errors import BadInputError
+
+    if not probe:
+        raise BadInputError("say how to learn: adaexplore adapt --probe")
+    raise typer.Exit(commands.probe(output, device, target))
+
+
+memory_app = typer.Typer(
+    help="Look at memories: rules with their witnesses and remedies.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(memory_app, name="memory")
+
+
+@memory_app.command("list")
+def memory_list(memory: MemoryArg = "bundled") -> None:
+    """Print a line for each rule."""
+    from adaexplore.cli import memory as commands
+
+    raise typer.Exit(commands.show_all(memory))
+
+
+@memory_app.command("show")
+def memory_show(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name.")],
+    memory: MemoryArg = "bundled",
+) -> None:
+    """Print a rule with its programs."""
+    from adaexplore.cli import memory as commands
+
+    raise typer.Exit(commands.show(memory, rule))
+
+
+@memory_app.command("check")
+def memory_check(
+    memory: MemoryArg = "bundled",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to note what was seen. Default: in the memory itself.",
+        ),
+    ] = None,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+) -> None:
+    """Run every witness and remedy on the installed versions; note which rules hold, or are gone.
+
+    Exit code 1 if one does not hold.
+    """
+    from adaexplore.cli import memory as commands
+
+    raise typer.Exit(commands.check(memory, output, device, target))
+
+
+@memory_app.command("diff")
+def memory_diff(old: MemoryArg, new: MemoryArg) -> None:
+    """Print which rules were added, removed or changed. Exit code 1 if any."""
+    from adaexplore.cli import memory as commands
+
+    raise typer.Exit(commands.diff(old, new))
+
+
+@memory_app.command("merge")
+def memory_merge(
+    memories: Annotated[
+        list[str], typer.Argument(metavar="MEMORY...", help="Files, or `bundled`; later ones win.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write.")
+    ],
+) -> None:
+    """Write several memories as one: places, tasks and support of all are kept."""
+    from adaexplore.cli import memory as commands
+
+    raise typer.Exit(commands.combine(memories, output))

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.cli.progress import SearchProgress, working
-from adaexplore.cli.proposers import PERSON, Plan, model_proposers
+from adaexplore.cli.proposers import PERSON, Plan, check_answered, model_proposers
 from adaexplore.cli.run import INTERRUPTED, STARTING, command, start_session
 from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
 from adaexplore.errors import BadInputError
@@ -81,9 +81,9 @@ def ask(path: Path, count: int, folder: Path) -> int:
     console = Console()
     with open_run(path) as directory:
         study = study_of(directory)
+        _make(folder)
         for _ in range(count):
             study.ask(PERSON)
-        folder.mkdir(parents=True, exist_ok=True)
         for opened in study.open():
             number, turn = study.turn(opened.id)
             if isinstance(turn, Prompt):
@@ -116,10 +116,11 @@ def evaluate_pending(path: Path) -> int:
     console = Console()
     with open_run(path) as directory, ExitStack() as stack:
         store = directory.store
+        run = store.run()
+        check_answered(run, path)
         if not store.asks("queued"):
             console.print("nothing waits for its evaluation", highlight=False)
             return 0
-        run = store.run()
         with working(console, STARTING):
             running = stack.enter_context(session(run.problem, run.settings))
         warn(console, running.environment)
@@ -145,8 +146,12 @@ def evaluate_pending(path: Path) -> int:
 
 
 def study_of(directory: RunDirectory) -> Study:
-    """The study of an open run, for prompts that no machinery is needed for."""
+    """The study of an open run, for prompts that no machinery is needed for.
+
+    Raises `BadInputError` for a run that is no matter of ask and tell.
+    """
     run = directory.store.run()
+    check_answered(run, directory.path)
     return Study(
         directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
     )
@@ -155,6 +160,13 @@ def study_of(directory: RunDirectory) -> Study:
 def say(console: Console, text: str) -> None:
     """Prints text as it is; a command that is broken into two lines cannot be copied."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"{folder}: cannot write prompts there: {error.strerror}") from None
 
 
 def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from adaexplore.llm.base import Client, Usage
-from adaexplore.llm.budget import Budget, Budgeted, Limits, parse_budget
-from adaexplore.llm.options import ClientOptions
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import Client
+from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budget, total
+from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import Recording, Replay
 from adaexplore.propose.base import Proposer
@@ -18,8 +20,9 @@ from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.search.ensemble import choose_proposer
 from adaexplore.settings import Settings
-from adaexplore.store import Store
+from adaexplore.store import RunRecord, Store
 from adaexplore.study import Study
+from adaexplore.units import duration_s
 
 COMPILER = "compiler"
 PERSON = "ask"
@@ -54,7 +57,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self) | {"prompts_digest": self.templates().digest}
+        return asdict(self) | {"prompts_digest": self.digest}
 
     @staticmethod
     def from_json(data: Mapping[str, Any], proposer: str) -> Plan:
@@ -67,16 +70,68 @@ class Plan:
         """The prompts in force."""
         return Prompts(Path(self.prompts) if self.prompts else None)
 
+    @property
+    def digest(self) -> str:
+        """Content hash of the prompts in force."""
+        return self.templates().digest
+
+
+def proposers(models: Sequence[str], compiler: bool) -> tuple[str, ...]:
+    """Who is asked, from what was asked for: the compiler too if `compiler`, or if nobody else is.
+
+    Raises `BadInputError` for the name of a proposer that is no model.
+    """
+    names = tuple(dict.fromkeys(models))
+    if COMPILER in names:
+        raise BadInputError(f"--model {COMPILER}: that is no model; write --proposer {COMPILER}")
+    if PERSON in names:
+        raise BadInputError(
+            f"--model {PERSON}: that is no model; `adaexplore start` makes a run that you or an "
+            "agent answer"
+        )
+    return (*names, COMPILER) if compiler or not names else names
+
 
 def check(plan: Plan) -> None:
     """Raises `BadInputError` for a plan that cannot be followed, before anything is started.
 
-    A budget that says nothing, broken templates, a model without a name or a key.
+    A budget that says nothing, broken templates, options that do not fit together, a model without
+    a name, a key, or a price to account a budget in dollars with.
     """
-    _ = plan.limits
+    limits = plan.limits
+    if (limits.usd or limits.tokens) and not plan.models:
+        raise BadInputError("a budget in usd or tokens goes with --model; there is none")
+    for option in ("prompts", "record", "replay", "base_url"):
+        if getattr(plan, option) and not plan.models:
+            raise BadInputError(f"--{option.replace('_', '-')} goes with --model; there is none")
+    if plan.record and plan.replay:
+        raise BadInputError("--record and --replay: a replay has nothing new to record")
+    if plan.base_url and not any(name.startswith(f"{COMPATIBLE}:") for name in plan.models):
+        raise BadInputError(
+            f"--base-url goes with --model {COMPATIBLE}:MODEL; other providers have variables of "
+            "their own for it, such as OPENAI_BASE_URL"
+        )
     plan.templates()
-    for name in plan.models:
-        _client(name, plan).close()
+    with open_clients(plan):
+        pass
+
+
+def check_answered(run: RunRecord, path: Path) -> None:
+    """Raises `BadInputError` for a run that is no matter of ask and tell."""
+    if PERSON not in Plan.from_json(run.plan, run.proposer).proposers:
+        raise BadInputError(
+            f"{path} is searched by {run.proposer}: go on with `adaexplore resume`; "
+            "`adaexplore start` makes a run that you or an agent answer"
+        )
+
+
+def check_searched(run: RunRecord, path: Path) -> None:
+    """Raises `BadInputError` for a run that only ask and tell go on with."""
+    if PERSON in Plan.from_json(run.plan, run.proposer).proposers:
+        raise BadInputError(
+            f"{path} is answered by you or an agent: go on with `adaexplore ask`, `tell` and "
+            "`evaluate-pending`"
+        )
 
 
 def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
@@ -85,27 +140,27 @@ def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
     return {name: proposer for name in plan.proposers if name != COMPILER}
 
 
-def open_clients(plan: Plan, store: Store) -> dict[str, Client]:
-    """A client for each model, all within one budget.
+@contextmanager
+def open_clients(plan: Plan, store: Store | None = None) -> Iterator[dict[str, Client]]:
+    """A client for each model, all within one budget, of which the run in `store` has used some.
 
     Raises `BadInputError` for a model that cannot be asked: no such name, no key, no price to
     account a budget in dollars with.
     """
-    used = [call.reply.usage for call in store.calls()]
-    spent = Usage(
-        sum(usage.input_tokens for usage in used),
-        sum(usage.output_tokens for usage in used),
-        sum(usage.cached_tokens for usage in used),
-        sum(usage.cost_usd or 0.0 for usage in used),
-    )
+    spent = total(counted(call.prompt, call.reply) for call in store.calls()) if store else None
     budget = Budget(plan.limits.usd, plan.limits.tokens, spent=spent)
-    return {name: Budgeted(_client(name, plan), budget) for name in plan.models}
+    clients: dict[str, Client] = {}
+    with ExitStack() as stack:
+        for name in plan.models:
+            client = stack.enter_context(closing(_client(name, plan)))
+            clients[name] = Budgeted(client, budget)
+        yield clients
 
 
 def _client(name: str, plan: Plan) -> Client:
     if plan.replay:
         return Replay(Path(plan.replay), name)
-    base_url = plan.base_url if name.startswith("openai-compatible:") else ""
+    base_url = plan.base_url if name.startswith(f"{COMPATIBLE}:") else ""
     client = open_client(name, options=ClientOptions(base_url=base_url or None))
     return Recording(client, Path(plan.record)) if plan.record else client
 
@@ -127,13 +182,17 @@ def chooser(plan: Plan, settings: Settings, store: Store) -> Callable[[Study], s
     return choose
 
 
-def clock(plan: Plan) -> Callable[[], str | None]:
-    """Says why there shall be no next step, once the budget's time is over."""
-    started, limit_s = time.monotonic(), plan.limits.seconds
+def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
+    """Says why there shall be no next step, once the steps have taken the budget's time.
+
+    Those of earlier sessions count as well, what went on between sessions does not.
+    """
+    before_s = sum(node.propose_s + node.evaluation.cost.wall_s for node in store.nodes())
+    started, limit_s = time.monotonic() - before_s, plan.limits.seconds
 
     def spent() -> str | None:
         if limit_s is not None and time.monotonic() - started >= limit_s:
-            return f"the budget's {limit_s:g} s are over"
+            return f"the budget's {duration_s(limit_s)} are over"
         return None
 
     return spent

@@ -15,13 +15,14 @@ from adaexplore.cli.proposers import (
     COMPILER,
     Plan,
     check,
+    check_searched,
     chooser,
     clock,
     model_proposers,
     open_clients,
 )
 from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
-from adaexplore.errors import BadInputError
+from adaexplore.errors import AdaExploreError, BadInputError
 from adaexplore.explore import Search
 from adaexplore.problem import Problem
 from adaexplore.report.terminal import headline, tree_table
@@ -32,11 +33,20 @@ INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 STARTING = "starting the worker processes (importing torch takes some seconds)"
 
 
-def explore(asked: Asked, *, steps: int, plan: Plan, run: Path | None, settings: list[str]) -> int:
-    """Makes a run and searches; the exit code."""
+DEFAULT_STEPS = 20
+
+
+def explore(
+    asked: Asked, *, steps: int | None, plan: Plan, run: Path | None, settings: list[str]
+) -> int:
+    """Makes a run and searches; the exit code.
+
+    Without `steps` there are as many as the budget says, or else `DEFAULT_STEPS`.
+    """
     console = Console()
     chosen = parse_settings(settings)
-    steps = min(steps, plan.limits.steps or steps)
+    planned = [number for number in (steps, plan.limits.steps) if number is not None]
+    steps = min(planned, default=DEFAULT_STEPS)
     problem = load_problem(asked)
     if problem.target and (COMPILER in plan.proposers or chosen.compiler_seeds):
         raise BadInputError(
@@ -71,10 +81,14 @@ def resume(path: Path, steps: int | None) -> int:
     console = Console()
     with open_run(path) as directory, ExitStack() as stack:
         run = directory.store.run()
+        check_searched(run, path)
+        plan = Plan.from_json(run.plan, run.proposer)
+        check(plan)
+        if run.plan.get("prompts_digest", plan.digest) != plan.digest:
+            console.print("note: the prompts are not those that the run began with")
         if steps is not None:
             directory.store.set_steps(max(steps, directory.store.node_count()))
         try:
-            check(Plan.from_json(run.plan, run.proposer))
             running = start_session(stack, console, run.problem, run.settings)
         except KeyboardInterrupt:
             _say_how_to_go_on(directory, console)
@@ -100,10 +114,12 @@ def _search(directory: RunDirectory, running: Session, console: Console) -> int:
     run = store.run()
     plan = Plan.from_json(run.plan, run.proposer)
     proposers = model_proposers(plan, run.settings) | {COMPILER: running.compiler(run.settings)}
-    clients = open_clients(plan, store)
     status = 0
     try:
-        with SearchProgress(console, run.steps, store.node_count()) as progress:
+        with (
+            open_clients(plan, store) as clients,
+            SearchProgress(console, run.steps, store.node_count()) as progress,
+        ):
             Search(
                 store,
                 proposers,
@@ -112,16 +128,17 @@ def _search(directory: RunDirectory, running: Session, console: Console) -> int:
                 directory.best_path,
                 clients=clients,
                 choose=chooser(plan, run.settings, store),
-                spent=clock(plan),
+                spent=clock(plan, store),
             ).run()
     except KeyboardInterrupt:
         status = INTERRUPTED
         _say_how_to_go_on(directory, console)
+    except AdaExploreError:
+        _say_how_to_go_on(directory, console)
+        raise
     finally:
         for proposer in proposers.values():
             proposer.close()
-        for client in clients.values():
-            client.close()
     summary = summary_of(directory.store, directory.path)
     write_report(summary, directory.report_path)
     console.print(tree_table(summary))

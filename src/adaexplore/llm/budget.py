@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -165,29 +166,40 @@ class Budgeted:
 
     def ask(self, prompt: Prompt) -> Reply:
         """The client's reply, if the budget allows for the call."""
-        prompt_tokens = _estimated(*(message.text for message in prompt.messages))
+        prompt_tokens = _prompt_tokens(prompt)
         reply_tokens = round(self._budget.expected_reply_tokens)
         with self._budget.call(_priced(self.model, prompt_tokens, reply_tokens)) as used:
             reply = self._client.ask(prompt)
-            used.append(self._counted(reply, prompt_tokens))
+            used.append(counted(prompt, reply))
         return reply
 
     def close(self) -> None:
         """Closes the client."""
         self._client.close()
 
-    def _counted(self, reply: Reply, prompt_tokens: int) -> Usage:
-        usage = reply.usage
-        if not _tokens(usage):
-            return _priced(self.model, prompt_tokens, _estimated(reply.text))
-        if usage.cost_usd is None:
-            return _priced(self.model, usage.input_tokens, usage.output_tokens)
-        return usage
+
+def counted(prompt: Prompt, reply: Reply) -> Usage:
+    """What a call counts as: what the provider says, or what its length lets one expect."""
+    usage = reply.usage
+    if not _tokens(usage):
+        return _priced(reply.model, _prompt_tokens(prompt), _estimated(reply.text))
+    if usage.cost_usd is None:
+        return _priced(reply.model, usage.input_tokens, usage.output_tokens)
+    return usage
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """All of them together; `cost_usd` sums the costs that are known."""
+    return functools.reduce(_sum, usages, Usage())
 
 
 def _priced(model: str, input_tokens: int, output_tokens: int) -> Usage:
     cost_usd = list_price_usd(model, input_tokens, output_tokens)
     return Usage(input_tokens, output_tokens, cost_usd=cost_usd)
+
+
+def _prompt_tokens(prompt: Prompt) -> int:
+    return _estimated(*(message.text for message in prompt.messages))
 
 
 def _estimated(*texts: str) -> int:

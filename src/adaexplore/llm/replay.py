@@ -82,6 +82,8 @@ class Replay:
         self._model = model
         self._asked: Counter[str] = Counter()
         self._counting = threading.Lock()
+        if not folder.is_dir():
+            raise BadInputError(f"{folder}: no such folder of recorded calls")
         if not any(folder.glob(f"*{_suffix(model)}")):
             recorded = sorted({load(path).model for path in folder.glob("*.json")})
             there = f"only of {', '.join(recorded)}" if recorded else "nor of any other model"

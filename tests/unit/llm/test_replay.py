@@ -100,7 +100,7 @@ def test_a_folder_without_calls_of_the_model_is_refused(tmp_path):
 
     with pytest.raises(BadInputError, match="only of openai:gpt-5-mini"):
         Replay(tmp_path, "anthropic:claude")
-    with pytest.raises(BadInputError, match="nor of any other model"):
+    with pytest.raises(BadInputError, match="nowhere: no such folder"):
         Replay(tmp_path / "nowhere", MODEL)
 
 

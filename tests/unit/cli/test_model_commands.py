@@ -1,0 +1,327 @@
+"""explore and resume with language models: over real HTTP, with real evaluations."""
+
+import functools
+import itertools
+import os
+import re
+import signal
+
+import pytest
+from starlette.responses import JSONResponse
+from test_search_commands import Renaming
+
+from adaexplore.cli import proposers
+from adaexplore.cli.session import Session
+from adaexplore.llm.providers import KEY_VARIABLES, open_client
+from adaexplore.sandbox.process import ForkServer
+from adaexplore.store import read_run
+from llm_server import LlmServer, hang, html, status
+
+LOCAL = "openai-compatible:local"
+MODULE = """Clamped.
+
+```python
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        times = {times}
+        for _ in range(times):
+            out = x.clamp(min=0) + 1
+        return out
+```
+"""
+PATCH = """Fewer.
+
+<<<<<<< OLD
+        times = {old}
+=======
+        times = {new}
+>>>>>>> NEW
+"""
+QUIET = ("--set", "confirm=false", "--set", "p_strategy=0", "--set", "p_contrast=0")
+
+
+def answer_by(numbers):
+    """A model that patches where it may and writes a module where it must."""
+
+    def answer(messages):
+        asked = messages[-1]["text"]
+        times = re.findall(r"times = (\d+)", asked)
+        if "<<<<<<< OLD" in asked and times:
+            return PATCH.format(old=times[-1], new=next(numbers))
+        return MODULE.format(times=next(numbers))
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def loopback():
+    with LlmServer() as server:
+        yield server
+
+
+@pytest.fixture
+def llm(loopback, monkeypatch):
+    """A model behind every provider's name, which are asked again without a wait."""
+    loopback.reset(answer_by(itertools.count(3)))
+    loopback.use(monkeypatch)
+    impatient = functools.partial(open_client, sleep=lambda _: None)
+    monkeypatch.setattr(proposers, "open_client", impatient)
+    return loopback
+
+
+@pytest.fixture
+def compiler(monkeypatch):
+    monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
+
+
+@pytest.fixture
+def explore(adaexplore, problem, tmp_path):
+    numbers = itertools.count()
+
+    def explore(*words):
+        path = tmp_path / f"run-{next(numbers)}"
+        return adaexplore("explore", problem, "--device", "cpu", "--run", path, *words), path
+
+    return explore
+
+
+def kept(path):
+    """A run's record, its steps, and the calls made for them."""
+    with read_run(path) as run:
+        return run.store.run(), run.store.nodes(), run.store.calls()
+
+
+def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
+    monkeypatch.delenv("ADAEXPLORE_BASE_URL")
+    words = ["--model", LOCAL, "--base-url", f"{llm.url}/v1", "--steps", 3, "--set", "p_large=0"]
+    result, path = explore(*words, *QUIET[2:])
+    assert result.code == 0, result
+    assert "step   3/3" in result.out
+    assert "confirming" in result.out
+    record, nodes, calls = kept(path)
+    assert [node.evaluation.status for node in nodes] == ["passed"] * 3
+    assert {node.proposal.origin for node in nodes} == {LOCAL}
+    assert len(calls) == len(llm.conversations) >= 3
+    assert record.plan["base_url"] == f"{llm.url}/v1"
+    assert f"--model {LOCAL} --base-url {llm.url}/v1" in record.command
+    assert "clamp(min=0)" in (path / "best.py").read_text()
+
+    longer = adaexplore("resume", path, "--steps", 4)
+    assert longer.code == 0, longer
+    assert "step   4/4" in longer.out
+
+
+def test_a_recorded_run_is_replayed_without_a_server(llm, explore, file, tmp_path, monkeypatch):
+    """With templates that show nothing measured: no two runs measure the same."""
+    (tmp_path / "prompts").mkdir()
+    for name in ("hardware", "problem", "pool"):
+        file(f"prompts/{name}.j2", f"no {name} today")
+    words = ["--prompts", tmp_path / "prompts", "--model", LOCAL, "--steps", 2]
+    words += [*QUIET, "--set", "small_limit=0"]
+    recorded, first = explore(*words, "--record", tmp_path / "replies")
+    assert recorded.code == 0, recorded
+    asked = len(llm.conversations)
+
+    monkeypatch.delenv("ADAEXPLORE_BASE_URL")
+    replayed, second = explore(*words, "--replay", tmp_path / "replies")
+    assert replayed.code == 0, replayed
+    assert len(llm.conversations) == asked
+    sources = [[node.candidate.source for node in kept(path)[1]] for path in (first, second)]
+    assert sources[0] == sources[1]
+
+    (tmp_path / "prompts" / "pool.j2").write_text("another pool")
+    strayed, path = explore(*words, "--replay", tmp_path / "replies")
+    assert strayed.code == 2
+    assert "no reply of openai-compatible:local to this prompt (large)" in strayed.err
+    assert "the nearest is " in strayed.err
+    assert f"adaexplore resume {path}" in strayed.out
+
+    assert kept(path)[1] == []
+
+
+def test_a_run_that_was_stopped_while_a_model_thinks_goes_on(llm, explore, adaexplore):
+    async def stop(scope, receive, send):
+        os.kill(os.getpid(), signal.SIGINT)
+        await hang(scope, receive, send)
+
+    llm.script.extend([None, stop])
+    result, path = explore("--model", LOCAL, "--steps", 2, *QUIET)
+    assert result.code == 130, result
+    assert "stopped after 1 of 2 steps; nothing recorded is lost" in result.out
+    assert f"adaexplore resume {path}" in result.out
+    resumed = adaexplore("resume", path)
+    assert resumed.code == 0, resumed
+    assert "note: " not in resumed.out.partition("reference")[0]
+    assert len(kept(path)[1]) == 2
+
+
+def test_several_models_and_the_compiler_share_a_run(llm, explore, compiler):
+    names = ["openai:gpt-5-mini", "anthropic:claude-haiku-4-5"]
+    words = [word for name in names for word in ("--model", name)]
+    result, path = explore(*words, "--proposer", "compiler", "--steps", 4, *QUIET)
+    assert result.code == 0, result
+    record, nodes, calls = kept(path)
+    assert {node.proposal.origin for node in nodes} == {*names, "compiler"}
+    assert {call.reply.model for call in calls} == set(names)
+    assert all(call.reply.usage.cost_usd > 0 for call in calls)
+    assert record.proposer == ",".join([*names, "compiler"])
+
+
+def test_the_compiler_makes_the_first_steps_if_asked_to(llm, explore, compiler):
+    result, path = explore("--model", LOCAL, "--steps", 2, "--set", "compiler_seeds=1", *QUIET)
+    assert result.code == 0, result
+    assert [node.proposal.origin for node in kept(path)[1]] == ["compiler", LOCAL]
+
+
+def test_a_budget_of_steps_is_the_number_of_steps(llm, explore):
+    result, path = explore("--model", LOCAL, "--budget", "1step", *QUIET)
+    assert result.code == 0, result
+    record, nodes, _ = kept(path)
+    assert (record.steps, len(nodes)) == (1, 1)
+
+
+@pytest.mark.parametrize("budget", ["100tok", "0.000001usd", "0.000001s"])
+def test_a_budget_that_is_spent_ends_the_run_well(llm, explore, budget):
+    result, path = explore("--model", "openai:gpt-5-mini", "--budget", budget, *QUIET)
+    assert result.code == 0, result
+    assert "stopping: the budget" in result.out
+    assert (path / "report.html").exists()
+    assert llm.conversations == []
+
+
+def test_what_earlier_sessions_took_counts_against_the_budget(llm, explore, adaexplore):
+    message = {"role": "assistant", "content": MODULE.format(times=3)}
+    dear = {
+        "id": "chat-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "local",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 50_000, "completion_tokens": 20, "total_tokens": 50_020},
+    }
+    llm.script.append(JSONResponse(dear))
+    _, path = explore("--model", LOCAL, "--steps", 1, "--budget", "30ktok", *QUIET)
+    assert len(kept(path)[1]) == 1
+    resumed = adaexplore("resume", path, "--steps", 3)
+    assert resumed.code == 0
+    assert "the budget is used up: 50020 of 30000 tokens" in resumed.out
+    assert len(llm.conversations) == 1
+
+
+class TestAnotherKindOfRun:
+    def test_a_run_for_ask_and_tell_is_not_resumed(self, adaexplore, problem, tmp_path):
+        path = tmp_path / "run"
+        adaexplore("start", problem, "--device", "cpu", "--run", path)
+        line = adaexplore("resume", path, "--steps", 50).complaint
+        assert "`adaexplore ask`, `tell` and `evaluate-pending`" in line
+        assert kept(path)[0].steps == 20
+
+    def test_a_searched_run_takes_no_asks(self, llm, explore, adaexplore, tmp_path):
+        _, path = explore("--model", LOCAL, "--budget", "1tok", *QUIET)
+        for words in (["ask", path, "-o", tmp_path / "asks"], ["evaluate-pending", path]):
+            line = adaexplore(*words).complaint
+            assert f"is searched by {LOCAL}: go on with `adaexplore resume`" in line
+        (tmp_path / "1.1.reply.md").write_text("Hello.")
+        assert "is searched by" in adaexplore("tell", path, tmp_path).complaint
+
+
+class TestBadInput:
+    @pytest.fixture(autouse=True)
+    def no_processes(self, adaexplore, monkeypatch):
+        """All of it is said before any worker starts."""
+
+        def start(preload=()):
+            raise AssertionError("a process was started")
+
+        monkeypatch.setattr(ForkServer, "start", staticmethod(start))
+        for variable in {*KEY_VARIABLES.values(), "ADAEXPLORE_BASE_URL"}:
+            monkeypatch.delenv(variable, raising=False)
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--model", "openai:gpt-5-mini"], "set OPENAI_API_KEY in the environment"),
+            (["--model", "anthropic:claude-haiku-4-5"], "set ANTHROPIC_API_KEY"),
+            (["--model", "opnai:gpt-5-mini"], "did you mean openai:gpt-5-mini"),
+            (["--model", "gpt-5-mini"], "did you mean openai:gpt-5-mini?"),
+            (["--model", "openai:"], "is no model's name"),
+            (["--model", ""], "is no model's name"),
+            (["--model", "compiler"], "write --proposer compiler"),
+            (["--model", "ask"], "`adaexplore start` makes a run that you"),
+            (["--model", LOCAL], "no base URL; give one or set ADAEXPLORE_BASE_URL"),
+            (["--model", LOCAL, "--base-url", "localhost"], "looks like http://localhost:8000/v1"),
+            (["--budget", "plenty"], "budget 'plenty' is not understood; write it as 2usd"),
+            (["--budget", "0usd"], "budget '0usd' has to be more than nothing"),
+            (["--budget", "-1usd"], "budget '-1usd' is not understood"),
+            (["--budget", "2usd,3usd"], "limits usd twice"),
+            (["--budget", "2usd"], "a budget in usd or tokens goes with --model; there is none"),
+            (["--prompts", "."], "--prompts goes with --model; there is none"),
+            (["--record", "replies"], "--record goes with --model; there is none"),
+            (["--base-url", "http://localhost/v1"], "--base-url goes with --model; there is none"),
+        ],
+    )
+    def test_of_names_and_limits(self, explore, words, said):
+        result, path = explore(*words)
+        assert said in result.complaint
+        assert not path.exists()
+
+    def test_a_base_url_for_another_provider(self, llm, explore):
+        result, _ = explore("--model", "openai:gpt-5-mini", "--base-url", "http://localhost/v1")
+        assert "--base-url goes with --model openai-compatible:MODEL" in result.complaint
+
+    def test_a_budget_in_dollars_for_a_model_without_a_price(self, llm, explore):
+        result, _ = explore("--model", LOCAL, "--budget", "2usd")
+        assert f"no price is known for {LOCAL}: give its budget in tokens" in result.complaint
+
+    @pytest.mark.parametrize(
+        ("name", "text", "said"),
+        [
+            (None, "", "prompts: no such folder of prompt templates"),
+            ("poool.j2", "", "no such prompt template; did you mean pool.j2"),
+            ("pool.j2", "\n{% for %}", "pool.j2, line 2: "),
+            ("pool.j2", "{{ hardwear }}", "no such variable: hardwear; did you mean hardware"),
+        ],
+    )
+    def test_prompts(self, llm, explore, file, tmp_path, name, text, said):
+        if name:
+            (tmp_path / "prompts").mkdir()
+            file(f"prompts/{name}", text)
+        result, _ = explore("--model", LOCAL, "--prompts", tmp_path / "prompts")
+        assert said in result.complaint
+
+    def test_replays(self, explore, tmp_path):
+        words = ["--model", LOCAL, "--replay", tmp_path / "gone"]
+        assert "gone: no such folder of recorded calls" in explore(*words)[0].complaint
+        words = ["--model", LOCAL, "--replay", tmp_path]
+        assert f"no calls of {LOCAL} are recorded there" in explore(*words)[0].complaint
+        words += ["--record", tmp_path]
+        assert "a replay has nothing new to record" in explore(*words)[0].complaint
+
+    def test_a_place_to_record_that_is_a_file(self, llm, explore, problem):
+        result, _ = explore("--model", LOCAL, "--record", problem)
+        assert "cannot record there: File exists" in result.complaint
+
+
+class TestProvider:
+    def test_one_that_refuses_the_key(self, llm, explore):
+        llm.script.append(status(401, "bad key"))
+        result, path = explore("--model", "openai:gpt-5-mini", *QUIET)
+        assert result.code == 2
+        [line] = result.err.splitlines()
+        assert "the provider refuses the key in OPENAI_API_KEY (401); set a valid one" in line
+        assert f"adaexplore resume {path}" in result.out
+
+    @pytest.mark.parametrize("fault", [status(500), html()], ids=["500", "html"])
+    def test_one_that_is_down_for_good(self, llm, explore, adaexplore, fault):
+        llm.answer = lambda _: fault
+        words = ["--set", "outage_patience_s=0", "--steps", 1, *QUIET]
+        result, path = explore("--model", LOCAL, *words)
+        assert result.code == 3
+        [line] = result.err.splitlines()
+        assert f"{LOCAL} gave no answer in 8 attempts" in line
+        assert f"adaexplore resume {path}" in result.out
+        assert kept(path)[1] == []
