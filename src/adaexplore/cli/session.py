@@ -23,7 +23,7 @@ from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.settings import Settings
 
-_PRELOAD = (
+PRELOAD = (
     "torch",
     "triton",
     "torch._dynamo",
@@ -34,7 +34,7 @@ _PRELOAD = (
     "adaexplore.evaluate.warm_triton:warm_for_gpu",
     "adaexplore.propose.compiler.job",
 )
-_PRELOAD_OFFLINE = (
+PRELOAD_OFFLINE = (
     "torch",
     "triton",
     "adaexplore.evaluate.offline.judge",
@@ -64,7 +64,7 @@ class Asked:
 
 def load_problem(asked: Asked) -> Problem:
     """The problem that the options describe; `BadInputError` where they do not fit together."""
-    device = _device("cpu" if asked.device is None and asked.target else asked.device)
+    device = device_of("cpu" if asked.device is None and asked.target else asked.device)
     on_gpu = device != "cpu"
     language = asked.language or ("triton" if on_gpu or asked.target else "cpp")
     if on_gpu and language != "triton":
@@ -72,7 +72,7 @@ def load_problem(asked: Asked) -> Problem:
             f"--language {language} does not run on --device {device}: "
             "triton runs on cuda, or without a GPU on cpu; cpp needs cpu"
         )
-    target = _target(asked.target, device, language)
+    target = target_of(asked.target, device, language)
     if asked.require_custom and not on_gpu:
         raise BadInputError("--require-custom needs a GPU: --device cuda")
     problem = load(
@@ -86,7 +86,7 @@ def load_problem(asked: Asked) -> Problem:
     return replace(problem, require_custom=asked.require_custom, target=target)
 
 
-def _target(asked: TargetName | None, device: str, language: Language) -> TargetName | None:
+def target_of(asked: TargetName | None, device: str, language: Language) -> TargetName | None:
     """What Triton kernels are compiled for on the CPU; None where it is the GPU that is there."""
     if asked and device != "cpu":
         raise BadInputError(
@@ -131,7 +131,7 @@ def session(problem: Problem, settings: Settings) -> Iterator[Session]:
     Raises `BadInputError` where the device cannot be used.
     """
     warm = [_WARM_CPP] if problem.language == "cpp" else []
-    server = ForkServer.start(_PRELOAD_OFFLINE if problem.target else [*_PRELOAD, *warm])
+    server = ForkServer.start(PRELOAD_OFFLINE if problem.target else [*PRELOAD, *warm])
     try:
         environment = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
         if "unusable" in environment:
@@ -166,7 +166,7 @@ def warn(console: Console, environment: Mapping[str, Any]) -> None:
         console.print(f"not isolated here: {line}", style="yellow", highlight=False, markup=False)
 
 
-def _device(asked: str | None) -> str:
+def device_of(asked: str | None) -> str:
     """The device's full name ("cpu", "cuda:0")."""
     count = _gpu_count()
     if asked is None:

@@ -20,7 +20,7 @@ time.sleep(600)
 # Workers import what they need: preloading it would cost this test ten seconds.
 COMMAND = """
 from adaexplore.cli import main, session
-session._PRELOAD = ()
+session.PRELOAD = ()
 session._WARM_CPP = "adaexplore"
 main()
 """

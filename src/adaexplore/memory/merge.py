@@ -1,0 +1,71 @@
+"""Several memories as one: what each has seen is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from adaexplore.memory.signature import alike
+from adaexplore.rule import Rule
+
+
+def merged(*memories: Iterable[Rule]) -> list[Rule]:
+    """Every rule of the memories, once; of a rule that several have, the last one's programs.
+
+    Rules are the same where their names are, or where their kind, statement and signature are.
+    Places, tasks and support are those of all; where one saw a rule hold and a later one saw it
+    gone, the later counts.
+    """
+    rules: dict[str, Rule] = {}
+    for memory in memories:
+        for rule in memory:
+            known = rules.get(rule.name) or _same(rule, rules.values())
+            if known is None:
+                rules[rule.name] = rule
+            else:
+                rules[known.name] = _both(known, rule)
+    return list(rules.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What two memories differ in, by the names of rules."""
+
+    added: Sequence[str]
+    removed: Sequence[str]
+    changed: Sequence[str]
+
+
+def difference(old: Iterable[Rule], new: Iterable[Rule]) -> Difference:
+    """What became of the rules of `old` in `new`."""
+    before, after = ({rule.name: rule for rule in memory} for memory in (old, new))
+    return Difference(
+        added=sorted(after.keys() - before.keys()),
+        removed=sorted(before.keys() - after.keys()),
+        changed=sorted(n for n in before.keys() & after.keys() if before[n] != after[n]),
+    )
+
+
+def _same(rule: Rule, rules: Iterable[Rule]) -> Rule | None:
+    words = rule.statement.casefold().split()
+    for other in rules:
+        same_words = other.statement.casefold().split() == words
+        if same_words and other.kind == rule.kind and alike(other.signature, rule.signature):
+            return other
+    return None
+
+
+def _both(old: Rule, new: Rule) -> Rule:
+    tasks = tuple(dict.fromkeys((*old.tasks, *new.tasks)))
+    gone = {*new.gone, *(set(old.gone) - set(new.holds))}
+    holds = {*new.holds, *(set(old.holds) - gone)}
+    return replace(
+        new,
+        name=old.name,
+        holds=tuple(sorted(holds, key=str)),
+        gone=tuple(sorted(gone, key=str)),
+        tasks=tasks,
+        support=max(len(tasks), old.support, new.support),
+        topics=tuple(dict.fromkeys((*old.topics, *new.topics))),
+        lift=new.lift if new.lift is not None else old.lift,
+    )

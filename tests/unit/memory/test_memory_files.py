@@ -1,0 +1,97 @@
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaexplore.errors import BadInputError
+from adaexplore.memory.files import load, save
+from adaexplore.rule import Rule, Signature, Where
+
+RULE = Rule(
+    name="no-power-operator",
+    kind="compile",
+    statement="Blocks have no `**`: multiply.",
+    reference="class Model:\n    pass\n",
+    witness='class ModelNew:\n    """Says \'so\'."""\n',
+    remedy="class ModelNew:\n    pass\n",
+    signature=Signature("compile_error", "UnsupportedLanguageConstruct", "**", "no **"),
+    holds=(Where("3.6.0", "sm_90"), Where("3.9.0", "sm_90")),
+    gone=(Where("3.12.0", "sm_100"),),
+    support=4,
+    tasks=("a", "b"),
+    topics=("**", "pow"),
+    lift=0.25,
+)
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1).filter(str.strip)
+
+
+@given(texts=st.tuples(TEXT, TEXT, TEXT, TEXT), topics=st.lists(TEXT, max_size=3))
+def test_what_is_saved_is_loaded(tmp_path_factory, texts, topics):
+    statement, reference, witness, remedy = texts
+    rule = dataclasses.replace(
+        RULE,
+        statement=statement,
+        reference=reference,
+        witness=witness,
+        remedy=remedy,
+        topics=tuple(topics),
+    )
+    path = tmp_path_factory.mktemp("memory") / "memory.toml"
+    save(path, [rule])
+    assert load(path) == [rule]
+
+
+def test_code_is_there_to_be_read(tmp_path):
+    path = tmp_path / "memory.toml"
+    save(path, [RULE])
+    text = path.read_text()
+    assert "witness = '''\nclass ModelNew:\n    \"\"\"Says 'so'.\"\"\"\n'''" in text
+    assert text.startswith("format = 1\n")
+
+
+def test_rules_lie_in_one_order_whatever_order_they_came_in(tmp_path):
+    others = [
+        dataclasses.replace(RULE, name="zeros", kind="compile"),
+        dataclasses.replace(RULE, name="abc", kind="silent"),
+    ]
+    one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+    save(one, [RULE, *others])
+    save(two, [*reversed(others), RULE])
+    assert one.read_text() == two.read_text()
+    assert [rule.name for rule in load(one)] == ["no-power-operator", "zeros", "abc"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("format = 1", "format = 2"), "its first line is to be `format = 1`, not 2"),
+        (("format = 1\n", ""), "not None"),
+        (('kind = "compile"', 'kind = "odd"'), "rule 'no-power-operator': 'kind' is to be one of"),
+        (('kind = "compile"', 'kind = "compile"\nnew = 1'), "'new' is nothing that a rule has"),
+        (("statement", "statements"), "'statements' is nothing that a rule has"),
+        (('status = "compile_error", ', ""), "no 'status' of a failure"),
+        (('"3.6.0 sm_90"', '"3.6.0"'), "is to be a version and a target"),
+        (("[no-power-operator]", '["No power"]'), "small letters, digits and hyphens"),
+        (("support = 4", 'support = "many"'), "invalid literal for int"),
+        (("[no-power-operator]", "[no-power"), "is no memory"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, change, words):
+    path = tmp_path / "memory.toml"
+    save(path, [RULE])
+    text = path.read_text()
+    assert change[0] in text
+    path.write_text(text.replace(*change, 1))
+    with pytest.raises(BadInputError) as caught:
+        load(path)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_place_that_cannot_be_read_or_written(tmp_path):
+    with pytest.raises(BadInputError, match="No such file"):
+        load(tmp_path / "none.toml")
+    with pytest.raises(BadInputError, match="cannot write"):
+        save(tmp_path / "none" / "memory.toml", [RULE])
