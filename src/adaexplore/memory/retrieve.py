@@ -30,15 +30,17 @@ def relevant(
     triton: str,
     failure: Signature | None = None,
     most_tokens: int = 400,
+    fill: bool = False,
 ) -> list[Rule]:
     """Rules whose topics `text` names or that explain `failure`, most useful first.
 
-    Their statements together cost about `most_tokens` at most.
+    With `fill`, for a text that has no code yet, the others follow. Their statements together cost
+    about `most_tokens` at most.
     """
     scored = [
         (score, rule)
         for rule in rules
-        if applies(rule, triton) and (score := _score(rule, text, failure)) > 0
+        if applies(rule, triton) and ((score := _score(rule, text, failure)) > 0 or fill)
     ]
     scored.sort(key=lambda pair: (-pair[0], -pair[1].support, pair[1].name))
     chosen, left = [], most_tokens

@@ -44,6 +44,10 @@ class TestRelevant:
         rules = [rule("a", "tl.dot", support=1), rule("b", "tl.dot", support=5)]
         assert names(rules, "tl.dot") == ["b", "a"]
 
+    def test_where_there_is_no_code_yet_the_others_follow(self):
+        rules = [rule("sum", "tl.sum"), rule("dot", "tl.dot"), rule("known", "tl.max", support=9)]
+        assert names(rules, "torch.softmax; tl.dot", fill=True) == ["dot", "known", "sum"]
+
     def test_within_the_budget(self):
         rules = [rule(f"r{i}", "tl.dot") for i in range(50)]
         most = 10 * tokens(BASE)

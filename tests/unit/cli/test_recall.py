@@ -1,0 +1,63 @@
+import dataclasses
+
+from adaexplore.candidate import Candidate
+from adaexplore.cli.recall import recalling
+from adaexplore.evaluation import Failed, Fault
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.proposal import Proposal
+from adaexplore.propose.base import Context
+from adaexplore.rule import Rule, Signature, Where
+
+DOT = Rule(
+    name="dot-fp16",
+    kind="compile",
+    statement="Both sides of tl.dot have one dtype.",
+    reference="r",
+    witness="w",
+    remedy="m",
+    signature=Signature("compile_error", "CompilationError", "dot"),
+    holds=(Where("3.9.0", "sm_90"),),
+    topics=("tl.dot",),
+)
+RELU = dataclasses.replace(
+    DOT,
+    name="no-relu",
+    statement="There is no tl.relu.",
+    topics=("tl.relu",),
+    signature=Signature("compile_error", "AttributeError", "relu"),
+)
+PROBLEM = Problem("p", "class Model: ...", "triton", "cpu", target="sm_90")
+HERE = {"triton": "3.9.0"}
+
+
+def node(source, reason="no", feedback=None):
+    verdict = Failed("compile_error", reason, feedback=feedback)
+    return Node(1, 0, "large", Proposal(Candidate(source, "triton"), "x", ""), verdict)
+
+
+def recalled(context, most_tokens=400):
+    return recalling([DOT, RELU], most_tokens)(context)
+
+
+def test_what_the_code_touches():
+    context = Context(PROBLEM, "small", 1, window=(node("tl.dot(a, b)"),), environment=HERE)
+    assert recalled(context) == [DOT.statement]
+
+
+def test_what_explains_the_last_failure_comes_first():
+    fault = Fault("AttributeError", "module 'triton.language' has no attribute 'relu'")
+    last = node("tl.dot(a, b); tl.relu(x)", feedback=fault)
+    context = Context(PROBLEM, "small", 1, window=(last,), environment=HERE)
+    assert recalled(context) == [RELU.statement, DOT.statement]
+
+
+def test_before_there_is_code_whatever_fits():
+    context = Context(PROBLEM, "large", 1, environment=HERE)
+    assert len(recalled(context)) == 2
+    assert recalled(context, most_tokens=0) == []
+
+
+def test_other_languages_have_no_rules():
+    problem = dataclasses.replace(PROBLEM, language="cpp", target=None)
+    assert recalled(Context(problem, "large", 1, environment=HERE)) == []
