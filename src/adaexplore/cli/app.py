@@ -315,6 +315,17 @@ def show(run: RunArg) -> None:
 
 
 @app.command()
+def cost(
+    run: RunArg,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Print what a run's models cost: by model, by form of step, by section of the prompt."""
+    from adaexplore.cli import inspect
+
+    raise typer.Exit(inspect.cost(run, as_json=json))
+
+
+@app.command()
 def report(
     run: RunArg,
     output: Annotated[

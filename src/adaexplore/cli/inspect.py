@@ -1,16 +1,23 @@
-"""Commands that read a run: show, report, settings."""
+"""Commands that read a run: show, cost, report, settings."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from adaexplore.errors import BadInputError
+from adaexplore.propose.model.sections import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
+from adaexplore.report.conversations import conversations
+from adaexplore.report.cost_tables import cost_tables
+from adaexplore.report.costs import summarize_costs
 from adaexplore.report.html import render
 from adaexplore.report.terminal import headline, tree_table
+from adaexplore.search.ensemble import gains
 from adaexplore.settings import Settings
 from adaexplore.store import Store, read_run
 
@@ -22,6 +29,17 @@ def show(path: Path) -> int:
         summary = summary_of(run.store, path)
     console.print(tree_table(summary))
     console.print(headline(summary))
+    return 0
+
+
+def cost(path: Path, *, as_json: bool) -> int:
+    """Prints what the models cost, as tables or as one JSON object."""
+    with read_run(path) as run:
+        costs = summary_of(run.store, path).costs
+    if as_json:
+        print(json.dumps(asdict(costs)))
+    else:
+        Console().print(cost_tables(costs))
     return 0
 
 
@@ -61,7 +79,10 @@ def summary_of(store: Store, path: Path) -> Summary:
         reference=run.reference,
         confirmation=(confirmation.node_id, confirmation.evaluation) if confirmation else None,
     )
-    return summarize(run.problem, store.nodes(), info)
+    nodes, calls = store.nodes(), store.calls()
+    told = conversations(nodes, store.asks(), calls)
+    costs = summarize_costs(nodes, calls, told, gains(nodes), estimated_tokens)
+    return summarize(run.problem, nodes, info, told, costs)
 
 
 def write_report(summary: Summary, target: Path) -> None:

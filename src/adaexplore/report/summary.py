@@ -10,6 +10,8 @@ from typing import Any
 from adaexplore.evaluation import Evaluation, Passed, Status, Timing, rank
 from adaexplore.node import ROOT_ID, Node
 from adaexplore.problem import Problem
+from adaexplore.report.conversations import Conversation
+from adaexplore.report.costs import Costs
 from adaexplore.report.headline import Headline, make_headline
 
 
@@ -43,8 +45,9 @@ class Row:
     """One step and its place in the tree.
 
     `depth` counts edges from the root, so a first step has depth 1. `parent` is None for a child of
-    the root. `family` is the proposer's own name for the kind of rewrite, read from its settings,
-    empty where it gives none. `improved` is true where the step set a new best; `on_best_path`
+    the root. `family` is the proposer's own name for the kind of rewrite or the form of step, read
+    from its settings, empty where it gives none. `conversation` holds what models were asked for
+    it. `improved` is true where the step set a new best; `on_best_path`
     marks the best and its ancestors.
     """
 
@@ -55,6 +58,7 @@ class Row:
     improved: bool
     best: bool
     on_best_path: bool
+    conversation: Conversation = ()
 
     @property
     def passed(self) -> Passed | None:
@@ -113,7 +117,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Everything a renderer needs; rows are ordered by step."""
+    """Everything a renderer needs; rows are ordered by step. `costs` are those of its models."""
 
     problem: Problem
     info: RunInfo
@@ -123,6 +127,7 @@ class Summary:
     status_counts: Mapping[Status, int]
     groups: tuple[Group, ...]
     totals: Totals
+    costs: Costs
 
     @property
     def estimated(self) -> bool:
@@ -141,8 +146,18 @@ class Summary:
         return next((row for row in self.rows if row.best), None)
 
 
-def summarize(problem: Problem, nodes: Sequence[Node], info: RunInfo) -> Summary:
-    """The summary of a run; `nodes` may come in any order and be empty."""
+def summarize(
+    problem: Problem,
+    nodes: Sequence[Node],
+    info: RunInfo,
+    conversations: Mapping[int, Conversation] | None = None,
+    costs: Costs | None = None,
+) -> Summary:
+    """The summary of a run; `nodes` may come in any order and be empty.
+
+    `conversations` are what models were asked, by the step's id, and `costs` what that cost; both
+    may be left out where none was asked.
+    """
     ordered = sorted(nodes, key=lambda node: node.id)
     by_id = {node.id: node for node in ordered}
     curve = _curve(ordered)
@@ -153,11 +168,12 @@ def summarize(problem: Problem, nodes: Sequence[Node], info: RunInfo) -> Summary
         headline=make_headline(
             ordered, best, info.confirmation, labels=list(info.reference.get("labels", {}))
         ),
-        rows=_rows(ordered, by_id, curve, best),
+        rows=_rows(ordered, by_id, curve, best, conversations or {}),
         curve=curve,
         status_counts=dict(Counter(node.evaluation.status for node in ordered).most_common()),
         groups=_groups(ordered),
         totals=_totals(ordered),
+        costs=costs or Costs(),
     )
 
 
@@ -191,6 +207,7 @@ def _rows(
     by_id: Mapping[int, Node],
     curve: Sequence[CurvePoint],
     best: Node | None,
+    conversations: Mapping[int, Conversation],
 ) -> tuple[Row, ...]:
     depths: dict[int, int] = {ROOT_ID: 0}
     best_path = _path(best, by_id)
@@ -206,6 +223,7 @@ def _rows(
                 improved=point.best_id == node.id,
                 best=best is not None and node.id == best.id,
                 on_best_path=node.id in best_path,
+                conversation=conversations.get(node.id, ()),
             )
         )
     return tuple(rows)
@@ -221,7 +239,8 @@ def _path(node: Node | None, by_id: Mapping[int, Node]) -> set[int]:
 
 
 def _family(node: Node) -> str:
-    family = node.proposal.settings.get("family", "")
+    settings = node.proposal.settings
+    family = settings.get("family", settings.get("form", ""))
     return family if isinstance(family, str) else ""
 
 

@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adaexplore.feedback import estimate as estimate
+from adaexplore.llm.base import Usage
+from adaexplore.report.costs import Spent
+from adaexplore.units import amount
 from adaexplore.units import duration_s as duration_s
 from adaexplore.units import duration_us as duration_us
 from adaexplore.units import interval as interval
 from adaexplore.units import relative_error as relative_error
+from adaexplore.units import share as share
 from adaexplore.units import speedup as speedup
 
 BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
@@ -20,6 +24,41 @@ BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 def baseline_name(key: str) -> str:
     """A baseline's full name; an unknown key stands for itself."""
     return BASELINE_NAMES.get(key, key)
+
+
+def tokens(number: float) -> str:
+    """A number of tokens such as `12.3 ktok`."""
+    return amount(number, "tok")
+
+
+def usage(counted: Usage) -> str:
+    """What one call used, as its provider counts; empty where it does not."""
+    if not counted.input_tokens and not counted.output_tokens:
+        return ""
+    return f"{tokens(counted.input_tokens)} in, {tokens(counted.output_tokens)} out"
+
+
+def cost_usd(spent: Spent) -> str:
+    """What calls cost as far as it is known, such as `0.0312 USD`; empty without any call."""
+    if spent.unpriced == spent.calls:
+        return "unknown price" if spent.calls else ""
+    known = f"{spent.cost_usd:.2f}" if spent.cost_usd >= 1 else f"{spent.cost_usd:.4f}"
+    beside = f" and {spent.unpriced} of unknown price" if spent.unpriced else ""
+    return f"{known} USD{beside}"
+
+
+def spent(some: Spent) -> str:
+    """What calls used, such as `7 calls, 31.2 ktok in, 4.10 ktok out, 0.0312 USD, 1 min 40 s`."""
+    about = "about " if some.estimated else ""
+    parts = [
+        f"{some.calls} call{'' if some.calls == 1 else 's'}",
+        f"{about}{tokens(some.input_tokens)} in",
+        f"{about}{tokens(some.output_tokens)} out",
+        cost_usd(some),
+    ]
+    if some.waited_s:
+        parts.append(f"{duration_s(some.waited_s)} waiting")
+    return ", ".join(parts)
 
 
 def one_line(message: str, limit: int = 0) -> str:

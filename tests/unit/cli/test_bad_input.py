@@ -151,12 +151,12 @@ class TestOptions:
 
 
 class TestRunDirectory:
-    @pytest.mark.parametrize("command", ["resume", "show", "report"])
+    @pytest.mark.parametrize("command", ["resume", "show", "cost", "report"])
     def test_one_that_is_none(self, adaexplore, tmp_path, command):
         assert "there is no run.db in it" in adaexplore(command, tmp_path).complaint
         assert "does not exist" in adaexplore(command, tmp_path / "gone").complaint
 
-    @pytest.mark.parametrize("command", ["resume", "show", "report"])
+    @pytest.mark.parametrize("command", ["resume", "show", "cost", "report"])
     def test_one_from_a_newer_version(self, adaexplore, run_path, command):
         with sqlite3.connect(run_path / "run.db") as database:
             database.execute("UPDATE run SET format_version = ?", [FORMAT_VERSION + 1])

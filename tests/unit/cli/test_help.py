@@ -8,6 +8,7 @@ COMMANDS = {
     "resume": ["RUN", "--steps"],
     "evaluate": ["PROBLEM", "CANDIDATE", "--device", "--precision", "--json"],
     "show": ["RUN"],
+    "cost": ["RUN", "--json"],
     "report": ["RUN", "--output"],
     "settings": [],
 }

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 import os
 import re
 import signal
@@ -109,6 +110,21 @@ def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
     assert record.plan["base_url"] == f"{llm.url}/v1"
     assert f"--model {LOCAL} --base-url {llm.url}/v1" in record.command
     assert "clamp(min=0)" in (path / "best.py").read_text()
+
+    made = len(calls)
+    summed = f"odels: {made} calls, {100 * made} tok in, {20 * made} tok out, unknown price"
+    for text in (result.out, adaexplore("show", path).out, (path / "report.html").read_text()):
+        assert summed in text
+
+    costs = json.loads(adaexplore("cost", path, "--json").out)
+    assert costs["total"]["input_tokens"] == 100 * made
+    assert [each["model"] for each in costs["models"]] == [LOCAL]
+    assert sum(each["steps"] for each in costs["forms"]) == 3
+    assert sum(each["share"] for each in costs["sections"]) == pytest.approx(1.0)
+    tables = adaexplore("cost", path)
+    assert tables.code == 0
+    for word in ("large", "problem", "unknown price", f"in all {made} calls"):
+        assert word in tables.out
 
     longer = adaexplore("resume", path, "--steps", 4)
     assert longer.code == 0, longer

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from adaexplore.ask import Ask, AskRecord, Call
 from adaexplore.candidate import Candidate
 from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.llm.base import Message, Prompt, Reply, Usage
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
@@ -49,6 +51,20 @@ def node(node_id: int, evaluation: Evaluation, parent_id: int = 0, **changes: An
     }
     step = {"step_kind": "small" if parent_id else "large", "propose_s": 0.5, **changes}
     return Node(node_id, parent_id, proposal=Proposal(**proposal), evaluation=evaluation, **step)
+
+
+def call(
+    ask_id: int, model: str = "some:model", cost_usd: float | None = None, **changes: Any
+) -> Call:
+    """Of 100 tokens in and 20 out, in 2 s."""
+    reply = {"text": "Done.", "usage": Usage(100, 20, 40, cost_usd), "latency_s": 2.0, **changes}
+    prompt = Prompt((Message("user", "Faster!"),), "large")
+    return Call(ask_id, prompt, Reply(model=model, **reply), 0.0)
+
+
+def ask(ask_id: int, opened_at: float, parent_id: int = 0, state: Any = "done") -> AskRecord:
+    kind = "small" if parent_id else "large"
+    return AskRecord(Ask(ask_id, parent_id, kind, 7, (), (), 0, "some:model", opened_at), state)
 
 
 def run_info(**changes: Any) -> RunInfo:

@@ -6,6 +6,7 @@ from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 from rich.console import Console
 
 from adaexplore.report import summarize
+from adaexplore.report.costs import Costs, Spent
 from adaexplore.report.terminal import headline, tree_table
 
 
@@ -54,6 +55,15 @@ def test_the_headline_says_the_claim_its_baselines_and_the_cost():
     assert "1.40× like-for-like speedup over torch.compile" in text
     assert "node 1 (compiler), confirmed: 514 µs against PyTorch eager 900 µs" in text
     assert "1 of 20 steps (1 passed); proposing 0.5 s, evaluating 3 s, device held 1 s" in text
+
+
+def test_the_headline_says_what_the_models_cost_if_there_were_any():
+    nodes = [node(1, passed(1.5))]
+    asked = summarize(PROBLEM, nodes, run_info(), costs=Costs(Spent(2, 300, 40, cost_usd=0.5)))
+    alone = summarize(PROBLEM, nodes, run_info())
+
+    assert "models: 2 calls, 300 tok in, 40 tok out, 0.5000 USD" in printed(headline(asked))
+    assert not any(line.startswith("models:") for line in printed(headline(alone)))
 
 
 def test_the_headline_of_nothing_claims_nothing():

@@ -1,0 +1,47 @@
+"""Which calls were made for which step."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+
+from adaexplore.ask import AskRecord, Call
+from adaexplore.llm.base import Message
+from adaexplore.node import Node
+
+Conversation = tuple[Call, ...]
+"""A step's calls, first to last."""
+
+
+def conversations(
+    nodes: Iterable[Node], asks: Iterable[AskRecord], calls: Iterable[Call]
+) -> Mapping[int, Conversation]:
+    """The calls of each step that any were made for, by the step's id.
+
+    A step begins when its ask is opened, at a place in the tree: that is how they find together.
+    """
+    said: dict[int, list[Call]] = defaultdict(list)
+    for call in calls:
+        said[call.ask_id].append(call)
+    done: dict[tuple[float, int], deque[int]] = defaultdict(deque)
+    for record in asks:
+        if record.state == "done":
+            done[record.ask.opened_at, record.ask.parent_id].append(record.ask.id)
+    found: dict[int, Conversation] = {}
+    for node in nodes:
+        same = done[node.started_at, node.parent_id]
+        if same and (ask_id := same.popleft()) in said:
+            found[node.id] = tuple(said[ask_id])
+    return found
+
+
+def new_messages(conversation: Conversation) -> list[tuple[Message, ...]]:
+    """What each prompt says that stands neither in the one before it nor in the reply to that."""
+    news: list[tuple[Message, ...]] = []
+    before: tuple[Message, ...] = ()
+    for call in conversation:
+        messages = call.prompt.messages
+        goes_on = bool(before) and messages[: len(before)] == before
+        news.append(messages[len(before) + 1 :] if goes_on else messages)
+        before = messages
+    return news

@@ -1,0 +1,191 @@
+"""What a run's models cost: by model, by form of step, by section of the prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from adaexplore.ask import Call
+from adaexplore.evaluation import Passed
+from adaexplore.node import Node
+from adaexplore.report.conversations import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some calls used.
+
+    Tokens are as the providers count them, and estimated for the `estimated` calls, which came
+    without a count. `cost_usd` is that of the calls whose price is known; of the `unpriced` it is
+    not. `waited_s` sums the wall times of the calls.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    waited_s: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Those of prompts and replies together."""
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCost:
+    """What one model cost; "ask" is whoever answers by hand."""
+
+    model: str
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class FormCost:
+    """What steps of one form cost and brought.
+
+    `form` is the proposer's name for it, or the proposer itself where it has only one; it is empty
+    for calls of which there is no step (yet). `gain` is the factor by which these steps raised the
+    best speedup so far. `tokens_per_step` are those of prompts and replies, 0 where there is no
+    step.
+    """
+
+    form: str
+    steps: int
+    passed: int
+    gain: float
+    tokens_per_step: float
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCost:
+    """What a section of the prompts costs, by estimate.
+
+    `steps` is how many have it in any of their prompts, `tokens_per_step` the mean over those, and
+    `share` its part of all sections' tokens.
+    """
+
+    section: str
+    steps: int
+    tokens_per_step: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a run's models cost; the dearest first in every list."""
+
+    total: Spent = field(default_factory=Spent)
+    models: tuple[ModelCost, ...] = ()
+    forms: tuple[FormCost, ...] = ()
+    sections: tuple[SectionCost, ...] = ()
+
+
+def summarize_costs(
+    nodes: Sequence[Node],
+    calls: Sequence[Call],
+    conversations: Mapping[int, Conversation],
+    gains: Sequence[float],
+    tokens_of: Callable[[str], int],
+) -> Costs:
+    """The costs of a run: of all its `calls`, those for recorded steps being the `conversations`.
+
+    `gains` has, for each node in order, ln of the factor by which it raised the best speedup.
+    `tokens_of` estimates the tokens of a text that nobody has counted.
+    """
+
+    def spent(some: Iterable[Call]) -> Spent:
+        return _spent(some, tokens_of)
+
+    models = {call.reply.model for call in calls}
+    by_model = [
+        ModelCost(model, spent(call for call in calls if call.reply.model == model))
+        for model in sorted(models)
+    ]
+    return Costs(
+        total=spent(calls),
+        models=tuple(sorted(by_model, key=lambda cost: -cost.spent.tokens)),
+        forms=_forms(nodes, calls, conversations, gains, spent),
+        sections=_sections(nodes),
+    )
+
+
+def _spent(calls: Iterable[Call], tokens_of: Callable[[str], int]) -> Spent:
+    replies = []
+    input_tokens = output_tokens = estimated = 0
+    for call in calls:
+        reply, usage = call.reply, call.reply.usage
+        replies.append(reply)
+        # A prompt that the model had no room for was refused unread.
+        if usage.input_tokens or usage.output_tokens or reply.finish == "too_long":
+            input_tokens += usage.input_tokens
+            output_tokens += usage.output_tokens
+        else:
+            input_tokens += sum(tokens_of(message.text) for message in call.prompt.messages)
+            output_tokens += tokens_of(reply.text)
+            estimated += 1
+    return Spent(
+        calls=len(replies),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=sum(reply.usage.cached_tokens for reply in replies),
+        estimated=estimated,
+        cost_usd=sum(reply.usage.cost_usd or 0.0 for reply in replies),
+        unpriced=sum(reply.usage.cost_usd is None for reply in replies),
+        waited_s=sum(reply.latency_s for reply in replies),
+    )
+
+
+def _forms(
+    nodes: Sequence[Node],
+    calls: Sequence[Call],
+    conversations: Mapping[int, Conversation],
+    gains: Sequence[float],
+    spent: Callable[[Iterable[Call]], Spent],
+) -> tuple[FormCost, ...]:
+    gain_of = {node.id: gain for node, gain in zip(nodes, gains, strict=True)}
+    members: dict[str, list[Node]] = {}
+    for node in nodes:
+        members.setdefault(_form(node), []).append(node)
+    found = []
+    for form, group in members.items():
+        used = spent(call for node in group for call in conversations.get(node.id, ()))
+        found.append(
+            FormCost(
+                form=form,
+                steps=len(group),
+                passed=sum(isinstance(node.evaluation, Passed) for node in group),
+                gain=math.exp(sum(gain_of[node.id] for node in group)),
+                tokens_per_step=used.tokens / len(group),
+                spent=used,
+            )
+        )
+    made = {call.ask_id for conversation in conversations.values() for call in conversation}
+    rest = [call for call in calls if call.ask_id not in made]
+    if rest:
+        found.append(FormCost("", 0, 0, 1.0, 0.0, spent(rest)))
+    return tuple(sorted(found, key=lambda cost: -cost.spent.tokens))
+
+
+def _form(node: Node) -> str:
+    form = node.proposal.settings.get("form")
+    return form if isinstance(form, str) else node.proposal.origin
+
+
+def _sections(nodes: Iterable[Node]) -> tuple[SectionCost, ...]:
+    tokens: dict[str, list[int]] = {}
+    for node in nodes:
+        for section, count in node.proposal.settings.get("prompt_tokens", {}).items():
+            tokens.setdefault(section, []).append(count)
+    every = sum(map(sum, tokens.values()))
+    found = [
+        SectionCost(section, len(counts), sum(counts) / len(counts), sum(counts) / every)
+        for section, counts in tokens.items()
+        if any(counts)
+    ]
+    return tuple(sorted(found, key=lambda cost: -cost.share))
