@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from adaexplore.ask import Call
 from adaexplore.candidate import Candidate
 from adaexplore.evaluation import Evaluation, Failed, Passed, Timing
+from adaexplore.llm.base import Message, Prompt, Reply, Usage
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
@@ -108,7 +110,16 @@ def report(nodes: list[Node]) -> str:
         reproduce="adaexplore explore problem.py " + "--set c=0.3 " * 12,
         confirmation=(2, passed(1.5)),
     )
-    return render(summarize(Problem("softmax", "class Model: ...\n", "cpp", "cpu"), nodes, info))
+    problem = Problem("softmax", "class Model: ...\n", "cpp", "cpu")
+    return render(summarize(problem, nodes, info, {3: hostile_conversation()}))
+
+
+def hostile_conversation() -> tuple[Call, ...]:
+    """A reply that cannot be used, and none to the question that follows."""
+    first = Prompt((Message("system", HOSTILE), Message("user", "Faster!")), "large")
+    replies = (Reply(HOSTILE, HOSTILE, usage=Usage(100, 20)), Reply("", HOSTILE, "empty"))
+    prompts = (first, first.after(HOSTILE, HOSTILE, "again"))
+    return tuple(Call(1, p, r, 0.0) for p, r in zip(prompts, replies, strict=True))
 
 
 @pytest.mark.parametrize("count", [0, 1, 4])
@@ -140,16 +151,38 @@ def test_clicking_a_node_shows_its_source_and_its_diff(open_report):
     assert page.locator("#detail .added .text").all_inner_texts() == ["    return x * 2"]
 
 
-def test_tabs_hold_the_evaluation_the_prompt_and_the_reply(open_report):
+def test_tabs_hold_the_evaluation_and_the_conversation(open_report):
     page = open_report(sample_nodes()).page
     detail = page.locator("#detail")
 
     page.get_by_role("tab", name="Evaluation").click()
     assert "1.60× (95 % 1.57–1.63)" in detail.inner_text()
-    page.get_by_role("tab", name="Prompt").click()
+    page.get_by_role("tab", name="Conversation").click()
+    assert "Make it faster." not in detail.inner_text()
+    detail.get_by_text("Prompt", exact=True).click()
     assert "Make it faster." in detail.inner_text()
-    page.get_by_role("tab", name="Reply").click()
+    detail.get_by_text("Reply", exact=True).click()
     assert "Done." in detail.inner_text()
+
+
+def test_every_turn_of_a_step_that_came_to_nothing_is_there(open_report):
+    watched = open_report(sample_nodes(), fragment="#node-3")
+    detail = watched.page.locator("#detail")
+
+    watched.page.get_by_role("tab", name="Conversation").click()
+    assert detail.locator(".turn").all_inner_texts() == [
+        f"large · {HOSTILE} · 100 tok in, 20 tok out",
+        f"again · {HOSTILE} · empty",
+    ]
+    assert "Reply: empty" in detail.inner_text()
+    for prompt in detail.get_by_text("Prompt", exact=True).all():
+        prompt.click()
+    detail.get_by_text("Reply", exact=True).click()
+    first, reply, second = detail.locator(".folded .code").all_inner_texts()
+    assert (first, reply) == (f"[system]\n{HOSTILE}\n\n[user]\nFaster!", HOSTILE)
+    assert second == f"[user]\n{HOSTILE}"
+    assert watched.page.locator("img").count() == 0
+    assert watched.complaints == []
 
 
 def test_hostile_text_is_shown_and_never_run(open_report):
@@ -216,7 +249,7 @@ def test_the_chart_names_the_nearest_step_and_chooses_it(open_report):
 
 
 @pytest.mark.parametrize("width", [400, 800, 1280])
-@pytest.mark.parametrize("tab", ["Source", "Diff", "Evaluation", "Settings"])
+@pytest.mark.parametrize("tab", ["Source", "Diff", "Evaluation", "Conversation", "Settings"])
 def test_the_page_never_scrolls_sideways(open_report, width, tab):
     page = open_report(sample_nodes(), width=width).page
 

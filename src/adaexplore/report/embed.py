@@ -17,6 +17,7 @@ from adaexplore.evaluation import Estimate, Timing, rank
 from adaexplore.feedback import render
 from adaexplore.node import Node
 from adaexplore.report import text
+from adaexplore.report.conversations import new_messages
 from adaexplore.report.highlight import highlight, plain
 from adaexplore.report.summary import Row, Summary
 from adaexplore.units import share
@@ -102,11 +103,30 @@ def _step(row: Row, texts: _Texts) -> dict[str, Any]:
         "settings": text.facts(node.proposal.settings),
         "source": texts.add(_normal(node.candidate.source)),
         "diff": _diff(row.parent, node),
-        "prompt": texts.add(_normal(node.proposal.prompt)),
-        "reply": texts.add(_normal(node.proposal.reply)),
+        "turns": _turns(row, texts),
         "feedback": texts.add(_normal(render(evaluation))),
         "detail": texts.add(_normal(evaluation.detail)),
     }
+
+
+def _turns(row: Row, texts: _Texts) -> list[tuple[str, int, int]]:
+    """What was asked and answered, each with a line on what it was for and what it took.
+
+    Where the calls were not kept, the prompt and reply that led to the candidate.
+    """
+    if not row.conversation:
+        proposal = row.node.proposal
+        said = texts.add(_normal(proposal.prompt)), texts.add(_normal(proposal.reply))
+        return [("", *said)] if proposal.prompt or proposal.reply else []
+    turns = []
+    for call, messages in zip(row.conversation, new_messages(row.conversation), strict=True):
+        prompt = "\n\n".join(f"[{message.role}]\n{message.text}" for message in messages)
+        reply = call.reply
+        facts = [call.prompt.label, reply.model, text.usage(reply.usage)]
+        facts += [] if reply.finish == "complete" else [reply.finish]
+        title = " · ".join(text.one_line(fact) for fact in facts if fact)
+        turns.append((title, texts.add(_normal(prompt)), texts.add(_normal(reply.text))))
+    return turns
 
 
 def _measurement(timing: Timing | None) -> dict[str, Any]:

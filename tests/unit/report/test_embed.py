@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 
-from hand_made import PROBLEM, estimated, failed, node, passed, run_info
+from hand_made import PROBLEM, call, estimated, failed, node, passed, run_info
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +13,9 @@ from adaexplore.feedback import render
 from adaexplore.report import embed, summarize
 
 
-def page_data(nodes):
-    return json.loads(embed.page_json(summarize(PROBLEM, nodes, run_info())))
+def page_data(nodes, conversations=None):
+    summary = summarize(PROBLEM, nodes, run_info(), conversations)
+    return json.loads(embed.page_json(summary))
 
 
 def document(data, number):
@@ -39,6 +40,35 @@ def test_nothing_in_the_json_can_end_its_script_element():
     nodes = [node(1, failed(reason=hostile), source=hostile, note=hostile, prompt=hostile)]
 
     assert "<" not in embed.page_json(summarize(PROBLEM, nodes, run_info()))
+
+
+def test_every_turn_is_there_with_what_it_was_for():
+    said = call(1, text="One\r\ntwo")
+    cut = dataclasses.replace(said, prompt=said.prompt.after("One\r\ntwo", "Go on.", "continue"))
+    cut = dataclasses.replace(cut, reply=dataclasses.replace(cut.reply, finish="truncated"))
+    data = page_data([node(1, failed())], {1: (said, cut)})
+
+    turns = [
+        (title, document(data, prompt), document(data, reply))
+        for title, prompt, reply in data["steps"][0]["turns"]
+    ]
+
+    assert turns == [
+        ("large · some:model · 100 tok in, 20 tok out", "[user]\nFaster!", "One\ntwo"),
+        (
+            "continue · some:model · 100 tok in, 20 tok out · truncated",
+            "[user]\nGo on.",
+            "One\ntwo",
+        ),
+    ]
+
+
+def test_without_its_calls_a_step_shows_the_prompt_it_kept():
+    data = page_data([node(1, passed(1.0), prompt="Faster!"), node(2, passed(1.0))])
+
+    [(title, prompt, reply)] = data["steps"][0]["turns"]
+    assert (title, document(data, prompt), reply) == ("", "Faster!", -1)
+    assert data["steps"][1]["turns"] == []
 
 
 def test_a_source_shared_by_steps_is_kept_once_and_shared_lines_too():

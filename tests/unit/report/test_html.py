@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
-from hand_made import PROBLEM, estimated, failed, node, passed, run_info
+from hand_made import PROBLEM, call, estimated, failed, node, passed, run_info
 
 from adaexplore.report import summarize
+from adaexplore.report.costs import Costs, Spent
 from adaexplore.report.html import render
 
 
@@ -33,6 +35,27 @@ def test_hostile_text_never_becomes_markup():
     )
 
     assert "<img" not in text
+
+
+def test_what_models_said_never_becomes_markup():
+    hostile = "</script><img src=x onerror=alert(1)><!--"
+    said = call(1, model=hostile, text=hostile)
+    said = dataclasses.replace(said, prompt=said.prompt.after(hostile, hostile, hostile))
+    nodes = [node(1, failed(), settings={"form": hostile})]
+
+    text = render(summarize(PROBLEM, nodes, run_info(), {1: (said, said)}))
+
+    assert "<img" not in text
+    assert text.count("</script>") == 2
+    assert "\\u003cimg src=x" in text
+
+
+def test_a_page_says_what_the_models_cost():
+    costs = Costs(Spent(2, 300, 40, cost_usd=0.5))
+    text = render(summarize(PROBLEM, [node(1, passed(1.5))], run_info(), costs=costs))
+
+    assert "Models: 2 calls, 300 tok in, 40 tok out, 0.5000 USD." in text
+    assert "Models:" not in page([node(1, passed(1.5))])
 
 
 def test_a_lone_surrogate_does_not_stop_the_page_from_being_written():

@@ -34,6 +34,27 @@ function evaluationPanel(step) {
   return panel;
 }
 
+/** A text that is folded away; empty ones say so. */
+function folded(label, documentId) {
+  if (documentId < 0) return make("p", { class: "note" }, `${label}: empty`);
+  return make(
+    "details",
+    { class: "folded" },
+    make("summary", {}, label),
+    documentView(documentId, label, true),
+  );
+}
+
+/** What the model was asked and what it answered, turn by turn. */
+function conversationPanel(step) {
+  const panel = make("div", { class: "panel-body" });
+  for (const [title, prompt, reply] of step.turns) {
+    if (title) panel.append(make("h4", { class: "turn" }, title));
+    panel.append(folded("Prompt", prompt), folded("Reply", reply));
+  }
+  return panel;
+}
+
 /** The tabs of a step, each with a function that builds its content when it is opened. */
 function tabsOf(step) {
   const tabs = [
@@ -43,8 +64,7 @@ function tabsOf(step) {
     ["Diff", () => diffPanel(step)],
     ["Evaluation", () => evaluationPanel(step)],
   ];
-  if (step.prompt >= 0) tabs.push(["Prompt", () => documentView(step.prompt, "Prompt", true)]);
-  if (step.reply >= 0) tabs.push(["Reply", () => documentView(step.reply, "Reply", true)]);
+  if (step.turns.length) tabs.push(["Conversation", () => conversationPanel(step)]);
   if (step.settings.length)
     tabs.push(["Settings", () => make("div", { class: "panel-body" }, factList(step.settings))]);
   return tabs;
