@@ -685,7 +685,7 @@ API: tuple[Probe, ...] = (
     ),
     _block(
         "names-of-cache-modifiers",
-        'The names of `cache_modifier` begin with a dot: ".ca", ".cg", ".cv".',
+        'In older Tritons the names of `cache_modifier` begin with a dot: ".ca", ".cg", ".cv".',
         ("tl.load", "cache_modifier"),
         'y = x * tl.load(x_ptr + i, mask=m, other=0.0, cache_modifier="cg")',
         'y = x * tl.load(x_ptr + i, mask=m, other=0.0, cache_modifier=".cg")',
