@@ -57,11 +57,12 @@ LIMITS: Mapping[str, Limits] = {
 }
 """By compute capability. Source: the CUDA programming guide's table of them."""
 
-_TARGETS: Mapping[TargetName, tuple[str, str]] = {
-    "sm_80": ("NVIDIA A100-SXM4-80GB", "8.0"),
-    "sm_90": ("NVIDIA H200", "9.0"),
-    "sm_100": ("NVIDIA B200", "10.0"),
+_TARGETS: Mapping[TargetName, tuple[str, str, int, int]] = {
+    "sm_80": ("NVIDIA A100-SXM4-80GB", "8.0", 108, 40 << 20),
+    "sm_90": ("NVIDIA H200", "9.0", 132, 50 << 20),
+    "sm_100": ("NVIDIA B200", "10.0", 148, 126 << 20),
 }
+"""The GPU of a target, its compute capability, multiprocessors and bytes of L2, by the sheets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +90,30 @@ class Hardware:
     @property
     def has_tf32(self) -> bool:
         """Whether its tensor cores take fp32 operands, as they do since compute capability 8.0."""
-        return self.is_gpu and int(self.capability.partition(".")[0]) >= 8
+        return self._generation >= 8
+
+    @property
+    def has_tma(self) -> bool:
+        """Whether it copies tiles that descriptors describe, as since compute capability 9.0."""
+        return self._generation >= 9
+
+    @property
+    def _generation(self) -> int:
+        return int(self.capability.partition(".")[0] or 0)
 
 
 def hardware_of(problem: Problem, environment: Mapping[str, Any]) -> Hardware:
     """What kernels for `problem` run on, or are compiled for where it names a target."""
     if problem.target:
-        name, capability = _TARGETS[problem.target]
-        return Hardware(name, capability, sheet=SHEETS[name], limits=LIMITS[capability])
+        name, capability, multiprocessors, l2_bytes = _TARGETS[problem.target]
+        return Hardware(
+            name,
+            capability,
+            multiprocessors,
+            l2_bytes=l2_bytes,
+            sheet=SHEETS[name],
+            limits=LIMITS[capability],
+        )
     if problem.device == "cpu":
         return Hardware(
             environment.get("cpu", "a CPU"),

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from adaexplore.evaluation import Estimate, Evaluation, Passed
 from adaexplore.feedback import render, verdict
 from adaexplore.node import Node
 
@@ -40,7 +41,7 @@ def shown(node: Node) -> Shown:
         note=node.proposal.note,
         passed=node.evaluation.status == "passed",
         verdict=verdict(node.evaluation),
-        result=render(node.evaluation),
+        result=_result(node.evaluation),
         source=node.candidate.source,
     )
 
@@ -59,6 +60,14 @@ def path_of(window: Sequence[Node]) -> list[Shown]:
             kernels[i - 1] = replace(older, source="")
             kernels[i] = replace(newer, changes=changes)
     return kernels
+
+
+def _result(evaluation: Evaluation) -> str:
+    """An estimate is blind to what the compiler says of each kernel, so that is told beside it."""
+    text = render(evaluation)
+    if isinstance(evaluation, Passed) and isinstance(evaluation.timing, Estimate):
+        return f"{text}\n{evaluation.detail}".rstrip()
+    return text
 
 
 def _changes(older: str, newer: str) -> str:

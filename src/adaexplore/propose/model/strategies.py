@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 _GPU = ("triton", "cuda")
 _ALL = (*_GPU, "cpp")
@@ -11,12 +12,16 @@ _ALL = (*_GPU, "cpp")
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A strategy: its name, when it helps, how it is done, and the languages that can do it."""
+    """A strategy: its name, when it helps, how it is done, and the languages that can do it.
+
+    `details` are what there is to say for one language only.
+    """
 
     name: str
     when: str
     how: str
     languages: tuple[str, ...] = _ALL
+    details: Mapping[str, str] = field(default_factory=dict)
 
 
 CATALOGUE: tuple[Strategy, ...] = (
@@ -61,23 +66,29 @@ CATALOGUE: tuple[Strategy, ...] = (
     Strategy(
         "software pipelining",
         "a loop over tiles waits for its loads",
-        "Load tile i + 1 while computing tile i: in Triton `num_stages` 3 to 5 on loops with "
-        "`tl.dot`, in CUDA `cp.async` or TMA with a ring of buffers; mind the shared memory.",
+        "Load tile i + 1 while computing tile i; mind the shared memory.",
         _GPU,
+        {
+            "triton": "`num_stages` 3 to 5 on loops with `tl.dot`.",
+            "cuda": "`cp.async` or TMA with a ring of buffers.",
+        },
     ),
     Strategy(
         "warp specialisation",
         "a product on compute capability 9.0 or newer is bound by issue slots, not by tensor cores",
-        "Let some warps only load (TMA) and others only multiply, with barriers between them; in "
-        "Triton `tl.range(..., warp_specialize=True)` on Blackwell.",
+        "Let some warps only load (TMA) and others only multiply, with barriers between them.",
         _GPU,
+        {"triton": "`tl.range(..., warp_specialize=True)`, on Blackwell (10.0) only."},
     ),
     Strategy(
         "vectorized access",
         "a memory-bound kernel stays well below the measured bandwidth",
-        "Give each thread 16 neighbouring bytes (float4; in Triton larger contiguous blocks "
-        "with aligned strides; on a CPU unit-stride inner loops that the compiler vectorises), and "
-        "enough of them in flight.",
+        "Give each thread 16 neighbouring bytes, and enough of them in flight.",
+        details={
+            "triton": "Larger contiguous blocks with aligned strides.",
+            "cuda": "`float4`, several a thread.",
+            "cpp": "Unit-stride inner loops that the compiler vectorises.",
+        },
     ),
     Strategy(
         "layout change",
@@ -94,16 +105,20 @@ CATALOGUE: tuple[Strategy, ...] = (
     Strategy(
         "precision emulation",
         "fp32 products bound the time and the class is fp32",
-        'Multiply on tensor cores in three TF32 products (`input_precision="tf32x3"`; in CUDA high '
-        "and low parts), which is as accurate as fp32.",
+        "Multiply high and low parts on tensor cores, in three products, which is as accurate as "
+        "fp32: of TF32, or, where rows are scaled into fp16's range, of fp16 at twice the rate.",
         _GPU,
+        {"triton": '`input_precision="tf32x3"` splits into TF32 by itself; fp16 you split.'},
     ),
     Strategy(
         "tuned configurations",
         "the structure is right and the time depends on tile sizes, warps and stages",
-        "`@triton.autotune` over four to eight configurations that differ, keyed by the sizes; "
-        "in CUDA template parameters chosen for these sizes.",
+        "Choose tiles, warps and stages for these sizes among a few that differ.",
         _GPU,
+        {
+            "triton": "`@triton.autotune` over four to eight configurations, keyed by the sizes.",
+            "cuda": "Template parameters.",
+        },
     ),
     Strategy(
         "launch reduction",

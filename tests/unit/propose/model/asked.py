@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Evaluation, Failed, Fault, Passed, Roofline, Timing
+from adaexplore.evaluation import Estimate, Evaluation, Failed, Fault, Passed, Roofline, Timing
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
@@ -50,6 +50,7 @@ FACTS: dict[str, Any] = {
 }
 TIMING = Timing(312.0, (310.0, 314.0), FACTS["baselines_us"], 1.83, (1.8, 1.86), 1.85, 90)
 PASSED = Passed("fp32", 3.1e-7, TIMING, roofline=Roofline(100.0, "memory", 0.32, 1.3e12, 6.4e12))
+ESTIMATED = Passed("fp32", 3.1e-7, Estimate(90.0, "memory", "sm_90"), detail="9 registers")
 FAULT = Fault("CompilationError", "power of 2", 12, "i = tl.arange(0, 100)", "kernel_3")
 FAILED = Failed("compile_error", "CompilationError: power of 2", "the whole log", feedback=FAULT)
 

@@ -19,12 +19,23 @@ def test_sheets_agree_with_those_of_the_offline_judge(target):
     assert {"fp32": sheet.fp32, "tf32": sheet.tf32, "half": sheet.half} == target.flops
     assert LIMITS[hardware.capability].shared_bytes == target.shared_bytes
     assert LIMITS[hardware.capability].threads == target.threads
+    assert hardware.multiprocessors == target.multiprocessors
+    assert hardware.l2_bytes == target.l2_bytes
 
 
 def test_a_gpu_is_what_the_run_recorded():
     hardware = hardware_of(problem("cuda:0"), H200)
     assert (hardware.is_gpu, hardware.has_tf32) == (True, True)
     assert (hardware.multiprocessors, hardware.l2_bytes) == (132, 60 << 20)
+
+
+@pytest.mark.parametrize(
+    ("capability", "tf32", "tma"),
+    [("7.5", False, False), ("8.9", True, False), ("10.0", True, True)],
+)
+def test_what_a_gpu_has_follows_its_capability(capability, tf32, tma):
+    hardware = hardware_of(problem("cuda:0"), {**H200, "compute_capability": capability})
+    assert (hardware.has_tf32, hardware.has_tma) == (tf32, tma)
 
 
 def test_an_unknown_gpu_has_neither_sheet_nor_limits():

@@ -1,9 +1,12 @@
 """Windows of kernels, told without repetition."""
 
-from asked import FAILED, module, node
+from dataclasses import replace
+
+from asked import ESTIMATED, FAILED, PASSED, module, node
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.feedback import render
 from adaexplore.propose.model.kernels import path_of, shown
 
 
@@ -27,6 +30,12 @@ def test_what_a_kernel_is_shown_with():
     assert not kernel.passed
     assert kernel.source == module(4)
     assert kernel.result.startswith(kernel.verdict)
+
+
+def test_an_estimate_is_told_with_what_the_compiler_says_of_the_kernels():
+    assert shown(node(1, ESTIMATED)).result == f"{render(ESTIMATED)}\n9 registers"
+    measured = replace(PASSED, detail="9 registers")
+    assert shown(node(1, measured)).result == render(measured)
 
 
 def test_earlier_kernels_are_told_by_what_changed():

@@ -1,8 +1,10 @@
 import re
+from dataclasses import replace
 
 import pytest
 from asked import (
     CPU,
+    ESTIMATED,
     FAILED,
     H200,
     REFERENCE,
@@ -15,7 +17,7 @@ from asked import (
 from adaexplore.errors import BadInputError
 from adaexplore.evaluate.offline.targets import TARGETS
 from adaexplore.evaluate.precision import FLOOR, NORM_FACTOR
-from adaexplore.evaluation import Failed, Mismatch
+from adaexplore.evaluation import Estimate, Failed, Mismatch
 from adaexplore.feedback import render, verdict
 from adaexplore.propose.model.patches import parse_patches
 from adaexplore.propose.model.prompts import LANGUAGES, SHARED, TEMPLATES, Prompts
@@ -111,6 +113,17 @@ class TestSystem:
         assert "stream" not in told
         assert "L2" not in told
 
+    def test_without_the_gpu_it_is_told_how_times_are_estimated_and_that_sizes_change(self):
+        def told(**changes):
+            return PROMPTS.repair(setting(**changes), node(3, FAILED)).messages[0].text
+
+        without, with_gpu = told(environment=CPU, target="sm_90"), told()
+        assert "an estimate, for no such GPU is at hand" in without
+        assert "mask every edge" in without
+        assert "measured in turns" not in without
+        assert "measured in turns" in with_gpu
+        assert "mask every edge" not in with_gpu
+
 
 class TestPrecision:
     @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
@@ -174,6 +187,11 @@ class TestHardware:
             there
         )
 
+    def test_fp16_is_told_where_its_products_are_exact_enough(self):
+        for precision, there in (("fp32", True), ("tf32", True), ("half", False)):
+            told = text(PROMPTS.large(setting(precision=precision), []))
+            assert ("its largest element is near 2^12" in told) is there
+
     def test_emulated_fp32_is_not_told_without_products(self):
         roofline = {**setting().facts["roofline"], "flops": 0}
         told = text(PROMPTS.large(setting(facts={"roofline": roofline}), []))
@@ -226,6 +244,25 @@ class TestLarge:
         for language in LANGUAGES:
             assert sum(PROMPTS.large(setting(language=language), []).costs.values()) < 3600
 
+    def test_what_is_to_be_beaten_is_there(self):
+        for asked in (
+            PROMPTS.large,
+            lambda s, pool: PROMPTS.large_with_strategy(s, pool, "fusion", "Fuse."),
+        ):
+            assert "faster than the reference" in text(asked(setting(), []))
+            assert "faster than all of the above" in text(asked(setting(), POOL))
+
+
+class TestLanguage:
+    def test_descriptors_are_told_where_gpu_and_triton_have_them(self):
+        def told(capability, triton):
+            known = {**H200, "compute_capability": capability, "triton": triton}
+            return "TensorDescriptor" in text(PROMPTS.large(setting(environment=known), []))
+
+        assert told("9.0", "3.6.0")
+        assert not told("8.0", "3.6.0")
+        assert not told("9.0", "3.2.0")
+
 
 class TestStrategy:
     @pytest.mark.parametrize("language", LANGUAGES)
@@ -233,6 +270,16 @@ class TestStrategy:
         told = text(PROMPTS.strategy(setting(language=language), POOL))
         offered = {s.name for s in CATALOGUE if f"- {s.name}: when" in told}
         assert offered == {s.name for s in strategies_for(language)}
+
+    def test_a_strategy_says_nothing_of_other_languages(self):
+        told = {
+            language: text(PROMPTS.strategy(setting(language=language), []))
+            for language in ("triton", "cuda")
+        }
+        assert "`num_stages` 3 to 5" in told["triton"]
+        assert "`cp.async`" not in told["triton"]
+        assert "`cp.async`" in told["cuda"]
+        assert "`num_stages` 3 to 5" not in told["cuda"]
 
     def test_results_without_sources_are_enough_to_choose(self):
         told = text(PROMPTS.strategy(setting(), POOL))
@@ -253,6 +300,15 @@ class TestStrategy:
 def test_a_contrast_shows_the_faster_first():
     told = text(PROMPTS.contrastive(setting(), node(7), node(8)))
     assert told.index(module(7).rstrip()) < told.index(module(8).rstrip())
+
+
+def test_a_contrast_of_estimates_goes_by_them():
+    slow, fast = ESTIMATED, replace(ESTIMATED, timing=Estimate(9.0, "memory", "sm_90"))
+    asked = setting(environment=CPU, target="sm_90")
+    for given in ([node(7, fast), node(8, slow)], [node(8, slow), node(7, fast)]):
+        told = text(PROMPTS.contrastive(asked, *given))
+        assert "The faster one, by estimate" in told
+        assert told.index(module(7).rstrip()) < told.index(module(8).rstrip())
 
 
 class TestReviser:
@@ -291,6 +347,10 @@ class TestRepair:
         assert render(FAILED) in text(prompt)
         assert module(3).rstrip() in text(prompt)
         assert "hardware" not in prompt.costs
+
+    def test_either_form_of_an_answer_begins_a_line(self):
+        told = text(PROMPTS.repair(setting(), node(3, FAILED)))
+        assert "or none.\nWhere most of the module" in told
 
     def test_a_log_is_told_only_where_no_line_is_known(self):
         nowhere = Failed("runtime_error", "died", "x" * 5000 + "the end of the log")

@@ -24,6 +24,10 @@ def test_a_name_is_found_as_people_write_it(reply, name):
     assert find_strategy(reply) == name
 
 
+def test_details_are_for_languages_that_can_follow_the_strategy():
+    assert all(set(s.details) <= set(s.languages) for s in CATALOGUE)
+
+
 def test_every_strategy_is_for_some_language_and_every_language_has_some():
     assert all(set(s.languages) <= set(LANGUAGES) and s.languages for s in CATALOGUE)
     assert all(len(strategies_for(language)) >= 8 for language in LANGUAGES)
