@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from rich.console import Console
 
 from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.cli.progress import SearchProgress, working
-from adaexplore.cli.proposers import PERSON, Plan, check_answered, model_proposers
+from adaexplore.cli.proposers import (
+    COMPILER,
+    PERSON,
+    Plan,
+    check_answered,
+    check_compiler,
+    model_proposers,
+)
 from adaexplore.cli.run import INTERRUPTED, STARTING, command, start_session
 from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
 from adaexplore.errors import BadInputError
@@ -32,12 +39,14 @@ def start(asked: Asked, *, steps: int, prompts: str, run: Path | None, settings:
     console = Console()
     with ExitStack() as stack:
         try:
-            path, _ = new_run(
+            path, running = new_run(
                 stack, console, asked, steps=steps, prompts=prompts, run=run, settings=settings
             )
         except KeyboardInterrupt:
             console.print("stopped; no run was made", highlight=False)
             return INTERRUPTED
+        with open_run(path) as directory:
+            _seed(directory, running, console)
     say(console, f"{path} is ready. Take prompts with:\n  adaexplore ask {path} -o asks/")
     return 0
 
@@ -57,6 +66,8 @@ def new_run(
     plan = Plan(proposers=(PERSON,), prompts=prompts)
     plan.templates()  # a broken one is said at once
     problem = load_problem(asked)
+    if chosen.compiler_seeds:
+        check_compiler(problem)
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)
     running = start_session(stack, console, problem, chosen)
@@ -76,6 +87,26 @@ def new_run(
     return path, running
 
 
+def _seed(directory: RunDirectory, running: Session, console: Console) -> None:
+    """Has the compiler make as many first steps as the settings say."""
+    store = directory.store
+    run = store.run()
+    if not run.settings.compiler_seeds:
+        return
+    proposers = {COMPILER: running.compiler(run.settings)}
+    with (
+        closing(proposers[COMPILER]),
+        SearchProgress(console, run.steps, 0) as progress,
+        suppress(KeyboardInterrupt),  # those that are there will do
+    ):
+        for _ in range(min(run.settings.compiler_seeds, run.steps)):
+            study = Study(store, proposers)
+            study.turn(study.ask(COMPILER).id)
+            Search(
+                store, proposers, running.evaluator, progress, directory.best_path
+            ).finish_queued()
+
+
 def ask(path: Path, count: int, folder: Path) -> int:
     """Opens so many asks and writes the prompts of all that are open; the exit code."""
     console = Console()
@@ -85,6 +116,8 @@ def ask(path: Path, count: int, folder: Path) -> int:
         for _ in range(count):
             study.ask(PERSON)
         for opened in study.open():
+            if opened.proposer != PERSON:  # a seed that was stopped half-way
+                continue
             number, turn = study.turn(opened.id)
             if isinstance(turn, Prompt):
                 written = _write(folder, opened.id, number, turn)

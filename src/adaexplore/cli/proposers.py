@@ -15,6 +15,7 @@ from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budge
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import Recording, Replay
+from adaexplore.problem import Problem
 from adaexplore.propose.base import Proposer
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
@@ -114,6 +115,15 @@ def check(plan: Plan) -> None:
     plan.templates()
     with open_clients(plan):
         pass
+
+
+def check_compiler(problem: Problem) -> None:
+    """Raises `BadInputError` where the compiler writes nothing in the problem's language."""
+    if problem.target:
+        raise BadInputError(
+            "--proposer compiler: TorchInductor writes Triton only where there is a GPU; without "
+            "one it writes cpp: leave --language and --target out"
+        )
 
 
 def check_answered(run: RunRecord, path: Path) -> None:

@@ -15,6 +15,7 @@ from adaexplore.cli.proposers import (
     COMPILER,
     Plan,
     check,
+    check_compiler,
     check_searched,
     chooser,
     clock,
@@ -22,7 +23,7 @@ from adaexplore.cli.proposers import (
     open_clients,
 )
 from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
-from adaexplore.errors import AdaExploreError, BadInputError
+from adaexplore.errors import AdaExploreError
 from adaexplore.explore import Search
 from adaexplore.problem import Problem
 from adaexplore.report.terminal import headline, tree_table
@@ -48,11 +49,8 @@ def explore(
     planned = [number for number in (steps, plan.limits.steps) if number is not None]
     steps = min(planned, default=DEFAULT_STEPS)
     problem = load_problem(asked)
-    if problem.target and (COMPILER in plan.proposers or chosen.compiler_seeds):
-        raise BadInputError(
-            "--proposer compiler: TorchInductor writes Triton only where there is a GPU; without "
-            "one it writes cpp: leave --language and --target out"
-        )
+    if COMPILER in plan.proposers or chosen.compiler_seeds:
+        check_compiler(problem)
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)  # said at once, not after the workers have started
     check(plan)

@@ -1,7 +1,9 @@
 """start, ask, tell and evaluate-pending: prompts and replies as files."""
 
 import pytest
+from test_search_commands import Renaming
 
+from adaexplore.cli.session import Session
 from adaexplore.store import read_run
 
 RIGHT = """One pass.
@@ -67,6 +69,42 @@ def test_from_prompt_to_step(adaexplore, run, asks):
         nodes = directory.store.nodes()
     assert [node.evaluation.status for node in nodes] == ["passed", "wrong_output"]
     assert {node.proposal.origin for node in nodes} == {"ask"}
+
+
+def test_the_compiler_makes_the_first_steps_if_asked_to(
+    adaexplore, problem, asks, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
+    path = tmp_path / "run"
+    words = ["start", problem, "--device", "cpu", "--run", path, "--set", "compiler_seeds=1"]
+    started = adaexplore(*words, *SETTINGS, "--set", "p_large=0")
+    assert started.code == 0, started
+    assert "step   1/20" in started.out
+    assert (path / "best.py").exists()
+    adaexplore("ask", path, "-o", asks)
+    assert names(asks) == ["2.1.md"]
+    assert "out = torch.relu(x) + 1" in (asks / "2.1.md").read_text()
+
+
+def test_a_seed_that_is_stopped_leaves_a_run_to_ask(
+    adaexplore, problem, asks, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Session, "compiler", lambda *_: Renaming(interrupt_at=1))
+    path = tmp_path / "run"
+    words = ["start", problem, "--device", "cpu", "--run", path, "--set", "compiler_seeds=2"]
+    assert adaexplore(*words, *SETTINGS).code == 0
+    assert adaexplore("ask", path, "-o", asks).code == 0
+    assert names(asks) == ["2.1.md"]
+
+
+def test_seeds_that_the_compiler_cannot_write(adaexplore, problem):
+    words = ["start", problem, "--target", "sm_90", "--set", "compiler_seeds=1"]
+    assert "TorchInductor writes Triton only where there is a GPU" in adaexplore(*words).complaint
+
+
+def test_prompts_cannot_be_written_into_a_file(adaexplore, run, problem):
+    line = adaexplore("ask", run, "-o", problem).complaint
+    assert "cannot write prompts there: File exists" in line
 
 
 def test_a_reply_that_cannot_be_used_brings_a_follow_up(adaexplore, run, asks):
