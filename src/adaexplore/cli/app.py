@@ -326,6 +326,17 @@ def cost(
 
 
 @app.command()
+def retrace(run: RunArg) -> None:
+    """Go through a run's recorded replies again, with the prompts and parsers of today.
+
+    Prints which asks are no longer as recorded. Exit code 1 if a candidate is another one now.
+    """
+    from adaexplore.cli import retrace as commands
+
+    raise typer.Exit(commands.retrace(run))
+
+
+@app.command()
 def report(
     run: RunArg,
     output: Annotated[

@@ -1,5 +1,7 @@
 """start, ask, tell and evaluate-pending: prompts and replies as files."""
 
+import sqlite3
+
 import pytest
 from test_search_commands import Renaming
 
@@ -105,6 +107,20 @@ def test_seeds_that_the_compiler_cannot_write(adaexplore, problem):
 def test_prompts_cannot_be_written_into_a_file(adaexplore, run, problem):
     line = adaexplore("ask", run, "-o", problem).complaint
     assert "cannot write prompts there: File exists" in line
+
+
+def test_recorded_replies_can_be_gone_through_again(adaexplore, run, asks):
+    adaexplore("ask", run, "-o", asks)
+    (asks / "1.1.reply.md").write_text(RIGHT)
+    adaexplore("tell", run, asks)
+    adaexplore("evaluate-pending", run)
+    same = adaexplore("retrace", run)
+    assert (same.code, same.out.strip()) == (0, "1 of 1 asks are as recorded")
+    with sqlite3.connect(run / "run.db") as database:
+        database.execute("update calls set text = 'no code'")
+    other = adaexplore("retrace", run)
+    assert other.code == 1
+    assert "another candidate" in other.out
 
 
 def test_a_reply_that_cannot_be_used_brings_a_follow_up(adaexplore, run, asks):

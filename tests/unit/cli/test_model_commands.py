@@ -159,7 +159,17 @@ def test_a_recorded_run_is_replayed_without_a_server(llm, explore, file, tmp_pat
     assert kept(path)[1] == []
 
 
-def test_a_run_that_was_stopped_while_a_model_thinks_goes_on(llm, explore, adaexplore):
+@pytest.fixture
+def interruptible():
+    """Background jobs of a shell ignore Ctrl-C, and their children with them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_run_that_was_stopped_while_a_model_thinks_goes_on(
+    llm, explore, adaexplore, interruptible
+):
     async def stop(scope, receive, send):
         os.kill(os.getpid(), signal.SIGINT)
         await hang(scope, receive, send)
