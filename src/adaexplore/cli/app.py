@@ -329,7 +329,7 @@ def cost(
 def retrace(run: RunArg) -> None:
     """Go through a run's recorded replies again, with the prompts and parsers of today.
 
-    Prints which asks are no longer as recorded. Exit code 1 if a candidate is another one now.
+    Prints which asks no longer lead to the candidate that was recorded. Exit code 1 if any.
     """
     from adaexplore.cli import retrace as commands
 

@@ -10,14 +10,15 @@ from rich.table import Table
 from adaexplore.ask import Ask
 from adaexplore.cli.proposers import COMPILER, Plan, model_proposers
 from adaexplore.node import Node
-from adaexplore.store import Store, read_run
+from adaexplore.store import read_run
 from adaexplore.study import Study
-
-_OTHER = "another candidate"
 
 
 def retrace(path: Path) -> int:
-    """Prints what is no longer as recorded; the exit code: 1 if a candidate is another one now."""
+    """Prints which asks no longer lead to the candidate recorded; the exit code: 1 if one does not.
+
+    Prompts are not compared: they hold measured times, which every session takes anew.
+    """
     console = Console()
     with read_run(path) as directory:
         store = directory.store
@@ -25,7 +26,7 @@ def retrace(path: Path) -> int:
         study = Study(store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings))
         done = [record.ask for record in store.asks("done") if record.ask.proposer != COMPILER]
         nodes = _steps_of(done, study.nodes)
-        changed = {ask.id: _change(study, store, ask, nodes[ask.id]) for ask in done}
+        changed = {ask.id: _change(study, ask, nodes[ask.id]) for ask in done}
     table = Table("ask", "step", "what changed", box=None)
     for ask_id, change in changed.items():
         if change:
@@ -33,8 +34,8 @@ def retrace(path: Path) -> int:
     if table.row_count:
         console.print(table)
     same = sum(not change for change in changed.values())
-    console.print(f"{same} of {len(changed)} asks are as recorded", highlight=False)
-    return 1 if any(change.startswith(_OTHER) for change in changed.values()) else 0
+    console.print(f"{same} of {len(changed)} asks lead to what was recorded", highlight=False)
+    return 0 if same == len(changed) else 1
 
 
 def _steps_of(asks: list[Ask], nodes: list[Node]) -> dict[int, Node]:
@@ -43,13 +44,10 @@ def _steps_of(asks: list[Ask], nodes: list[Node]) -> dict[int, Node]:
     return {ask.id: started[ask.opened_at, ask.parent_id] for ask in asks}
 
 
-def _change(study: Study, store: Store, ask: Ask, node: Node) -> str:
-    prompts, proposal = study.retrace(ask)
+def _change(study: Study, ask: Ask, node: Node) -> str:
+    _, proposal = study.retrace(ask)
     if proposal is None:
-        return f"{_OTHER}: its replies no longer suffice"
+        return "its replies no longer suffice"
     if proposal.candidate != node.candidate:
-        return f"{_OTHER}: {proposal.failure or 'its source differs'}"
-    asked = [call.prompt.digest for call in store.calls(ask.id)]
-    if [prompt.digest for prompt in prompts] != asked:
-        return "prompts; the candidate is the same"
+        return proposal.failure or "its source differs"
     return ""
