@@ -36,7 +36,7 @@ from adaexplore.search import (
 from adaexplore.search.reward import WRONG_REWARD
 from adaexplore.store import Store
 
-NOT_COMPILED = (False, False, 0.0)
+_NO_RANK = (False, False, 0.0)
 
 Turn = Prompt | Proposal
 """Where an ask stands: what is to be asked next, or what came of it."""
@@ -227,17 +227,13 @@ class Study:
         pending = self._store.asks("open", "queued")
         if not pending:
             return self._tree
-        tree = self._grown(self.nodes)
+        tree = Tree()
+        for node in self.nodes:
+            self._hang(tree, node)
         first = len(self.nodes) + 1
         for node_id, record in enumerate(pending, first):
             ask = record.ask
-            tree.add(node_id, ask.parent_id, ask.step_kind, WRONG_REWARD, NOT_COMPILED)
-        return tree
-
-    def _grown(self, nodes: Sequence[Node]) -> Tree:
-        tree = Tree()
-        for node in nodes:
-            self._hang(tree, node)
+            tree.add(node_id, ask.parent_id, ask.step_kind, WRONG_REWARD, _NO_RANK)
         return tree
 
     def _hang(self, tree: Tree, node: Node) -> None:

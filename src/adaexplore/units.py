@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+_BYTES_PER_TOKEN = 3.5  # a rule of thumb for source code; tokenizers differ by a third
+
 
 def speedup(ratio: float) -> str:
     """A speedup such as `2.31×`; near 1 it carries a third decimal, where it decides."""
@@ -75,3 +77,8 @@ def _significant(number: float) -> str:
     if number >= 100:
         return f"{number:.0f}"
     return f"{number:.1f}" if number >= 10 else f"{number:.2f}"
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text costs in a prompt; only the provider knows exactly."""
+    return round(len(text.encode(errors="replace")) / _BYTES_PER_TOKEN)

@@ -359,8 +359,8 @@ def settings() -> None:
 
 
 MemoryArg = Annotated[
-    str,
-    typer.Argument(metavar="MEMORY", help="A memory's file, or `bundled` for the package's own."),
+    Path,
+    typer.Argument(metavar="MEMORY", help="A memory's file."),
 ]
 
 
@@ -398,7 +398,7 @@ app.add_typer(memory_app, name="memory")
 
 
 @memory_app.command("list")
-def memory_list(memory: MemoryArg = "bundled") -> None:
+def memory_list(memory: MemoryArg = Path("memory.toml")) -> None:
     """Print a line for each rule."""
     from adaexplore.cli import memory as commands
 
@@ -408,7 +408,7 @@ def memory_list(memory: MemoryArg = "bundled") -> None:
 @memory_app.command("show")
 def memory_show(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name.")],
-    memory: MemoryArg = "bundled",
+    memory: MemoryArg = Path("memory.toml"),
 ) -> None:
     """Print a rule with its programs."""
     from adaexplore.cli import memory as commands
@@ -418,7 +418,7 @@ def memory_show(
 
 @memory_app.command("check")
 def memory_check(
-    memory: MemoryArg = "bundled",
+    memory: MemoryArg = Path("memory.toml"),
     output: Annotated[
         Path | None,
         typer.Option(
@@ -451,7 +451,7 @@ def memory_diff(old: MemoryArg, new: MemoryArg) -> None:
 @memory_app.command("merge")
 def memory_merge(
     memories: Annotated[
-        list[str], typer.Argument(metavar="MEMORY...", help="Files, or `bundled`; later ones win.")
+        list[Path], typer.Argument(metavar="MEMORY...", help="Files; later ones win.")
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write.")

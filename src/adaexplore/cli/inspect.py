@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from adaexplore.errors import BadInputError
-from adaexplore.propose.model.sections import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
 from adaexplore.report.conversations import conversations
 from adaexplore.report.cost_tables import cost_tables
@@ -20,6 +19,7 @@ from adaexplore.report.terminal import headline, tree_table
 from adaexplore.search.ensemble import gains
 from adaexplore.settings import Settings
 from adaexplore.store import Store, read_run
+from adaexplore.units import estimated_tokens
 
 
 def show(path: Path) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,9 +26,6 @@ from adaexplore.problem import Problem, TargetName
 from adaexplore.rule import Rule, Where
 from adaexplore.sandbox.process import ForkServer
 
-BUNDLED = "bundled"
-"""The name of the memory that comes with the package, in place of a file."""
-
 _TIMEOUT_S = 120.0
 _MEMORY_BYTES = 4 << 30
 
@@ -48,19 +44,17 @@ def probe(output: Path, device: str | None, target: TargetName | None) -> int:
     return 0
 
 
-def check(memory: str, output: Path | None, device: str | None, target: TargetName | None) -> int:
+def check(memory: Path, output: Path | None, device: str | None, target: TargetName | None) -> int:
     """Runs every witness and remedy here; the exit code: 1 if a rule does not hold.
 
     What was seen is written to the memory itself, or to `output`.
     """
     console = Console()
-    rules = open_memory(memory)
-    where = output or (None if memory == BUNDLED else Path(memory))
+    rules = load(memory)
     with _checker(device, target) as checker, _telling(console, len(rules)) as tell:
         checked = adapt.check(rules, checker, tell)
     true = sum(one.true for one in checked)
-    if where is not None:
-        save(where, [one.rule for one in checked])
+    save(output or memory, [one.rule for one in checked])
     console.print(
         f"{true} of {len(rules)} rules hold on Triton {checker.where.triton}, "
         f"{checker.where.target}"
@@ -68,10 +62,10 @@ def check(memory: str, output: Path | None, device: str | None, target: TargetNa
     return 0 if true == len(rules) else 1
 
 
-def show_all(memory: str) -> int:
+def show_all(memory: Path) -> int:
     """Prints a line for each rule; the exit code."""
     table = Table("rule", "kind", "holds on", "support", "statement", box=None)
-    rules = open_memory(memory)
+    rules = load(memory)
     for rule in rules:
         places = ", ".join(sorted({w.triton for w in rule.holds})) or "nowhere"
         table.add_row(rule.name, rule.kind, places, str(rule.support), rule.statement)
@@ -81,10 +75,10 @@ def show_all(memory: str) -> int:
     return 0
 
 
-def show(memory: str, name: str) -> int:
+def show(memory: Path, name: str) -> int:
     """Prints one rule with its programs; the exit code."""
     console = Console()
-    rules = {rule.name: rule for rule in open_memory(memory)}
+    rules = {rule.name: rule for rule in load(memory)}
     if name not in rules:
         near = [known for known in rules if name in known][:3]
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -104,10 +98,10 @@ def show(memory: str, name: str) -> int:
     return 0
 
 
-def diff(old: str, new: str) -> int:
+def diff(old: Path, new: Path) -> int:
     """Prints what two memories differ in; the exit code: 1 if in anything."""
     console = Console()
-    found = difference(open_memory(old), open_memory(new))
+    found = difference(load(old), load(new))
     for mark, names in (("+", found.added), ("-", found.removed), ("~", found.changed)):
         for name in names:
             console.print(f"{mark} {name}", highlight=False, markup=False)
@@ -116,19 +110,12 @@ def diff(old: str, new: str) -> int:
     return 1 if found.added or found.removed or found.changed else 0
 
 
-def combine(memories: Sequence[str], output: Path) -> int:
+def combine(memories: Sequence[Path], output: Path) -> int:
     """Writes several memories as one; the exit code."""
-    rules = merged(*map(open_memory, memories))
+    rules = merged(*map(load, memories))
     save(output, rules)
     Console().print(f"{output}: {len(rules)} rules", highlight=False)
     return 0
-
-
-def open_memory(memory: str) -> list[Rule]:
-    """The rules of a file, or of the memory that comes with the package."""
-    if memory == BUNDLED:
-        return load(Path(str(files("adaexplore.memory") / "bundled.toml")))
-    return load(Path(memory))
 
 
 @contextmanager

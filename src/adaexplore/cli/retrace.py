@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from adaexplore.ask import Ask
-from adaexplore.cli.proposers import COMPILER, Plan, model_proposers
+from adaexplore.cli.proposers import Plan, model_proposers
 from adaexplore.node import Node
+from adaexplore.report.conversations import conversations
 from adaexplore.store import read_run
 from adaexplore.study import Study
 
@@ -24,9 +25,14 @@ def retrace(path: Path) -> int:
         store = directory.store
         run = store.run()
         study = Study(store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings))
-        done = [record.ask for record in store.asks("done") if record.ask.proposer != COMPILER]
-        nodes = _steps_of(done, study.nodes)
-        changed = {ask.id: _change(study, ask, nodes[ask.id]) for ask in done}
+        done = store.asks("done")
+        told = conversations(study.nodes, done, store.calls())
+        nodes = {told[node.id][0].ask_id: node for node in study.nodes if node.id in told}
+        changed = {
+            record.ask.id: _change(study, record.ask, nodes[record.ask.id])
+            for record in done
+            if record.ask.id in nodes
+        }
     table = Table("ask", "step", "what changed", box=None)
     for ask_id, change in changed.items():
         if change:
@@ -36,12 +42,6 @@ def retrace(path: Path) -> int:
     same = sum(not change for change in changed.values())
     console.print(f"{same} of {len(changed)} asks lead to what was recorded", highlight=False)
     return 0 if same == len(changed) else 1
-
-
-def _steps_of(asks: list[Ask], nodes: list[Node]) -> dict[int, Node]:
-    """The step that each ask became: the one that began when it was opened."""
-    started = {(node.started_at, node.parent_id): node for node in nodes}
-    return {ask.id: started[ask.opened_at, ask.parent_id] for ask in asks}
 
 
 def _change(study: Study, ask: Ask, node: Node) -> str:

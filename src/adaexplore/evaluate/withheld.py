@@ -52,18 +52,15 @@ class Withheld:
     def give(self, index: int, tensors: Sequence[torch.Tensor]) -> None:
         """Puts what was withheld from a slot into `tensors`, which are like its inputs."""
         late = [ring.tensors[index] for ring in self.rings]
-        for part, elements in arrivals(tensors, late, self._places[index]):
-            part.copy_(elements)
+        arrive(tensors, late, self._places[index])
 
 
-def arrivals(
+def arrive(
     tensors: Sequence[torch.Tensor], late: Sequence[torch.Tensor], places: Sequence[int]
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Pairs of a stretch of an input tensor and the elements to be copied there."""
-    return [
-        (stretch(tensor, place, elements.numel()), elements)
-        for tensor, elements, place in zip(tensors, late, places, strict=True)
-    ]
+) -> None:
+    """Copies the `late` elements of each input tensor to their place in it."""
+    for tensor, elements, place in zip(tensors, late, places, strict=True):
+        stretch(tensor, place, elements.numel()).copy_(elements)
 
 
 def _place(tensor: torch.Tensor) -> int:

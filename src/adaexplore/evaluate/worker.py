@@ -20,7 +20,7 @@ from adaexplore.evaluate.precision import set_flags
 from adaexplore.evaluate.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.tensors import open_ring, open_shared
 from adaexplore.evaluate.triton_host import tune_briefly
-from adaexplore.evaluate.withheld import arrivals
+from adaexplore.evaluate.withheld import arrive
 from adaexplore.problem import Mode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
@@ -211,8 +211,7 @@ class Session:
                 place.copy_(out)
 
         def complete(i: int) -> None:
-            for part, elements in arrivals(*self._late[i], late_places):
-                part.copy_(elements)
+            arrive(*self._late[i], late_places)
 
         with torch.no_grad():
             times = self._clock.block(call, count, deliver, complete)

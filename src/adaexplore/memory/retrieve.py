@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from adaexplore.memory.signature import alike
 from adaexplore.rule import Rule, Signature
+from adaexplore.units import estimated_tokens
 
 _FAILED_SO = 10.0
 """Worth of a rule whose witness fails as the last candidate did, in topics that the text names."""
-_BYTES_PER_TOKEN = 3.5
 
 
 def applies(rule: Rule, triton: str) -> bool:
@@ -54,7 +54,7 @@ def relevant(
 
 def tokens(rule: Rule) -> int:
     """About how many tokens a rule's statement costs in a prompt."""
-    return round(len(rule.statement.encode()) / _BYTES_PER_TOKEN) + 2
+    return estimated_tokens(rule.statement) + 2
 
 
 def _score(rule: Rule, text: str, failure: Signature | None) -> float:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from adaexplore.llm.base import Message, Prompt
+from adaexplore.units import estimated_tokens
 
 SYSTEM = "system"
 """The section that becomes the system message; all others are the user's, in one message."""
 
-_BYTES_PER_TOKEN = 3.5  # a rule of thumb for source code; tokenizers differ by a third
 _SEPARATOR = "\n\n"
 
 
@@ -46,11 +46,6 @@ def assembled(label: str, sections: Iterable[Section]) -> SectionedPrompt:
     told = [Message("system", s.text) for s in kept if s.name == SYSTEM]
     asked = _SEPARATOR.join(s.text for s in kept if s.name != SYSTEM)
     return SectionedPrompt((*told, Message("user", asked)), label, kept)
-
-
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a text costs; only the provider knows exactly."""
-    return round(len(text.encode(errors="replace")) / _BYTES_PER_TOKEN)
 
 
 def fenced(text: str, language: str = "python") -> str:

@@ -21,9 +21,9 @@ from adaexplore.evaluation import Estimate, Failed, Mismatch
 from adaexplore.feedback import render, verdict
 from adaexplore.propose.model.patches import parse_patches
 from adaexplore.propose.model.prompts import LANGUAGES, SHARED, TEMPLATES, Prompts
-from adaexplore.propose.model.sections import estimated_tokens
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
 from adaexplore.propose.model.templating import OWN
+from adaexplore.units import estimated_tokens
 
 PROMPTS = Prompts()
 POOL = [node(1), node(2, origin="compiler")]
