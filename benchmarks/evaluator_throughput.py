@@ -68,7 +68,7 @@ def main() -> None:
     """Runs the candidates through one or both, and prints and writes the figures."""
     options = _options()
     kernels = mixed(list(released(options.kernels, options.problems, options.levels, None)))
-    kernels = kernels[: options.count]
+    kernels = kernels[options.skip : options.skip + options.count]
     found: dict[str, Any] = {"device": options.device, "candidates": [k.name for k in kernels]}
     for side, measure in (("ours", ours), ("theirs", theirs)):
         if side in options.sides:
@@ -235,6 +235,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--problems", type=Path, required=True)
     parser.add_argument("--levels", nargs="+", type=int, default=[2])
     parser.add_argument("--count", type=int, default=30)
+    parser.add_argument("--skip", type=int, default=0, help="so many first, another GPU's share")
     parser.add_argument("--runner", type=Path, help="AdaExplore's src/eval_subprocess_runner.py")
     parser.add_argument(
         "--sides", nargs="+", choices=("ours", "theirs"), default=["ours", "theirs"]
