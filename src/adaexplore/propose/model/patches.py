@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adaexplore.propose.model.code import ReplyError, normalised, shown
+from adaexplore.llm.code import ReplyError, normalised, shown
 from adaexplore.propose.model.matching import Match, Text, alike, exact, fuzzy, tolerant
 
 FORMAT = """\

@@ -11,11 +11,11 @@ from typing import Any
 from adaexplore.candidate import Candidate
 from adaexplore.evaluation import Passed, rank
 from adaexplore.llm.base import Prompt, Reply
+from adaexplore.llm.code import ReplyError, check_module, extract_code
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context, Dialogue
-from adaexplore.propose.model.code import ReplyError, check_module, extract_code
 from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches
 from adaexplore.propose.model.prompts import Prompts, Setting
 from adaexplore.propose.model.sections import SectionedPrompt

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.propose.model.code import ReplyError
+from adaexplore.llm.code import ReplyError
 from adaexplore.propose.model.patches import FORMAT, Patch, apply_patches, parse_patches
 
 SOURCE = """\

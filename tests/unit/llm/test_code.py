@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.propose.model.code import (
+from adaexplore.llm.code import (
     MAX_SOURCE,
     ReplyError,
     check_module,
