@@ -82,11 +82,14 @@ class Estimate:
     """A roofline estimate for a candidate that was verified without a GPU; never a speedup.
 
     `time_us` is microseconds on `target` (such as "sm_90"), `bound_by` what they are spent on.
+    `partial` marks one for which not all the work was seen: it is no less than the least time of
+    the problem, and may be far below the truth.
     """
 
     time_us: float
     bound_by: BoundBy
     target: str
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,11 +369,16 @@ def _pair(values: list[float]) -> tuple[float, float]:
     return (low, high)
 
 
-def rank(evaluation: Evaluation) -> tuple[bool, bool, float]:
-    """Order of candidates, larger is better: (compiled, correct, like-for-like speedup).
+def rank(evaluation: Evaluation) -> tuple[bool, bool, float, float]:
+    """Order of candidates, larger is better: (compiled, correct, like-for-like speedup, guess).
 
-    A correct candidate that was not measured stands below all that were: an estimate is no speedup.
+    A correct candidate that was not measured has the speedup 0 and so stands below all that were.
+    Among its like the shorter estimate is better: `guess` is minus its microseconds, minus infinity
+    for a partial one, and 0 where there is none.
     """
-    if isinstance(evaluation, Passed):
-        return (True, True, evaluation.measured.speedup if evaluation.measured else 0.0)
-    return (evaluation.status not in NOT_COMPILED, False, 0.0)
+    if isinstance(evaluation, Failed):
+        return (evaluation.status not in NOT_COMPILED, False, 0.0, 0.0)
+    timing = evaluation.timing
+    if isinstance(timing, Timing):
+        return (True, True, timing.speedup, 0.0)
+    return (True, True, 0.0, -math.inf if timing.partial else -timing.time_us)

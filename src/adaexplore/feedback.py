@@ -80,6 +80,8 @@ def render(evaluation: Evaluation) -> str:
 def estimate(guess: Estimate) -> str:
     """An estimate, marked as one: `≈ 12.0 µs on sm_90, an estimate (memory-bound)`."""
     time = duration_us(guess.time_us)
+    if guess.partial:
+        return f"≥ {time} on {guess.target}, an estimate of a part ({guess.bound_by}-bound)"
     return f"≈ {time} on {guess.target}, an estimate ({guess.bound_by}-bound)"
 
 

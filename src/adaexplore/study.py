@@ -36,7 +36,7 @@ from adaexplore.search import (
 from adaexplore.search.reward import WRONG_REWARD
 from adaexplore.store import Store
 
-_NO_RANK = (False, False, 0.0)
+_NO_RANK = (False, False, 0.0, 0.0)
 
 Turn = Prompt | Proposal
 """Where an ask stands: what is to be asked next, or what came of it."""

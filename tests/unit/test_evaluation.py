@@ -47,7 +47,7 @@ timings = st.builds(
     conditions=st.none() | conditions,
 )
 bounds = st.sampled_from(["memory", "compute", "overhead"])
-estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]))
+estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]), st.booleans())
 counts = st.integers(0, 1 << 20)
 sizes = st.tuples(counts, counts, counts)
 launches = st.builds(
@@ -212,6 +212,14 @@ def test_an_estimate_however_good_ranks_below_any_measurement(guess, result):
     assert rank(guess) < rank(result)
 
 
+@given(first=estimated, second=estimated)
+def test_estimated_candidates_rank_by_what_was_estimated(first, second):
+    def key(passed):
+        return (passed.timing.partial, 0.0 if passed.timing.partial else passed.timing.time_us)
+
+    assert (rank(first) > rank(second)) == (key(first) < key(second))
+
+
 @given(right=passed, other=failed)
 def test_a_right_candidate_ranks_above_any_that_failed(right, other):
     assert rank(right) > rank(other)
@@ -220,6 +228,6 @@ def test_a_right_candidate_ranks_above_any_that_failed(right, other):
 def test_one_that_ran_ranks_above_one_that_did_not():
     ran = {"runtime_error", "timeout", "out_of_memory", "wrong_output"}
     for status in FAILURES:
-        compiled, correct, _ = rank(Failed(status, "no"))
+        compiled, correct, *_ = rank(Failed(status, "no"))
         assert compiled == (status in ran)
         assert not correct

@@ -52,6 +52,10 @@ class TestVerdict:
         )
         assert "×" not in line
 
+    def test_an_estimate_of_a_part_says_so(self):
+        line = verdict(Passed("fp32", 1e-7, Estimate(12.0, "memory", "sm_80", partial=True)))
+        assert line.endswith("≥ 12.0 µs on sm_80, an estimate of a part (memory-bound)")
+
     def test_a_failure_is_its_reason(self):
         assert verdict(Failed("rejected", "it cheats")) == "rejected: it cheats"
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from adaexplore.node import ROOT_ID, StepKind
 
-Rank = tuple[bool, bool, float]
-"""(compiled, correct, like-for-like speedup), as `evaluation.rank` gives it; larger is better."""
+Rank = tuple[bool, bool, float, float]
+"""(compiled, correct, like-for-like speedup, guess), as `evaluation.rank` gives it; larger is
+better."""
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class Tree:
     """
 
     def __init__(self) -> None:
-        root = Vertex(ROOT_ID, None, None, (False, False, 0.0), component=ROOT_ID)
+        root = Vertex(ROOT_ID, None, None, (False, False, 0.0, 0.0), component=ROOT_ID)
         self._vertices = {ROOT_ID: root}
         self._best_kernels: dict[int, int] = {}
 
@@ -90,7 +91,7 @@ class Tree:
             vertex.visits += 1
             vertex.total += reward
             vertex.max = max(vertex.max, reward)
-        _, correct, _ = rank
+        _, correct, _, _ = rank
         best = self._best_kernels
         if correct and (component not in best or rank > self._vertices[best[component]].rank):
             best[component] = node_id

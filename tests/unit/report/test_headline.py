@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 
+from adaexplore.evaluation import Estimate
 from adaexplore.report import summarize
 
 
@@ -94,6 +97,14 @@ def test_an_estimate_is_never_claimed():
     assert (result.verdict, result.claimed, result.timing) == ("unmeasured", None, None)
     assert "1 of 2 steps correct, none measured" in result.sentence
     assert "12.0 µs on sm_90, an estimate (memory-bound)" in result.sentence
+
+
+def test_of_estimates_the_shortest_whole_one_is_shown():
+    part = replace(estimated(1.0), timing=Estimate(1.0, "memory", "sm_90", partial=True))
+    result = headline([node(1, part), node(2, estimated(20.0)), node(3, estimated(12.0))])
+
+    assert (result.node_id, result.verdict, result.claimed) == (3, "unmeasured", None)
+    assert "Node 3: ≈ 12.0 µs on sm_90, an estimate" in result.sentence
 
 
 def test_a_measurement_stands_before_any_estimate():

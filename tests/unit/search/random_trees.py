@@ -14,7 +14,7 @@ class Step:
     parent_id: int
     kind: StepKind
     reward: float
-    rank: tuple[bool, bool, float]
+    rank: tuple[bool, bool, float, float]
 
 
 @st.composite
@@ -29,8 +29,9 @@ def steps(draw: st.DrawFn, max_size: int = 40) -> list[Step]:
         kind = "large" if parent_id == ROOT_ID else draw(st.sampled_from(["large", "small"]))
         reward = draw(st.integers(0, 128)) / 64
         rank = draw(
-            st.sampled_from([(False, False, 0.0), (True, False, 0.0)])
-            | st.tuples(st.just(True), st.just(True), st.sampled_from([0.5, 1.0, 2.0, 900.0]))
+            st.sampled_from([(False, False, 0.0, 0.0), (True, False, 0.0, 0.0)])
+            | st.sampled_from([(True, True, speedup, 0.0) for speedup in (0.5, 1.0, 2.0, 900.0)])
+            | st.sampled_from([(True, True, 0.0, guess) for guess in (-9.0, -2.0)])
         )
         sequence.append(Step(step_id, parent_id, kind, reward, rank))
     return sequence

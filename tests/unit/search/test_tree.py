@@ -7,11 +7,11 @@ from random_trees import Step, grow, steps, subtree
 from adaexplore.node import ROOT_ID
 from adaexplore.search import Tree
 
-WRONG = (True, False, 0.0)
+WRONG = (True, False, 0.0, 0.0)
 
 
-def correct(speedup: float) -> tuple[bool, bool, float]:
-    return (True, True, speedup)
+def correct(speedup: float) -> tuple[bool, bool, float, float]:
+    return (True, True, speedup, 0.0)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def tree() -> Tree:
     tree.add(3, ROOT_ID, "large", 0.05, WRONG)
     tree.add(4, 2, "small", 0.75, correct(1.5))
     tree.add(5, 1, "large", 1.00, correct(3.0))
-    tree.add(6, 5, "small", 0.00, (False, False, 0.0))
+    tree.add(6, 5, "small", 0.00, (False, False, 0.0, 0.0))
     return tree
 
 

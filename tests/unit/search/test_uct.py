@@ -12,7 +12,7 @@ from adaexplore.search import Selection, Tree, UctPolicy
 from adaexplore.search.uct import child_score, expand_score
 from adaexplore.settings import Settings
 
-RANK = (True, True, 1.0)
+RANK = (True, True, 1.0, 0.0)
 
 
 def select(tree: Tree, seed: int = 0, **settings: float) -> Selection:

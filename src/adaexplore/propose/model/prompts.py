@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.errors import BadInputError
-from adaexplore.evaluation import Estimate, Evaluation, Failed, Fault
+from adaexplore.evaluation import Failed, Fault
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.propose.model.hardware import hardware_of
@@ -156,12 +156,7 @@ class Prompts:
         return self._prompt("large.strategy", setting, parts, more)
 
     def contrastive(self, setting: Setting, faster: Node, slower: Node) -> SectionedPrompt:
-        """Asks what made the difference between two kernels, and for a better one.
-
-        Two that were estimated stand in the order of their estimates, whatever the caller says.
-        """
-        if _estimated_us(slower.evaluation) < _estimated_us(faster.evaluation):
-            faster, slower = slower, faster
+        """Asks what made the difference between two kernels, and for a better one."""
         parts = (*_COMMON, "rules", "language", "contrast", "task:task_contrast")
         more = {"faster": shown(faster), "slower": shown(slower)}
         return self._prompt("large.contrast", setting, parts, more)
@@ -256,13 +251,6 @@ def _version(text: str | None) -> tuple[int, ...]:
     """The first two numbers of a version."""
     parts = (text or "").split(".")[:2]
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
-
-
-def _estimated_us(evaluation: Evaluation) -> float:
-    """An estimated time in microseconds; 0 for what was measured or failed."""
-    if isinstance(evaluation, Failed) or not isinstance(evaluation.timing, Estimate):
-        return 0.0
-    return evaluation.timing.time_us
 
 
 def _telling_log(node: Node) -> str:

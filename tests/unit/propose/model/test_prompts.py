@@ -302,13 +302,11 @@ def test_a_contrast_shows_the_faster_first():
     assert told.index(module(7).rstrip()) < told.index(module(8).rstrip())
 
 
-def test_a_contrast_of_estimates_goes_by_them():
-    slow, fast = ESTIMATED, replace(ESTIMATED, timing=Estimate(9.0, "memory", "sm_90"))
+def test_a_contrast_of_estimates_says_so():
+    fast = replace(ESTIMATED, timing=Estimate(9.0, "memory", "sm_90"))
     asked = setting(environment=CPU, target="sm_90")
-    for given in ([node(7, fast), node(8, slow)], [node(8, slow), node(7, fast)]):
-        told = text(PROMPTS.contrastive(asked, *given))
-        assert "The faster one, by estimate" in told
-        assert told.index(module(7).rstrip()) < told.index(module(8).rstrip())
+    told = text(PROMPTS.contrastive(asked, node(7, fast), node(8, ESTIMATED)))
+    assert "The faster one, by estimate" in told
 
 
 class TestReviser:
