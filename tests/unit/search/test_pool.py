@@ -12,11 +12,11 @@ from adaexplore.search import Tree, large_pool, small_window
 from adaexplore.search.pool import softmax_choice, truncated_geometric
 from adaexplore.settings import Settings
 
-WRONG = (True, False, 0.0)
+WRONG = (True, False, 0.0, 0.0)
 
 
-def correct(speedup: float) -> tuple[bool, bool, float]:
-    return (True, True, speedup)
+def correct(speedup: float) -> tuple[bool, bool, float, float]:
+    return (True, True, speedup, 0.0)
 
 
 def pool(tree: Tree, node_id: int, seed: int = 0, **settings: float) -> list[int]:
