@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adaexplore.errors import BadInputError
+
+PolicyName = Literal[
+    "uct",
+    "widening",
+    "ps",
+    "irs",
+    "irl",
+    "irb",
+    "irle",
+    "beam",
+    "islands",
+    "polca",
+    "archive",
+]
 
 
 class Settings(BaseModel):
@@ -16,6 +30,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    policy: PolicyName = Field(
+        "uct", description="what grows where: " + ", ".join(get_args(PolicyName))
+    )
     c: float = Field(0.3, ge=0, description="UCT exploration constant")
     expand_ratio: float = Field(1.0, ge=0, description="weight of expanding against descending")
     alpha: float = Field(0.0, ge=0, le=1, description="value of a subtree: 1 = max, 0 = mean")

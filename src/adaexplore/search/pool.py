@@ -6,8 +6,24 @@ import math
 import random
 from collections.abc import Sequence
 
+from adaexplore.node import ROOT_ID
+from adaexplore.search.policy import Selection
 from adaexplore.search.tree import Tree
 from adaexplore.settings import Settings
+
+
+def shown_to(
+    tree: Tree, selection: Selection, settings: Settings, rng: random.Random
+) -> tuple[int, ...]:
+    """Ids of the kernels that a selected step is shown.
+
+    A small step's path; for a large one what its policy chose, or else `large_pool`.
+    """
+    if selection.step_kind == "small":
+        return tuple(small_window(tree, selection.node_id, settings))
+    if selection.shown is not None:
+        return selection.shown
+    return tuple(large_pool(tree, selection.node_id, settings, rng))
 
 
 def large_pool(tree: Tree, node_id: int, settings: Settings, rng: random.Random) -> list[int]:
@@ -41,9 +57,10 @@ def small_window(tree: Tree, node_id: int, settings: Settings) -> list[int]:
     The path from the nearest large step to `node_id`, its last `settings.window` kernels; siblings
     are left out. `node_id` is not the root.
     """
-    path = tree.path(node_id)
-    start = path.index(tree[node_id].component)
-    return path[start:][-settings.window :]
+    head, window = tree[node_id].component, [node_id]
+    while len(window) < settings.window and window[-1] != head:
+        window.append(tree[window[-1]].parent_id or ROOT_ID)
+    return window[::-1]
 
 
 def truncated_geometric(p: float, limit: int, rng: random.Random) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from adaexplore.node import ROOT_ID, StepKind
+from adaexplore.search.reward import WRONG_REWARD
 
 Rank = tuple[bool, bool, float, float]
 """(compiled, correct, like-for-like speedup, guess), as `evaluation.rank` gives it; larger is
@@ -14,12 +16,15 @@ better."""
 
 @dataclass(slots=True)
 class Vertex:
-    """One place in the tree. Read it; only `Tree.add` changes it.
+    """One place in the tree. Read it; only `Tree` changes it.
 
-    `visits`, `total` and `max` count the rewards recorded in the subtree, the vertex's own
-    included; the root has no reward of its own. `component` is the nearest large step on the path
-    to the root, the vertex itself counted: it names the small-step component, the subtree reachable
-    from that large step by small edges only, which the vertex belongs to.
+    `total` and `max` are of the rewards recorded in the subtree, the vertex's own included; the
+    root has no reward of its own. `visits` counts those rewards and the steps under way below,
+    `pending` the latter alone. `children` are the recorded ones; `growing` counts the steps under
+    way that grow from here, and `small_children` the small steps of both sorts. `component` is the
+    nearest large step on the path to the root, the vertex itself counted: it names the small-step
+    component, the subtree reachable from that large step by small edges only, which the vertex
+    belongs to.
     """
 
     id: int
@@ -30,24 +35,60 @@ class Vertex:
     visits: int = 0
     total: float = 0.0
     max: float = 0.0
+    pending: int = 0
     children: list[int] = field(default_factory=list)
+    growing: int = 0
     small_children: int = 0
 
     @property
+    def correct(self) -> bool:
+        """Whether the step's own kernel is right."""
+        return self.rank[1]
+
+    @property
+    def speedup(self) -> float:
+        """Of the step's own kernel; 0 if it failed or was not measured."""
+        return self.rank[2]
+
+    @property
+    def log_speed(self) -> float:
+        """`ln` of how fast the step's own kernel is; only differences within a run mean anything.
+
+        Of its speedup, or where nothing was measured, of one over its estimated time; minus
+        infinity where there is neither.
+        """
+        _, correct, speedup, guess = self.rank
+        if speedup > 0:
+            return math.log(speedup)
+        return -math.log(-guess) if correct and -math.inf < guess < 0 else -math.inf
+
+    @property
+    def width(self) -> int:
+        """Children, recorded and under way."""
+        return len(self.children) + self.growing
+
+    @property
     def mean(self) -> float:
-        """Mean reward of the subtree; 0 before any reward."""
-        return self.total / self.visits if self.visits else 0.0
+        """Mean reward of the subtree, with steps under way as failures; 0 before any."""
+        if not self.visits:
+            return 0.0
+        return (self.total + self.pending * WRONG_REWARD) / self.visits
 
     def value(self, alpha: float) -> float:
         """`Q = alpha * max + (1 - alpha) * mean` of the rewards in the subtree."""
-        return alpha * self.max + (1 - alpha) * self.mean
+        top = max(self.max, WRONG_REWARD) if self.pending else self.max
+        return alpha * top + (1 - alpha) * self.mean
 
 
 class Tree:
     """A tree that starts as the empty placeholder `ROOT_ID` and grows by `add`.
 
-    `add` costs O(depth); every look-up is O(1) or O(depth), so that a search of ten thousand steps
-    spends its time on kernels.
+    Steps under way (`begin`, `end`) count as visits that came to nothing: a virtual loss, which
+    turns the next step elsewhere (Chaslot et al. 2008, Parallel Monte-Carlo Tree Search). They are
+    counted apart from rewards, so that one that ends leaves no trace.
+
+    `add`, `begin` and `end` cost O(depth); every look-up is O(1) or O(depth), so that a search of
+    ten thousand steps spends its time on kernels.
     """
 
     def __init__(self) -> None:
@@ -74,27 +115,41 @@ class Tree:
         Raises `ValueError` if the id is taken, the parent is unknown, the reward is negative or not
         a number, or a small step is hung under the root, where there is no kernel to change.
         """
-        if node_id in self._vertices:
-            raise ValueError(f"node {node_id} is already in the tree")
-        if parent_id not in self._vertices:
-            raise ValueError(f"node {node_id} names parent {parent_id}, which is not in the tree")
-        if step_kind == "small" and parent_id == ROOT_ID:
-            raise ValueError(f"node {node_id} is a small step under the root, which has no kernel")
         if not reward >= 0:
             raise ValueError(f"node {node_id} has reward {reward}; it must be 0 or more")
+        vertex = self._hang(node_id, parent_id, step_kind, rank)
         parent = self._vertices[parent_id]
-        component = node_id if step_kind == "large" else parent.component
-        self._vertices[node_id] = Vertex(node_id, parent_id, step_kind, rank, component)
         parent.children.append(node_id)
         parent.small_children += step_kind == "small"
-        for vertex in self._ancestry(node_id):
-            vertex.visits += 1
-            vertex.total += reward
-            vertex.max = max(vertex.max, reward)
-        _, correct, _, _ = rank
+        for above in self._ancestry(node_id):
+            above.visits += 1
+            above.total += reward
+            above.max = max(above.max, reward)
         best = self._best_kernels
-        if correct and (component not in best or rank > self._vertices[best[component]].rank):
-            best[component] = node_id
+        head = vertex.component
+        if vertex.correct and (head not in best or rank > self._vertices[best[head]].rank):
+            best[head] = node_id
+
+    def add_void(self, node_id: int, parent_id: int, step_kind: StepKind) -> None:
+        """Takes in a step that says nothing about its candidate: the machinery failed.
+
+        It is nobody's child and counts nowhere, so that nothing leads to it; what grew from it all
+        the same has its place. Raises `ValueError` as `add` does.
+        """
+        self._hang(node_id, parent_id, step_kind, (False, False, 0.0, 0.0))
+
+    def begin(self, parent_id: int, step_kind: StepKind) -> None:
+        """Counts a step from `parent_id` as under way; raises `KeyError` if that is unknown."""
+        self._count_pending(parent_id, step_kind, 1)
+
+    def end(self, parent_id: int, step_kind: StepKind) -> None:
+        """Takes back what `begin` counted: the step is recorded by now, or comes to nothing.
+
+        Raises `ValueError` if no step is under way there.
+        """
+        if not self._vertices[parent_id].growing:
+            raise ValueError(f"no step is under way at node {parent_id}")
+        self._count_pending(parent_id, step_kind, -1)
 
     def path(self, node_id: int) -> list[int]:
         """Ids from the root (included) down to `node_id` (included)."""
@@ -118,3 +173,23 @@ class Tree:
             vertex = self._vertices[current]
             yield vertex
             current = vertex.parent_id
+
+    def _hang(self, node_id: int, parent_id: int, step_kind: StepKind, rank: Rank) -> Vertex:
+        if node_id in self._vertices:
+            raise ValueError(f"node {node_id} is already in the tree")
+        if parent_id not in self._vertices:
+            raise ValueError(f"node {node_id} names parent {parent_id}, which is not in the tree")
+        if step_kind == "small" and parent_id == ROOT_ID:
+            raise ValueError(f"node {node_id} is a small step under the root, which has no kernel")
+        component = node_id if step_kind == "large" else self._vertices[parent_id].component
+        vertex = Vertex(node_id, parent_id, step_kind, rank, component)
+        self._vertices[node_id] = vertex
+        return vertex
+
+    def _count_pending(self, parent_id: int, step_kind: StepKind, change: int) -> None:
+        parent = self._vertices[parent_id]
+        parent.growing += change
+        parent.small_children += change * (step_kind == "small")
+        for above in self._ancestry(parent_id):
+            above.visits += change
+            above.pending += change

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from random_trees import Step, grow, steps, subtree
 
 from adaexplore.node import ROOT_ID
-from adaexplore.search import Selection, Tree, UctPolicy
-from adaexplore.search.uct import child_score, expand_score
+from adaexplore.search import Selection, Tree
+from adaexplore.search.policies.uct import Uct, child_score, expand_score
 from adaexplore.settings import Settings
 
 RANK = (True, True, 1.0, 0.0)
 
 
 def select(tree: Tree, seed: int = 0, **settings: float) -> Selection:
-    return UctPolicy(Settings.model_validate(settings)).select(tree, random.Random(seed))
+    return Uct(Settings.model_validate(settings)).select(tree, random.Random(seed))
 
 
 def build(*rows: tuple[int, int, str, float]) -> Tree:
@@ -162,12 +162,12 @@ search_settings = st.builds(
 
 @given(steps(), search_settings, st.integers(0, 2**32))
 def test_selection_agrees_with_the_oracle(sequence: list[Step], settings: Settings, seed: int):
-    selection = UctPolicy(settings).select(grow(sequence), random.Random(seed))
+    selection = Uct(settings).select(grow(sequence), random.Random(seed))
     assert selection.node_id == oracle(sequence, settings)
     smalls = [s for s in sequence if s.parent_id == selection.node_id and s.kind == "small"]
     if selection.node_id == ROOT_ID or len(smalls) >= settings.small_limit:
         assert selection.step_kind == "large"
     elif settings.p_large in (0.0, 1.0):
         assert selection.step_kind == ("large" if settings.p_large else "small")
-    again = UctPolicy(settings).select(grow(sequence), random.Random(seed))
+    again = Uct(settings).select(grow(sequence), random.Random(seed))
     assert again == selection

@@ -6,7 +6,7 @@ import math
 import random
 
 from adaexplore.node import ROOT_ID, StepKind
-from adaexplore.search.policy import Selection
+from adaexplore.search.policy import Policy, Selection, step_kind
 from adaexplore.search.tree import Tree, Vertex
 from adaexplore.settings import Settings
 
@@ -28,11 +28,11 @@ def expand_score(best_value: float, children: int, visits: int, c: float, ratio:
     return best_value + c * ratio * math.sqrt(math.log(visits)) / children
 
 
-class UctPolicy:
-    """The published policy.
+class Uct(Policy):
+    """The published policy; `Settings.reward` says which reward its values are made of.
 
     From the root it descends to the child with the best score (the oldest of equals) until a node's
-    expand score is strictly greater than its best child's, or the node is a leaf.
+    expand score is strictly greater than its best child's, or the node has no recorded child.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -57,12 +57,17 @@ class UctPolicy:
             best_value = max(best_value, value)
             if score > best_score:
                 best_score, best_child = score, child
-        expand = expand_score(
-            best_value, len(vertex.children), vertex.visits, settings.c, settings.expand_ratio
+        return None if self._expands(vertex, best_value, best_score) else best_child
+
+    def _expands(self, vertex: Vertex, best_value: float, best_score: float) -> bool:
+        """Whether `vertex` gets a child rather than one of its children."""
+        settings = self._settings
+        score = expand_score(
+            best_value, vertex.width, vertex.visits, settings.c, settings.expand_ratio
         )
-        return None if expand > best_score else best_child
+        return score > best_score
 
     def _step_kind(self, vertex: Vertex, rng: random.Random) -> StepKind:
-        if vertex.id == ROOT_ID or vertex.small_children >= self._settings.small_limit:
+        if vertex.small_children >= self._settings.small_limit:
             return "large"
-        return "large" if rng.random() < self._settings.p_large else "small"
+        return step_kind(vertex, self._settings, rng)

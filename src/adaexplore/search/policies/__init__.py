@@ -1,0 +1,36 @@
+"""The policies, by the names that `Settings.policy` knows them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from adaexplore.search.policies.archive import Archive
+from adaexplore.search.policies.beam import Beam
+from adaexplore.search.policies.irb import BestKernels
+from adaexplore.search.policies.irl import RecentKernels
+from adaexplore.search.policies.irle import RecentAndElite
+from adaexplore.search.policies.irs import SmallSteps
+from adaexplore.search.policies.islands import Islands
+from adaexplore.search.policies.polca import EpsilonNet
+from adaexplore.search.policies.ps import ParallelSampling
+from adaexplore.search.policies.uct import Uct
+from adaexplore.search.policies.widening import Widening
+from adaexplore.search.policy import Policy
+from adaexplore.settings import PolicyName
+
+POLICIES: Mapping[PolicyName, Callable[..., Policy]] = {
+    "uct": Uct,
+    "widening": Widening,
+    "ps": ParallelSampling,
+    "irs": SmallSteps,
+    "irl": RecentKernels,
+    "irb": BestKernels,
+    "irle": RecentAndElite,
+    "beam": Beam,
+    "islands": Islands,
+    "polca": EpsilonNet,
+    "archive": Archive,
+}
+"""Each is made of the settings; what else one takes has a default."""
+
+__all__ = ["POLICIES"]

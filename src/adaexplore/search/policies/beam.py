@@ -1,0 +1,48 @@
+"""Beam search."""
+
+from __future__ import annotations
+
+import random
+
+from adaexplore.node import ROOT_ID
+from adaexplore.search.policies.ranking import order
+from adaexplore.search.policy import Policy, Selection, step_kind
+from adaexplore.search.traits import Traits
+from adaexplore.search.tree import Tree
+from adaexplore.settings import Settings
+
+
+class Beam(Policy):
+    """Generations: every kernel of the beam gets `branch` children, then the best `width` are kept.
+
+    Lowerre 1976, The HARPY Speech Recognition System; for accelerators' kernels AccelOpt (arXiv
+    2511.15915). The beam's own kernels may stay in it, so that a generation of failures loses
+    nothing. The first generation is of large steps from nothing, `width * branch` of them, or as
+    many as it takes to have one that is correct.
+    """
+
+    def __init__(self, settings: Settings, *, width: int = 4, branch: int = 4) -> None:
+        self._settings = settings
+        self._width = width
+        self._branch = branch
+        self._beam = [ROOT_ID]
+        self._goal = {ROOT_ID: width * branch}
+        self._born: list[int] = []
+
+    def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
+        """Ends the generation where this was its last child."""
+        self._born.append(node_id)
+        if any(len(tree[member].children) < self._goal[member] for member in self._beam):
+            return
+        kernels = [kernel for kernel in self._beam + self._born if tree[kernel].correct]
+        if not kernels:
+            return
+        self._born = []
+        self._beam = sorted(kernels, key=lambda kernel: order(tree[kernel]))
+        del self._beam[self._width :]
+        self._goal = {member: len(tree[member].children) + self._branch for member in self._beam}
+
+    def select(self, tree: Tree, rng: random.Random) -> Selection:
+        """The member that lacks most children of this generation; the best of equals."""
+        member = max(self._beam, key=lambda kernel: self._goal[kernel] - tree[kernel].width)
+        return Selection(member, step_kind(tree[member], self._settings, rng))

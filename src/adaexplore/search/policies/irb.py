@@ -1,0 +1,28 @@
+"""IRB: large steps that are shown the best kernels."""
+
+from __future__ import annotations
+
+import random
+
+from adaexplore.node import ROOT_ID
+from adaexplore.search.policies.ranking import Ranking
+from adaexplore.search.policy import Policy, Selection
+from adaexplore.search.traits import Traits
+from adaexplore.search.tree import Tree
+from adaexplore.settings import Settings
+
+
+class BestKernels(Policy):
+    """Iterative refinement by large steps, with the best kernels in context (arXiv 2604.16625)."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._ranking = Ranking()
+
+    def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
+        """Keeps correct kernels in order."""
+        self._ranking.add(tree[node_id])
+
+    def select(self, tree: Tree, rng: random.Random) -> Selection:
+        """The root, with the best kernels, best first."""
+        return Selection(ROOT_ID, "large", tuple(self._ranking.top(self._settings.pool_size)))

@@ -1,0 +1,32 @@
+"""IRL: large steps that are shown the most recent kernels."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+from adaexplore.node import ROOT_ID
+from adaexplore.search.policy import Policy, Selection
+from adaexplore.search.traits import Traits
+from adaexplore.search.tree import Tree
+from adaexplore.settings import Settings
+
+
+class RecentKernels(Policy):
+    """Iterative refinement by large steps, with the last kernels in context (arXiv 2604.16625).
+
+    Correct kernels only, since a pool holds what is to be beaten; the published code shows failed
+    ones, too.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._recent: deque[int] = deque(maxlen=settings.pool_size)
+
+    def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
+        """Keeps the last correct kernels."""
+        if tree[node_id].correct:
+            self._recent.append(node_id)
+
+    def select(self, tree: Tree, rng: random.Random) -> Selection:
+        """The root, with the recent kernels, oldest first."""
+        return Selection(ROOT_ID, "large", tuple(self._recent))

@@ -1,0 +1,29 @@
+"""IRS: one chain of small steps."""
+
+from __future__ import annotations
+
+import random
+
+from adaexplore.node import ROOT_ID
+from adaexplore.search.policy import Policy, Selection
+from adaexplore.search.traits import Traits
+from adaexplore.search.tree import Tree
+from adaexplore.settings import Settings
+
+
+class SmallSteps(Policy):
+    """Iterative refinement by small steps (arXiv 2604.16625).
+
+    One large step, then each small step changes what the one before it made, right or wrong.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._last = ROOT_ID
+
+    def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
+        """The chain goes on from here."""
+        self._last = node_id
+
+    def select(self, tree: Tree, rng: random.Random) -> Selection:
+        """The end of the chain."""
+        return Selection(self._last, "small" if self._last else "large")

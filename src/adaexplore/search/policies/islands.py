@@ -1,0 +1,111 @@
+"""Islands with MAP-Elites."""
+
+from __future__ import annotations
+
+import random
+
+from adaexplore.node import ROOT_ID
+from adaexplore.search.policies.ranking import Ranking, order
+from adaexplore.search.policy import Policy, Selection, step_kind
+from adaexplore.search.traits import Cell, Traits
+from adaexplore.search.tree import Tree
+from adaexplore.settings import Settings
+
+
+class Islands(Policy):
+    """Populations that evolve apart, each a grid that keeps the best kernel of every cell.
+
+    After OpenEvolve (github.com/algorithmicsuperintelligence/openevolve) with its defaults: steps
+    go round the islands; a parent is drawn from its island uniformly (`exploration`), from its
+    elites, the members among the best `archive` of all (`exploitation`), or by weight of speed; a
+    large step is also shown the island's best and others of its members. After every `interval`
+    steps the best `migrating` part of each island enters both its neighbours on the ring. Cells
+    are `Traits.cell` in place of OpenEvolve's complexity and diversity. An island that has no
+    correct kernel grows from nothing.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        islands: int = 5,
+        exploration: float = 0.2,
+        exploitation: float = 0.7,
+        archive: int = 100,
+        interval: int = 50,
+        migrating: float = 0.1,
+    ) -> None:
+        self._settings = settings
+        self._grids: list[dict[Cell, int]] = [{} for _ in range(islands)]
+        self._exploration = exploration
+        self._exploitation = exploitation
+        self._archive = archive
+        self._interval = interval
+        self._migrating = migrating
+        self._ranking = Ranking()
+        self._home: dict[int, int] = {}
+        self._cells: dict[int, Cell] = {}
+        self._recorded = 0
+
+    def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
+        """Puts a correct kernel into its island's grid; now and then, lets kernels migrate."""
+        vertex = tree[node_id]
+        turn = self._recorded % len(self._grids)
+        self._recorded += 1
+        parent_id = vertex.parent_id or ROOT_ID
+        at_home = parent_id != ROOT_ID and parent_id not in self._grids[turn].values()
+        island = self._home.get(parent_id, turn) if at_home else turn
+        self._home[node_id] = island
+        if vertex.correct:
+            self._ranking.add(vertex)
+            self._cells[node_id] = traits.cell
+            self._settle(tree, node_id, island)
+        if self._recorded % self._interval == 0:
+            self._migrate(tree)
+
+    def select(self, tree: Tree, rng: random.Random) -> Selection:
+        """A member of the island whose turn it is."""
+        turn = (self._recorded + tree[ROOT_ID].pending) % len(self._grids)
+        members = list(self._grids[turn].values())
+        if not members:
+            return Selection(ROOT_ID, "large", ())
+        parent = self._parent(tree, members, rng)
+        kind = step_kind(tree[parent], self._settings, rng)
+        if kind == "small":
+            return Selection(parent, kind)
+        return Selection(parent, kind, self._inspirations(tree, parent, members, rng))
+
+    def _parent(self, tree: Tree, members: list[int], rng: random.Random) -> int:
+        draw = rng.random()
+        if draw < self._exploration:
+            return rng.choice(members)
+        if draw < self._exploration + self._exploitation:
+            elites = set(self._ranking.top(self._archive))
+            return rng.choice([kernel for kernel in members if kernel in elites] or members)
+        weights = [max(tree[kernel].speedup, 1e-3) for kernel in members]
+        return rng.choices(members, weights)[0]
+
+    def _inspirations(
+        self, tree: Tree, parent: int, members: list[int], rng: random.Random
+    ) -> tuple[int, ...]:
+        """The parent, the island's best, and others drawn at random."""
+        best = min(members, key=lambda kernel: order(tree[kernel]))
+        chosen = list(dict.fromkeys((parent, best)))[: self._settings.pool_size]
+        others = [kernel for kernel in members if kernel not in chosen]
+        room = self._settings.pool_size - len(chosen)
+        return (*chosen, *rng.sample(others, min(room, len(others))))
+
+    def _settle(self, tree: Tree, kernel: int, island: int) -> None:
+        grid, cell = self._grids[island], self._cells[kernel]
+        if cell not in grid or tree[kernel].rank > tree[grid[cell]].rank:
+            grid[cell] = kernel
+
+    def _migrate(self, tree: Tree) -> None:
+        leaving = []
+        for grid in self._grids:
+            ranked = sorted(grid.values(), key=lambda kernel: order(tree[kernel]))
+            leaving.append(ranked[: max(1, int(len(ranked) * self._migrating))])
+        for island, kernels in enumerate(leaving):
+            for neighbour in (island - 1, island + 1):
+                for kernel in kernels:
+                    self._settle(tree, kernel, neighbour % len(self._grids))

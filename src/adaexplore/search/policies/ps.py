@@ -1,0 +1,21 @@
+"""PS: independent samples."""
+
+from __future__ import annotations
+
+import random
+
+from adaexplore.node import ROOT_ID
+from adaexplore.search.policy import Policy, Selection
+from adaexplore.search.tree import Tree
+from adaexplore.settings import Settings
+
+
+class ParallelSampling(Policy):
+    """Best of N without context: every step is a large one from nothing (arXiv 2604.16625)."""
+
+    def __init__(self, settings: Settings) -> None:
+        """There is nothing to set."""
+
+    def select(self, tree: Tree, rng: random.Random) -> Selection:
+        """The root, with nothing to look at."""
+        return Selection(ROOT_ID, "large", ())

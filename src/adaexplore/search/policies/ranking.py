@@ -1,0 +1,32 @@
+"""Correct kernels, best first."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+
+from adaexplore.search.tree import Vertex
+
+Order = tuple[float, float, int]
+
+
+def order(vertex: Vertex) -> Order:
+    """What sorts kernels by rank, best first, the older of equals first; failures come last."""
+    _, correct, speedup, guess = vertex.rank
+    return (-speedup, -guess, vertex.id) if correct else (0.0, math.inf, vertex.id)
+
+
+class Ranking:
+    """Ids of correct kernels by rank; the older of equals first."""
+
+    def __init__(self) -> None:
+        self._order: list[Order] = []
+
+    def add(self, vertex: Vertex) -> None:
+        """Takes a kernel in if it is correct."""
+        if vertex.correct:
+            insort(self._order, order(vertex))
+
+    def top(self, count: int) -> list[int]:
+        """The best `count`, or all if there are fewer."""
+        return [node_id for _, _, node_id in self._order[:count]]

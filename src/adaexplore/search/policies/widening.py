@@ -1,0 +1,24 @@
+"""Progressive widening: how many children a node may have grows with its visits."""
+
+from __future__ import annotations
+
+from adaexplore.search.policies.uct import Uct
+from adaexplore.search.tree import Vertex
+from adaexplore.settings import Settings
+
+
+class Widening(Uct):
+    """UCT that expands a node while it has fewer than `factor * visits ** exponent` children.
+
+    Coulom 2007, Computing Elo Ratings of Move Patterns in the Game of Go; in the form of Couëtoux
+    et al. 2011, Continuous Upper Confidence Trees, who leave both constants to the problem.
+    """
+
+    def __init__(self, settings: Settings, *, factor: float = 1.0, exponent: float = 0.5) -> None:
+        super().__init__(settings)
+        self._factor = factor
+        self._exponent = exponent
+
+    def _expands(self, vertex: Vertex, best_value: float, best_score: float) -> bool:
+        room: float = self._factor * vertex.visits**self._exponent
+        return vertex.width < room
