@@ -359,8 +359,12 @@ def settings() -> None:
 
 
 MemoryArg = Annotated[
-    Path,
-    typer.Argument(metavar="MEMORY", help="A memory's file."),
+    str,
+    typer.Argument(metavar="MEMORY", help="A memory's file, or `bundled`: the package's own."),
+]
+ParallelOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many are run at once. Default: one for each processor core."),
 ]
 
 
@@ -375,18 +379,19 @@ def adapt(
     ] = Path("memory.toml"),
     device: DeviceOption = None,
     target: TargetOption = None,
+    parallel: ParallelOption = None,
 ) -> None:
     """Learn rules about Triton: each with a program that fails so, and one that does not.
 
     With --probe: which of the known pitfalls hold for the installed version and target. Takes
-    minutes, on a laptop too.
+    minutes, on a laptop too. Ctrl-C keeps what was found so far.
     """
-    from adaexplore.cli import memory as commands
+    from adaexplore.cli import adapt as commands
     from adaexplore.errors import BadInputError
 
     if not probe:
         raise BadInputError("say how to learn: adaexplore adapt --probe")
-    raise typer.Exit(commands.probe(output, device, target))
+    raise typer.Exit(commands.probe(output, device, target, parallel))
 
 
 memory_app = typer.Typer(
@@ -398,7 +403,7 @@ app.add_typer(memory_app, name="memory")
 
 
 @memory_app.command("list")
-def memory_list(memory: MemoryArg = Path("memory.toml")) -> None:
+def memory_list(memory: MemoryArg = "bundled") -> None:
     """Print a line for each rule."""
     from adaexplore.cli import memory as commands
 
@@ -408,7 +413,7 @@ def memory_list(memory: MemoryArg = Path("memory.toml")) -> None:
 @memory_app.command("show")
 def memory_show(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name.")],
-    memory: MemoryArg = Path("memory.toml"),
+    memory: MemoryArg = "bundled",
 ) -> None:
     """Print a rule with its programs."""
     from adaexplore.cli import memory as commands
@@ -418,26 +423,27 @@ def memory_show(
 
 @memory_app.command("check")
 def memory_check(
-    memory: MemoryArg = Path("memory.toml"),
+    memory: MemoryArg = "bundled",
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to note what was seen. Default: in the memory itself.",
+            help="Where to note what was seen. Default: in the memory itself, unless bundled.",
         ),
     ] = None,
     device: DeviceOption = None,
     target: TargetOption = None,
+    parallel: ParallelOption = None,
 ) -> None:
     """Run every witness and remedy on the installed versions; note which rules hold, or are gone.
 
     Exit code 1 if one does not hold.
     """
-    from adaexplore.cli import memory as commands
+    from adaexplore.cli import adapt as commands
 
-    raise typer.Exit(commands.check(memory, output, device, target))
+    raise typer.Exit(commands.check(memory, output, device, target, parallel))
 
 
 @memory_app.command("diff")
@@ -451,7 +457,7 @@ def memory_diff(old: MemoryArg, new: MemoryArg) -> None:
 @memory_app.command("merge")
 def memory_merge(
     memories: Annotated[
-        list[Path], typer.Argument(metavar="MEMORY...", help="Files; later ones win.")
+        list[str], typer.Argument(metavar="MEMORY...", help="Files, or bundled; later ones win.")
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write.")

@@ -19,8 +19,16 @@ from adaexplore.cli.proposers import (
     check_compiler,
     model_proposers,
 )
-from adaexplore.cli.run import INTERRUPTED, STARTING, command, start_session
-from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
+from adaexplore.cli.run import STARTING, command, start_session
+from adaexplore.cli.session import (
+    INTERRUPTED,
+    Asked,
+    Session,
+    load_problem,
+    preparation,
+    session,
+    warn,
+)
 from adaexplore.errors import BadInputError
 from adaexplore.explore import Search
 from adaexplore.llm.base import Finish, Prompt, Reply

@@ -22,7 +22,15 @@ from adaexplore.cli.proposers import (
     model_proposers,
     open_clients,
 )
-from adaexplore.cli.session import Asked, Session, load_problem, preparation, session, warn
+from adaexplore.cli.session import (
+    INTERRUPTED,
+    Asked,
+    Session,
+    load_problem,
+    preparation,
+    session,
+    warn,
+)
 from adaexplore.errors import AdaExploreError
 from adaexplore.explore import Search
 from adaexplore.problem import Problem
@@ -30,7 +38,6 @@ from adaexplore.report.terminal import headline, tree_table
 from adaexplore.settings import Settings, parse_settings
 from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, require_free
 
-INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 STARTING = "starting the worker processes (importing torch takes some seconds)"
 
 

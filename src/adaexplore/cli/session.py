@@ -42,6 +42,7 @@ PRELOAD_OFFLINE = (
     "adaexplore.evaluate.warm_triton:warm_for_targets",
 )
 DEFAULT_TARGET: TargetName = "sm_90"
+INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
 _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from adaexplore.candidate import Candidate
+from adaexplore.errors import BadProblemError
 from adaexplore.evaluation import Evaluation, Failed, Passed
 from adaexplore.memory.signature import signature_of
 from adaexplore.rule import Rule, Where
@@ -52,49 +53,61 @@ class Checked:
 class Checker:
     """Checks rules in one place: a version of Triton and a target.
 
-    Rules that share a reference share its judge, if they come one after the other. Raises
-    `BadProblemError` for a rule whose reference cannot be judged, `InfrastructureError` where the
-    machinery is gone.
+    Rules that share a reference share its judge, if they come one after the other. One whose
+    reference cannot be judged here is not true here. `close` also calls `at_end`. Raises
+    `InfrastructureError` where the machinery is gone.
     """
 
-    def __init__(self, new_judge: NewJudge, where: Where) -> None:
+    def __init__(
+        self, new_judge: NewJudge, where: Where, at_end: Callable[[], None] = lambda: None
+    ) -> None:
         self._new_judge = new_judge
+        self._at_end = at_end
         self.where = where
         self._judge: Judge | None = None
         self._reference = ""
 
     def check(self, rule: Rule) -> Checked:
         """Runs both programs."""
-        judge = self._judge_for(rule)
-        witness = judge.evaluate(Candidate(rule.witness, "triton"))
-        remedy = judge.evaluate(Candidate(rule.remedy, "triton"))
+        return self._checked(rule, self._verdict(rule, rule.witness))
+
+    def observe(self, rule: Rule) -> Checked:
+        """Runs both programs of a rule whose signature is not known yet.
+
+        It becomes that of what the witness does here.
+        """
+        witness = self._verdict(rule, rule.witness)
+        if isinstance(witness, Failed):
+            rule = replace(rule, signature=signature_of(witness))
+        return self._checked(rule, witness)
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._end_judge()
+        self._at_end()
+
+    def _checked(self, rule: Rule, witness: Evaluation) -> Checked:
+        remedy = self._verdict(rule, rule.remedy)
         why = _objection(rule, witness, remedy)
         noted = _noted(rule, self.where, true=not why, gone=isinstance(witness, Passed))
         return Checked(noted, witness, remedy, not why, why)
 
-    def observed(self, rule: Rule) -> Rule:
-        """The rule with the signature of what its witness does here.
+    def _verdict(self, rule: Rule, source: str) -> Evaluation:
+        if self._judge is None or rule.reference != self._reference:
+            self._end_judge()
+            judge = self._new_judge(rule.name, rule.reference)
+            try:
+                judge.prepare()
+            except BadProblemError as error:
+                judge.close()
+                return Failed("infra_error", str(error))
+            self._judge, self._reference = judge, rule.reference
+        return self._judge.evaluate(Candidate(source, "triton"))
 
-        Raises `ValueError` if the witness does not fail.
-        """
-        verdict = self._judge_for(rule).evaluate(Candidate(rule.witness, "triton"))
-        if not isinstance(verdict, Failed):
-            raise ValueError(f"the witness of {rule.name} does not fail here")
-        return replace(rule, signature=signature_of(verdict))
-
-    def close(self) -> None:
-        """Ends the processes."""
+    def _end_judge(self) -> None:
         if self._judge is not None:
             self._judge.close()
             self._judge = None
-
-    def _judge_for(self, rule: Rule) -> Judge:
-        if self._judge is None or rule.reference != self._reference:
-            self.close()
-            self._judge = self._new_judge(rule.name, rule.reference)
-            self._reference = rule.reference
-            self._judge.prepare()
-        return self._judge
 
 
 def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,9 +17,16 @@ from adaexplore.evaluation import FailureStatus
 from adaexplore.rule import Kind, Rule, Signature, Source, Where
 
 FORMAT_VERSION = 1
+BUNDLED = "bundled"
+"""The name of the memory that comes with the package."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 _TEXTS = ("statement", "reference", "witness", "remedy")
+
+
+def memory_path(name: str) -> Path:
+    """Where a memory lies: the package's own by its name, every other by its path."""
+    return Path(str(files("adaexplore.memory") / "bundled.toml")) if name == BUNDLED else Path(name)
 
 
 def load(path: Path) -> list[Rule]:

@@ -1,14 +1,16 @@
 """Checking with a judge that knows its verdicts, and with the real one."""
 
 import dataclasses
+from functools import partial
 
 import pytest
 from test_memory_files import RULE
 
 from adaexplore import adapt
+from adaexplore.errors import BadProblemError, InfrastructureError
 from adaexplore.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.memory.check import Checker
-from adaexplore.memory.probes.base import Probe, elementwise, with_body
+from adaexplore.memory.probes.base import elementwise, with_body
 from adaexplore.rule import Signature, Where
 
 HERE = Where("9.9.9", "sm_90")
@@ -65,10 +67,21 @@ def test_where_it_was_seen_is_noted():
 
 
 def test_how_the_witness_fails_is_observed():
-    rule = checker(BROKEN, PASSED).observed(BASE)
-    assert rule.signature == Signature("compile_error", "TypeError", "", "no **")
-    with pytest.raises(ValueError, match="does not fail here"):
-        checker(PASSED, PASSED).observed(BASE)
+    checked = checker(BROKEN, PASSED).observe(BASE)
+    assert checked.true
+    assert checked.rule.signature == Signature("compile_error", "TypeError", "", "no **")
+    assert checker(PASSED, PASSED).observe(BASE).why == "the witness passes"
+
+
+def test_a_reference_that_cannot_be_judged_is_no_rule_here():
+    class Strict(Judge):
+        def prepare(self):
+            raise BadProblemError("the reference raised ImportError")
+
+    checked = Checker(lambda name, source: Strict({}), HERE).check(BASE)
+    assert not checked.true
+    assert "the reference raised ImportError" in checked.why
+    assert (checked.rule.holds, checked.rule.gone) == ((), ())
 
 
 def test_rules_of_one_reference_share_a_judge():
@@ -80,20 +93,46 @@ def test_rules_of_one_reference_share_a_judge():
     assert Judge.made == 3
 
 
-def test_only_what_holds_here_becomes_a_rule():
-    told = []
-    probe = Probe("p", "compile", "s", (), BASE.reference, BASE.witness, BASE.remedy)
+class TestManyAtOnce:
+    RULES = tuple(
+        dataclasses.replace(BASE, name=f"r{i}", reference=f"class Model: n = {i // 20}")
+        for i in range(50)
+    )
 
-    def tell(rule, why):
-        told.append(why)
+    @pytest.mark.parametrize("parallel", [1, 3, 100])
+    def test_every_rule_is_tried_once_and_every_checker_closed(self, parallel):
+        told, closed, made = [], [], []
 
-    [rule] = adapt.probe([probe], checker(BROKEN, PASSED), tell)
-    assert (rule.holds, rule.source) == ((HERE,), "probe")
-    assert adapt.probe([probe], checker(PASSED, PASSED), tell) == []
-    assert adapt.probe([probe], checker(BROKEN, BROKEN), tell) == []
-    assert told[0] == ""
-    assert told[1] == "its witness passes here"
-    assert told[2].startswith("the remedy fails")
+        def new_checker():
+            made.append(1)
+            verdicts = {BASE.witness: BROKEN, BASE.remedy: PASSED}
+            at_end = partial(closed.append, 1)
+            return Checker(lambda name, source: Judge(verdicts), HERE, at_end)
+
+        adapt.check(self.RULES, new_checker, told.append, parallel)
+        assert sorted(one.rule.name for one in told) == sorted(r.name for r in self.RULES)
+        assert len(closed) == len(made) <= parallel
+
+    @pytest.mark.parametrize("end", [KeyboardInterrupt, InfrastructureError("gone")])
+    def test_what_was_told_before_the_end_is_kept(self, end):
+        told = []
+
+        def tell(checked):
+            if len(told) == 7:
+                raise end
+            told.append(checked)
+
+        with pytest.raises((KeyboardInterrupt, InfrastructureError)):
+            adapt.check(self.RULES, lambda: checker(BROKEN, PASSED), tell)
+        assert len(told) == 7
+
+    def test_a_probe_learns_how_it_fails(self):
+        told = []
+        unknown = dataclasses.replace(BASE, signature=Signature("runtime_error"))
+        adapt.probe([unknown], lambda: checker(BROKEN, PASSED), told.append)
+        [checked] = told
+        assert checked.true
+        assert checked.rule.signature.type == "TypeError"
 
 
 def test_a_body_takes_its_place_in_the_kernel():

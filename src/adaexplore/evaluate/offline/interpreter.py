@@ -13,7 +13,7 @@ import time
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,9 @@ class Interpreter:
                 if not symbol.startswith("__"):
                     scope.set_attr(stub, symbol, getattr(library, symbol))
         scope.set_attr(JITFunction, "__call__", lambda f, *a, **k: self._rewrite(f)(*a, **k))
+        for name, member in list(vars(tl.tensor).items()):
+            if isinstance(member, JITFunction):  # `x.sum()`: no descriptor, so nobody binds it
+                scope.set_attr(tl.tensor, name, partialmethod(member))
         try:
             yield
         finally:

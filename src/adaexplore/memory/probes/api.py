@@ -221,6 +221,22 @@ API: tuple[Probe, ...] = (
         "x * 1",
     ),
     _missing(
+        "tl.full_like",
+        "`tl.full(x.shape, value, x.dtype)`, or `tl.zeros_like(x)`",
+        ("tl.full", "tl.zeros_like"),
+        "y = x * tl.full_like(x, 2.0)",
+        "y = x * tl.full(x.shape, 2.0, x.dtype)",
+        "x * 2",
+    ),
+    _missing(
+        "tl.constant",
+        "write the number, or `tl.full` for a block of it",
+        ("tl.full",),
+        "y = x * tl.constant(2.0, tl.float32)",
+        "y = x * 2.0",
+        "x * 2",
+    ),
+    _missing(
         "tl.inf",
         "`float('inf')`",
         ("inf", "float"),
@@ -316,6 +332,14 @@ API: tuple[Probe, ...] = (
         "y = tl.sign(x)",
         "y = tl.where(x > 0, 1.0, tl.where(x < 0, -1.0, 0.0))",
         "torch.sign(x)",
+    ),
+    _missing(
+        "tl.div",
+        "`x / y`, or `x // y` of integers",
+        ("/", "//"),
+        "y = tl.div(x, 3.0)",
+        "y = x / 3.0",
+        "x / 3",
     ),
     _missing("tl.square", "`x * x`", ("**",), "y = tl.square(x)", "y = x * x", "x * x"),
     _missing(

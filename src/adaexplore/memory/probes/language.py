@@ -789,4 +789,12 @@ LANGUAGE: tuple[Probe, ...] = (
         "y = x * tl.load(x_ptr + (y_ptr + i), mask=m, other=0.0)",
         "y = x * tl.load(x_ptr + i, mask=m, other=0.0)",
     ),
+    _around(
+        "no-comparison-of-a-pointer",
+        "A pointer is not compared to a number: tell an absent tensor by `is not None`.",
+        ("pointer", "None", "if"),
+        {"CONDITION": "y_ptr != 0"},
+        {"CONDITION": "y_ptr is not None"},
+        body="if CONDITION:\n    y = x * x",
+    ),
 )

@@ -53,6 +53,14 @@ def _decorated(
     return probe("launch", name, statement, topics, _DOUBLE, template, wrong, right)
 
 
+def _headed(name: str, statement: str, topics: tuple[str, ...], wrong: str) -> Probe:
+    """Something else in place of a bare `@triton.jit`."""
+    template = program(
+        _KERNEL.replace("@triton.jit", "HOLE"), _forward(f"kernel[{_GRID}](x, y, n, B=256)")
+    )
+    return probe("launch", name, statement, topics, _DOUBLE, template, wrong, "@triton.jit")
+
+
 def _scaled(
     name: str,
     statement: str,
@@ -311,5 +319,39 @@ LAUNCH: tuple[Probe, ...] = (
         ),
         "self, ",
         "",
+    ),
+    _launch(
+        "no-callable-constexpr",
+        "A block size at the launch is a number: a lambda of meta-parameters is for the grid only.",
+        ("tl.constexpr", "lambda", "grid"),
+        f"kernel[{_GRID}](x, y, n, B=lambda meta: 256)",
+        f"kernel[{_GRID}](x, y, n, B=256)",
+    ),
+    _scaled(
+        "no-dict-argument",
+        "A dictionary is no kernel argument: pass each of its values by itself.",
+        ("dict", "grid"),
+        '{"s": 2.0}',
+        "2.0",
+    ),
+    _headed(
+        "launch-options-at-the-launch",
+        "`num_warps` and `num_stages` are given at the launch or in a `triton.Config`: "
+        "`@triton.jit` does not take them.",
+        ("triton.jit", "num_warps", "num_stages"),
+        "@triton.jit(num_warps=4)",
+    ),
+    _headed(
+        "kernels-are-jitted",
+        "What is launched has `@triton.jit` above its `def`: a plain function takes no grid.",
+        ("triton.jit", "grid"),
+        "",
+    ),
+    _launch(
+        "no-blocks-on-the-host",
+        "Functions of `tl` work in jitted functions only: on the host use torch.",
+        ("tl.zeros", "tl.cdiv", "torch.zeros", "def"),
+        f"y += tl.zeros((1,), tl.float32)\nkernel[{_GRID}](x, y, n, B=256)",
+        f"y += torch.zeros(1, device=x.device)\nkernel[{_GRID}](x, y, n, B=256)",
     ),
 )

@@ -16,6 +16,7 @@ from adaexplore.evaluation import Estimate
 
 RIGHT = {
     "softmax": (SOFTMAX, SOFTMAX_KERNEL),
+    "methods": (SOFTMAX, changed(SOFTMAX_KERNEL, "tl.sum(e, axis=0)", "e.sum()")),
     "matmul": (MATMUL, MATMUL_KERNEL),
     "double": (DOUBLE, DOUBLE_KERNEL),
 }
@@ -125,8 +126,44 @@ REFUSED = {
         ("BM, BN, BK = 64, 64, 32", "BM, BN, BK = 256, 256, 128"),
         "bytes of shared memory; a block of sm_90 has at most 232,448",
     ),
+    "more threads than a block has": (
+        DOUBLE,
+        DOUBLE_KERNEL,
+        ("BLOCK=1024)", "BLOCK=1024, num_warps=64)"),
+        "double has num_warps=64, which is 2,048 threads; a block of sm_90 has at most 1,024",
+    ),
     "no Python": (DOUBLE, DOUBLE_KERNEL, ("def forward(self, x):", "def forward(self, x:"), ""),
 }
+
+
+GRID = "(triton.cdiv(x.numel(), 1024),)"
+BAD_LAUNCHES = {
+    "a grid of floats": ((GRID, "(x.numel() / 1024,)"), "TypeError: 'float' object"),
+    "a grid too long at full size": (
+        (
+            "(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)",
+            "(1, triton.cdiv(x.numel(), 8))](x, out, x.numel(), BLOCK=8)",
+        ),
+        "the grid (1, 131072, 1); a GPU takes at most 2,147,483,647 x 65,535 x 65,535",
+    ),
+    "a cluster too large": (("BLOCK=1024)", "BLOCK=1024, num_ctas=32)"), "num_ctas=32"),
+    "warps that are no power of two": (
+        ("BLOCK=1024)", "BLOCK=1024, num_warps=3)"),
+        "num_warps must be a power of 2",
+    ),
+}
+DESCRIPTOR_KERNEL = changed(
+    DOUBLE_KERNEL,
+    """    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + at, mask=at < n)
+    tl.store(out + at, v * 2, mask=at < n)
+""",
+    """    given = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
+    made = tl.make_tensor_descriptor(out, [n], [1], [BLOCK])
+    at = tl.program_id(0) * BLOCK
+    made.store([at], given.load([at]) * 2)
+""",
+)
 
 
 class TestRefused:
@@ -143,6 +180,25 @@ class TestRefused:
         candidate = changed(tf32, "64, 64, 32", "64, 256, 64")  # sm_90 keeps one more stage
         assert judge(MATMUL, candidate, target="sm_80", precision="tf32").status == "passed"
         assert judge(MATMUL, candidate, target="sm_90", precision="tf32").status == "compile_error"
+
+    @pytest.mark.parametrize("how", BAD_LAUNCHES)
+    def test_a_launch_that_a_gpu_refuses(self, judge, how):
+        change, words = BAD_LAUNCHES[how]
+        verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, *change))
+        assert verdict.status == "runtime_error"
+        assert words in verdict.reason
+        assert verdict.feedback.source_line.startswith("double[")
+
+    def test_a_descriptor_made_on_the_device_needs_an_allocator(self, judge):
+        verdict = judge(DOUBLE, DESCRIPTOR_KERNEL)
+        assert verdict.status == "runtime_error"
+        assert "no allocator was set" in verdict.reason
+        allocator = "triton.set_allocator(lambda size, *_: torch.empty(size, dtype=torch.int8))\n"
+        verdict = judge(DOUBLE, DESCRIPTOR_KERNEL + allocator)
+        assert (verdict.status, verdict.labels) == ("passed", ())
+
+    def test_before_descriptors_were_hardware_none_is_needed(self, judge):
+        assert judge(DOUBLE, DESCRIPTOR_KERNEL, target="sm_80").status == "passed"
 
     def test_assembly_cannot_be_judged(self, judge):
         call = 'tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [v], tl.float32, True, 1)'

@@ -1,0 +1,166 @@
+"""Commands that run rules' programs: adapt --probe, memory check."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from adaexplore import adapt
+from adaexplore.cli.session import (
+    INTERRUPTED,
+    PRELOAD,
+    PRELOAD_OFFLINE,
+    device_of,
+    target_of,
+)
+from adaexplore.errors import BadInputError
+from adaexplore.evaluate.base import Evaluator
+from adaexplore.evaluate.local import LocalEvaluator
+from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.memory.check import Checked, Checker
+from adaexplore.memory.files import BUNDLED, load, memory_path, save
+from adaexplore.memory.merge import merged
+from adaexplore.problem import Problem, TargetName
+from adaexplore.rule import Rule, Where
+from adaexplore.sandbox.process import ForkServer
+from adaexplore.units import duration_s
+
+_TIMEOUT_S = 120.0
+_MEMORY_BYTES = 4 << 30
+_MOST_PARALLEL = 16  # each has processes of some hundred megabytes
+
+Try = Callable[[Sequence[Rule], adapt.NewChecker, adapt.Tell, int], None]
+
+
+def probe(output: Path, device: str | None, target: TargetName | None, parallel: int | None) -> int:
+    """Tries every probe here and writes the rules that hold; the exit code."""
+    from adaexplore.memory.probes import PROBES
+
+    console = Console()
+    known = load(output) if output.exists() else []
+    place = _Place(device, target)
+    rules = [probe.rule() for probe in PROBES]
+    checked, status = _tried(console, adapt.probe, rules, place, parallel)
+    found = [one.rule for one in checked if one.true]
+    if checked:
+        save(output, merged(known, found))
+    _say(console, f"{len(found)} of {len(checked)} probes are rules on {place}: {output}")
+    return status
+
+
+def check(
+    memory: str,
+    output: Path | None,
+    device: str | None,
+    target: TargetName | None,
+    parallel: int | None,
+) -> int:
+    """Runs every witness and remedy here; the exit code: 1 if a rule does not hold.
+
+    What was seen is written to `output`, or else to the memory itself; the package's own stays.
+    """
+    console = Console()
+    rules = load(memory_path(memory))
+    place = _Place(device, target)
+    checked, status = _tried(console, adapt.check, rules, place, parallel)
+    true = sum(one.true for one in checked)
+    seen = {one.rule.name: one.rule for one in checked}
+    written = output or (None if memory == BUNDLED else memory_path(memory))
+    if written and seen:
+        save(written, [seen.get(rule.name, rule) for rule in rules])
+    _say(console, f"{true} of {len(checked)} rules hold on {place}")
+    return status or (0 if true == len(checked) else 1)
+
+
+class _Place:
+    """The installed Triton, on a GPU if there is one or else for a target."""
+
+    def __init__(self, device: str | None, target: TargetName | None) -> None:
+        if find_spec("triton") is None:
+            raise BadInputError("Triton is not installed: pip install triton")
+        self._device = device_of("cpu" if device is None and target else device)
+        self._target = target_of(target, self._device, "triton")
+        self._where = Where(version("triton"), self._target or _capability(self._device))
+
+    def checker(self) -> Checker:
+        """A checker with a fork server of its own."""
+        server = ForkServer.start(PRELOAD_OFFLINE if self._target else PRELOAD)
+        kind = OfflineEvaluator if self._target else LocalEvaluator
+
+        def judge(name: str, source: str) -> Evaluator:
+            problem = Problem(name, source, "triton", self._device, target=self._target)
+            return kind(server, problem, timeout_s=_TIMEOUT_S, memory_bytes=_MEMORY_BYTES)
+
+        return Checker(judge, self._where, at_end=server.close)
+
+    def __str__(self) -> str:
+        return f"Triton {self._where.triton}, {self._where.target}"
+
+
+def _capability(device: str) -> str:
+    """The target's name of a GPU."""
+    import torch
+
+    major, minor = torch.cuda.get_device_capability(device)
+    return f"sm_{major}{minor}"
+
+
+def _tried(
+    console: Console, attempt: Try, rules: Sequence[Rule], place: _Place, parallel: int | None
+) -> tuple[list[Checked], int]:
+    """What became of the rules, by name, and the exit code: of Ctrl-C, what there was by then.
+
+    Prints a line for each that does not hold.
+    """
+    checked: list[Checked] = []
+    status, started = 0, time.monotonic()
+    with _bar(console, len(rules)) as advance:
+
+        def tell(one: Checked) -> None:
+            checked.append(one)
+            advance()
+
+        try:
+            attempt(rules, place.checker, tell, parallel or _parallel())
+        except KeyboardInterrupt:
+            status = INTERRUPTED
+    checked.sort(key=lambda one: one.rule.name)
+    for one in checked:
+        if not one.true:
+            _say(console, f"{one.rule.name}: {one.why}")
+    done = "stopped" if status else "tried"
+    took = duration_s(time.monotonic() - started)
+    _say(console, f"{done} {len(checked)} of {len(rules)} in {took}")
+    return checked, status
+
+
+def _parallel() -> int:
+    """As many as there are processors for this process, within reason."""
+    return min(len(os.sched_getaffinity(0)), _MOST_PARALLEL)
+
+
+@contextmanager
+def _bar(console: Console, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar, and what advances it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        task = progress.add_task("running witnesses and remedies", total=total)
+        yield lambda: progress.advance(task)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
