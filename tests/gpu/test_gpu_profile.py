@@ -87,6 +87,14 @@ def launch(kernel: str, out: str = "torch.empty_like(h)") -> str:
     """
 
 
+TUNED = candidate("""
+    h = x @ self.weight
+    out = torch.empty_like(h)
+    tuned[lambda chosen: (triton.cdiv(h.numel(), chosen["BLOCK"]),)](h, out, h.numel())
+    return out
+""")
+
+
 HONEST = candidate(launch("relu_plus_one"))
 ONLY_TORCH = "return torch.relu(x @ self.weight) + 1"
 DECOY = candidate(f"""
@@ -162,16 +170,16 @@ class TestLabels:
         assert passed(judge, DECOY).labels[0] == "decoy"
 
     @pytest.mark.parametrize(
-        "body",
+        "tried",
         [
-            launch("relu_plus_one", "self.out = torch.zeros_like(h)"),
-            launch("relu_plus_one", "h"),
-            launch("tuned").replace(", BLOCK=1024", ""),
+            candidate(launch("relu_plus_one", "self.out = torch.zeros_like(h)")),
+            candidate(launch("relu_plus_one", "h")),
+            TUNED,
         ],
         ids=["own buffer", "in place", "autotuned"],
     )
-    def test_no_honest_kernel_is_called_a_decoy(self, judge, body):
-        verdict = passed(judge, candidate(body))
+    def test_no_honest_kernel_is_called_a_decoy(self, judge, tried):
+        verdict = passed(judge, tried)
         assert "decoy" not in verdict.labels
         assert verdict.profile.custom_share > 0.02
 

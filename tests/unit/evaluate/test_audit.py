@@ -70,6 +70,22 @@ class TestBlocks:
             audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [10_000.0], 0.0)
         assert audit.objection() is None
 
+    def test_disturbed_blocks_are_forgiven_for_the_sake_of_one_that_is_not(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for wall_us in (20_000.0, 90_000.0, 10_100.0):
+            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [10_000.0], 0.0)
+        assert audit.objection() is None
+
+    def test_a_short_first_block_excuses_none_of_the_full_ones(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for count in (1, 20, 20):
+            wall_us = count * 2_000.0
+            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [1_000.0] * count, 0.0)
+        assert "out of the timer's sight" in audit.objection()
+
+    def test_many_short_calls_on_a_busy_machine_are_believed(self):
+        assert audited(1, 512 * 45.0, [25.0] * 512) is None
+
     @pytest.mark.parametrize("told_us", [1.0, 20.0, 100.0])
     def test_what_is_not_accounted_for_is_added_to_the_times(self, told_us):
         audit = Audit(1, "cpu", threads=2)
