@@ -14,25 +14,29 @@ answered in any order, late, or never.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from adaexplore.ask import Ask, AskRecord, Call
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Evaluation, Passed, rank
 from adaexplore.llm.base import Prompt, Reply
-from adaexplore.node import Node
+from adaexplore.node import ROOT_ID, Node
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context, Dialogue, Proposer
 from adaexplore.search import (
-    POLICIES,
-    SourceTraits,
+    Selection,
     Tree,
+    UctPolicy,
+    large_pool,
     reward_function,
-    shown_to,
+    small_window,
     step_rng,
 )
+from adaexplore.search.reward import WRONG_REWARD
 from adaexplore.store import Store
+
+_NO_RANK = (False, False, 0.0, 0.0)
 
 Turn = Prompt | Proposal
 """Where an ask stands: what is to be asked next, or what came of it."""
@@ -54,7 +58,7 @@ class Study:
         self._run = store.run()
         self._proposers = proposers
         self._now = now
-        self._policy = POLICIES[self._run.settings.policy](self._run.settings)
+        self._policy = UctPolicy(self._run.settings)
         self._reward = reward_function(self._run.settings.reward)
         self._tree = Tree()
         self._by_digest: dict[str, Evaluation] = {}
@@ -62,31 +66,36 @@ class Study:
         self.best: Node | None = None
         for node in store.nodes():
             self._take(node)
-        self._under_way: dict[int, Ask] = {}
-        for record in store.asks("open", "queued"):
-            self._begin_step(record.ask)
 
     def ask(self, proposer: str) -> Ask:
         """Opens an ask: chooses where the tree is to grow next, as if all others had failed."""
         self.expire_late()
         number = self._store.ask_count() + 1
         rng = step_rng(self._run.seed, number)
-        place = self._policy.select(self._tree, rng)
-        shown = shown_to(self._tree, place, self._run.settings, rng)
-        large = place.step_kind == "large"
+        settings = self._run.settings
+        tree = self._tree_with_pending()
+        place = self._policy.select(tree, rng)
+        if place.node_id > len(self.nodes):  # under way itself: what it grows from, then
+            parent_id = tree[place.node_id].parent_id or ROOT_ID
+            place = Selection(parent_id, place.step_kind if parent_id else "large")
+        pool: Sequence[int] = ()
+        window: Sequence[int] = ()
+        if place.step_kind == "large":
+            pool = large_pool(tree, place.node_id, settings, rng)
+        else:
+            window = small_window(tree, place.node_id, settings)
         ask = Ask(
             id=number,
             parent_id=place.node_id,
             step_kind=place.step_kind,
             seed=rng.randrange(2**31),
-            pool=shown if large else (),
-            window=() if large else shown,
+            pool=tuple(pool),
+            window=tuple(window),
             seen=len(self.nodes),
             proposer=proposer,
             opened_at=self._now(),
         )
         self._store.open_ask(ask)
-        self._begin_step(ask)
         return ask
 
     def open(self) -> list[Ask]:
@@ -105,8 +114,7 @@ class Study:
         prompts, proposal = self.retrace(record.ask)
         if proposal is None:
             return len(prompts) - 1, prompts[-1]
-        self._store.queue(ask_id, proposal)
-        return len(prompts), proposal
+        return len(prompts), self.queue(record.ask, proposal)
 
     def tell(self, ask_id: int, turn: int, reply: Reply) -> Turn:
         """Takes the reply to turn number `turn` (from 0) of an ask; what comes after it.
@@ -119,9 +127,19 @@ class Study:
             raise BadInputError(
                 f"ask {ask_id}, turn {turn + 1} has been answered already; the first answer counts"
             )
-        self._store.add_call(Call(ask_id, prompt, reply, self._now()))
+        self.keep(ask_id, prompt, reply)
         _, after = self.turn(ask_id)
         return after
+
+    def keep(self, ask_id: int, prompt: Prompt, reply: Reply) -> None:
+        """Keeps one turn of an open ask, for who goes through its dialogue: before it is used."""
+        self._store.add_call(Call(ask_id, prompt, reply, self._now()))
+
+    def queue(self, ask: Ask, proposal: Proposal) -> Proposal:
+        """Keeps what an ask's dialogue came to, as it waits for its evaluation from now on."""
+        proposal = replace(proposal, origin=ask.proposer)
+        self._store.queue(ask.id, proposal)
+        return proposal
 
     def queued(self) -> list[tuple[Ask, Proposal]]:
         """Proposals that wait for their evaluation."""
@@ -157,7 +175,6 @@ class Study:
             reused=reused,
         )
         self._store.record(node, ask.id)
-        self._end_step(ask.id)
         self._take(node)
         return node
 
@@ -166,14 +183,18 @@ class Study:
 
         The prompts in order, and the proposal; None where one more reply would be needed.
         """
-        dialogue, prompts = self._begin(ask), []
+        dialogue, prompts = self.dialogue(ask), []
         try:
             prompts.append(next(dialogue))
-            for call in self._store.calls(ask.id):
-                prompts.append(dialogue.send(call.reply))  # noqa: PERF401 - a generator cannot end so
+            for reply in self.replies(ask):
+                prompts.append(dialogue.send(reply))  # noqa: PERF401 - a generator cannot end so
         except StopIteration as end:
             return prompts, replace(end.value, origin=ask.proposer)
         return prompts, None
+
+    def replies(self, ask: Ask) -> list[Reply]:
+        """The replies that an ask has had, in order."""
+        return [call.reply for call in self._store.calls(ask.id)]
 
     def expire_late(self) -> None:
         """Ends open asks that nobody answered in time."""
@@ -181,7 +202,6 @@ class Study:
         for record in self._store.asks("open"):
             if self._now() - record.ask.opened_at > limit_s:
                 self._store.expire(record.ask.id)
-                self._end_step(record.ask.id)
 
     def _record_of(self, ask_id: int) -> AskRecord:
         self.expire_late()
@@ -194,7 +214,11 @@ class Study:
             raise BadInputError(f"ask {ask_id} has expired; take a new one with: adaexplore ask")
         return record
 
-    def _begin(self, ask: Ask) -> Dialogue:
+    def dialogue(self, ask: Ask) -> Dialogue:
+        """An ask's dialogue from its beginning, which may go on in any thread.
+
+        Raises `BadInputError` for an ask of somebody who is not at hand.
+        """
         proposer = self._proposers.get(ask.proposer)
         if proposer is None:
             raise BadInputError(f"ask {ask.id} is for {ask.proposer}, which is not at hand here")
@@ -207,32 +231,40 @@ class Study:
                 window=tuple(nodes[i - 1] for i in ask.window),
                 pool=tuple(nodes[i - 1] for i in ask.pool),
                 history=tuple(nodes[: ask.seen]),
+                abreast=max(ask.id - 1 - ask.seen, 0),
                 facts=run.reference,
                 environment=run.environment,
             )
         )
 
-    def _begin_step(self, ask: Ask) -> None:
-        """Has the tree count an ask as failed until it is recorded: the next one goes elsewhere."""
-        self._under_way[ask.id] = ask
-        self._tree.begin(ask.parent_id, ask.step_kind)
+    def _tree_with_pending(self) -> Tree:
+        """The tree as it would be if everything that is under way came to nothing.
 
-    def _end_step(self, ask_id: int) -> None:
-        ask = self._under_way.pop(ask_id, None)
-        if ask is not None:
-            self._tree.end(ask.parent_id, ask.step_kind)
+        So that the next ask goes elsewhere.
+        """
+        pending = self._store.asks("open", "queued")
+        if not pending:
+            return self._tree
+        tree = Tree()
+        for node in self.nodes:
+            self._hang(tree, node)
+        first = len(self.nodes) + 1
+        for node_id, record in enumerate(pending, first):
+            ask = record.ask
+            tree.add(node_id, ask.parent_id, ask.step_kind, WRONG_REWARD, _NO_RANK)
+        return tree
+
+    def _hang(self, tree: Tree, node: Node) -> None:
+        evaluation = node.evaluation
+        reward = self._reward(evaluation)
+        tree.add(node.id, node.parent_id, node.step_kind, reward, rank(evaluation))
 
     def _take(self, node: Node) -> None:
         """Adds a recorded node to what is known."""
         evaluation = node.evaluation
         self.nodes.append(node)
-        if evaluation.status == "infra_error":
-            self._tree.add_void(node.id, node.parent_id, node.step_kind)
-            return
-        reward = self._reward(evaluation)
-        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(evaluation))
-        self._policy.record(self._tree, node.id, SourceTraits(node.candidate))
-        if not node.proposal.failure:
+        self._hang(self._tree, node)
+        if evaluation.status != "infra_error" and not node.proposal.failure:
             self._by_digest.setdefault(node.candidate.digest, evaluation)
         if isinstance(evaluation, Passed) and (
             self.best is None or rank(evaluation) > rank(self.best.evaluation)
