@@ -12,6 +12,7 @@ class Evaluator(Protocol):
     """Judges candidates of one problem.
 
     A failing candidate is an `Evaluation`; `InfrastructureError` means that the machinery is gone.
+    One is for one thread, but for `close`, which ends what goes on in another.
     """
 
     def prepare(self) -> dict[str, Any]:

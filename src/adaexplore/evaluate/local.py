@@ -6,6 +6,7 @@ from typing import Any
 
 from adaexplore.candidate import Candidate
 from adaexplore.errors import BadProblemError, InfrastructureError
+from adaexplore.evaluate.extensions import BUILD_S
 from adaexplore.evaluation import Evaluation, Failed, from_json
 from adaexplore.problem import Problem
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
@@ -13,10 +14,12 @@ from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 JUDGE = "adaexplore.evaluate.judge:main"
 _PREPARE_S = 1800.0
 _GRACE_S = 300.0  # for the judge to wait for the device and to clean up
+_MOST_BUILDS = 2  # the judge may try a candidate twice
+_CLOSED = "the evaluator was closed while it was at work"
 
 
 class LocalEvaluator:
-    """Judges in processes of this machine; see `base.Evaluator`.
+    """Judges in processes of this machine, one candidate at a time; see `base.Evaluator`.
 
     `timeout_s` bounds one candidate's wall time, `memory_bytes` its private memory on the CPU. A
     judge that is lost (a driver fault, the out-of-memory killer) is replaced once per candidate.
@@ -31,6 +34,7 @@ class LocalEvaluator:
         self._problem = problem
         self._timeout_s = timeout_s
         self._memory_bytes = memory_bytes
+        self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if problem.language == "cuda" else 0.0)
         self._judge: Worker | None = None
         self._facts: dict[str, Any] = {}
 
@@ -38,17 +42,17 @@ class LocalEvaluator:
         """See `base.Evaluator.prepare`."""
         if self._judge is None:
             judge = self._server.spawn(self.judge_entry, name="judge", may_spawn=True)
+            self._judge = judge
             request = {
                 "op": "prepare",
                 "problem": self._problem.to_json(),
                 "memory_bytes": self._memory_bytes,
             }
             try:
-                reply = self._ask(judge, request, _PREPARE_S)
-            except (BadProblemError, InfrastructureError):
-                judge.kill()
+                self._facts = self._ask(judge, request, _PREPARE_S)["facts"]
+            except BaseException:  # Ctrl-C too: this judge has no reference to judge by
+                self.close()
                 raise
-            self._judge, self._facts = judge, reply["facts"]
         return self._facts
 
     def evaluate(self, candidate: Candidate, parent: Candidate | None = None) -> Evaluation:
@@ -62,10 +66,14 @@ class LocalEvaluator:
         }
         for last_try in (False, True):
             self.prepare()
-            assert self._judge is not None
+            judge = self._judge
+            if judge is None:
+                raise InfrastructureError(_CLOSED)
             try:
-                reply = self._ask(self._judge, request, self._timeout_s + _GRACE_S)
+                reply = self._ask(judge, request, self._timeout_s + self._grace_s)
             except InfrastructureError as error:
+                if self._judge is not judge:
+                    raise InfrastructureError(_CLOSED) from error
                 self.close()
                 if last_try:
                     return Failed("infra_error", str(error))
@@ -74,10 +82,10 @@ class LocalEvaluator:
         raise AssertionError("unreachable")
 
     def close(self) -> None:
-        """See `base.Evaluator.close`."""
-        if self._judge is not None:
-            self._judge.kill()
-            self._judge = None
+        """See `base.Evaluator.close`; what another thread is waiting for ends with an error."""
+        judge, self._judge = self._judge, None
+        if judge is not None:
+            judge.kill()
 
     def _ask(self, judge: Worker, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         try:

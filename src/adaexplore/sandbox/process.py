@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import select
 import shutil
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,6 +76,7 @@ class Worker:
         self.folder = folder
         self._confined_to = confined_to
         self._watch: Watch | None = None
+        self._ending = threading.Lock()
         self._ended = False
         self._status: int | None = None
 
@@ -144,12 +147,16 @@ class Worker:
                 next_look = now + max(INTERVAL_S, 10 * looked_s)  # a long look is seldom
 
     def kill(self) -> int | None:
-        """Ends the worker and all its descendants.
+        """Ends the worker and all its descendants, also while another thread calls it.
 
         Returns how it had ended by itself (see `WorkerDiedError`), None if it had not.
         """
-        if self._ended:
+        with self._ending:
+            if not self._ended:
+                self._kill()
             return self._status
+
+    def _kill(self) -> None:
         by_itself = _ends_by_itself(self.pid)
         for end in (os.killpg, os.kill):  # a worker this young may have no group of its own yet
             with contextlib.suppress(ProcessLookupError):
@@ -160,7 +167,6 @@ class Worker:
             self._watch.close()  # only now: while nobody answers, none of them can be born
         self._status = status if by_itself else None
         self._ended = True
-        return self._status
 
     def end(self) -> None:
         """Ends the worker and removes its folder."""
@@ -204,7 +210,10 @@ def _sweep() -> None:
 
 
 class ForkServer:
-    """A handle on the fork server; `start` one, or receive one inside a trusted worker."""
+    """A handle on the fork server; `start` one, or receive one inside a trusted worker.
+
+    Several threads may use it.
+    """
 
     def __init__(
         self, control: Channel, root: Path, process: subprocess.Popen[bytes] | None = None
@@ -212,7 +221,8 @@ class ForkServer:
         self._control = control
         self._process = process
         self.root = root
-        self._count = 0
+        self._numbers = itertools.count(1)
+        self._talking = threading.Lock()
 
     @staticmethod
     def start(preload: Sequence[str] = ()) -> ForkServer:
@@ -280,8 +290,7 @@ class ForkServer:
         makes a handle of its own. With `confined` it may run untrusted code, which uses the CPU
         alone or NVIDIA's GPUs too: see `isolation.confine`.
         """
-        self._count += 1
-        folder = self.root / f"{name}-{self._count}"
+        folder = self.root / f"{name}-{next(self._numbers)}"
         try:
             folder.mkdir(mode=0o700)
         except OSError as error:  # the server and its folder are gone, or the disk is full
@@ -320,8 +329,9 @@ class ForkServer:
 
     def _request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
         try:
-            self._control.send(request, fds)
-            reply = self._control.receive(_START_S)
+            with self._talking:
+                self._control.send(request, fds)
+                reply = self._control.receive(_START_S)
         except (ChannelClosedError, TimeoutError) as error:
             raise InfrastructureError(f"the worker server is gone ({error})") from error
         if "failed" in reply:
