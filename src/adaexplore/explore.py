@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adaexplore.ask import Ask
+from adaexplore.ask import Ask, AskRecord
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluation import Evaluation, Failed, Passed
-from adaexplore.llm.base import (
-    BudgetSpentError,
-    Client,
-    ContextTooLongError,
-    ModelOutageError,
-    Prompt,
-    Reply,
-)
+from adaexplore.llm.base import BudgetSpentError, Client, ContextTooLongError, Prompt, Reply
+from adaexplore.llm.outage import Enduring
 from adaexplore.node import Node, StepKind
 from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Proposer
+from adaexplore.propose.base import Dialogue, Proposer
 from adaexplore.store import Confirmation, Store
 from adaexplore.study import Study
-
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
+from adaexplore.workers import Landed, Workers
 
 
 class Listener:
-    """Told what a search is doing, as it does it; does nothing with it unless it is made to."""
+    """Told what a search is doing, as it does it; does nothing with it unless it is made to.
+
+    One thread tells everything. Every step is proposed, evaluated and recorded in this order; where
+    several are under way they are recorded in the order they are done, and get their ids then.
+    """
 
     def prepared(self, facts: dict[str, Any]) -> None:
         """What is now known about the reference."""
@@ -52,6 +51,18 @@ class Listener:
         """The winner is measured again."""
 
 
+@dataclass(eq=False, slots=True)
+class _Step:
+    """A step under way; `number` is the one it gets if those begun before it are recorded first."""
+
+    ask: Ask
+    number: int
+    dialogue: Dialogue | None = None
+    proposal: Proposal | None = None
+    propose_s: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+
 class Search:
     """One problem's search over a store, new or resumed.
 
@@ -59,6 +70,11 @@ class Search:
     of its own, and every model's reply is kept before it is used, so a resumed search continues as
     if it had never stopped. `proposers` and the `clients` that answer for those that ask a model go
     by name; `choose` says who is asked next, and `spent` why there shall be no next step, if so.
+
+    So many steps as `parallel` are under way at once: their models' calls and their evaluations are
+    waited for in threads, and the thread of `run` does everything else. With more than one the tree
+    depends on who is done first; `proposers`, `clients` and `evaluator` are then used by several
+    threads.
     """
 
     def __init__(
@@ -73,39 +89,44 @@ class Search:
         choose: Callable[[Study], str] | None = None,
         spent: Callable[[], str | None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
+        parallel: int = 1,
     ) -> None:
         self._store = store
         self._run = store.run()
         self._evaluator = evaluator
         self._listener = listener
         self._best_path = best_path
-        self._clients = clients or {}
         first = next(iter(proposers))
         self._choose = choose or (lambda _: first)
         self._spent = spent
-        self._sleep = sleep
         self._study = Study(store, proposers)
+        self._parallel = parallel
+        self._workers: Workers[_Step] = Workers()
+        self._under_way: list[_Step] = []
+        self._alike: dict[str, list[_Step]] = {}  # by candidate: the first of them is evaluated
+        self._stopped = False
+        self._error: Exception | None = None
+        patience_s = self._run.settings.outage_patience_s
+        self._clients = {
+            name: Enduring(client, patience_s, self._waiting, sleep=sleep)
+            for name, client in (clients or {}).items()
+        }
 
     def run(self) -> None:
         """Goes on until the planned steps are recorded or the budget is spent; then confirms.
 
         Raises `BadProblemError` before the first step for a reference that cannot be verified
         against, `InfrastructureError` when the machinery is gone, and `BadInputError` when the
-        store is full or a model refuses to be asked; what was recorded stays.
+        store is full or a model refuses to be asked; what was recorded stays. Nothing new is begun
+        then, and what is under way is waited for and kept. Ctrl-C waits for nothing.
         """
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)
         if self._study.best is not None:  # a kill may have come between recording and writing it
             self._write_best(self._study.best)
-        try:
-            while len(self._study.nodes) < self._run.steps:
-                reason = self._spent()
-                if reason:
-                    raise BudgetSpentError(reason)
-                self._step()
-        except BudgetSpentError as error:
-            self._listener.stopping(str(error))
+        self._study.expire_late()
+        self._go_through(self._planned())
         if self._run.settings.confirm:
             self._confirm()
 
@@ -115,69 +136,134 @@ class Search:
         Confirms the winner once all planned steps are recorded. Raises as `run` does.
         """
         self._store.set_reference(self._evaluator.prepare())
-        for ask, proposal in self._study.queued():
-            self._finish(ask, proposal, 0.0)
+        self._go_through(iter(self._store.asks("queued")))
         if self._run.settings.confirm and len(self._study.nodes) >= self._run.steps:
             self._confirm()
 
-    def _step(self) -> None:
-        ask = self._next_ask()
-        self._listener.proposing(len(self._study.nodes) + 1, ask.step_kind)
-        clock = time.monotonic()
-        proposal = self._talk(ask)
-        self._finish(ask, proposal, time.monotonic() - clock)
+    def _planned(self) -> Iterator[AskRecord]:
+        """The asks that a kill left under way, then new ones, as long as there are to be more."""
+        left = iter(self._store.asks("open", "queued"))
+        while len(self._study.nodes) + len(self._under_way) < self._run.steps:
+            reason = self._spent()
+            if reason:
+                self._stop(reason)
+                return
+            yield next(left, None) or AskRecord(self._study.ask(self._choose(self._study)), "open")
 
-    def _finish(self, ask: Ask, proposal: Proposal, propose_s: float) -> None:
-        """Evaluates a proposal and records the step."""
-        self._listener.evaluating(len(self._study.nodes) + 1, proposal)
+    def _go_through(self, asks: Iterator[AskRecord]) -> None:
+        """Makes steps of asks, as many at once as allowed."""
+        while True:
+            while len(self._under_way) < self._parallel and not (self._stopped or self._error):
+                record = next(asks, None)
+                if record is None:
+                    break
+                self._begin(record)
+            if not self._under_way:
+                break
+            self._land(self._workers.next())
+        if self._error:
+            raise self._error
+
+    def _begin(self, record: AskRecord) -> None:
+        ask = record.ask
+        step = _Step(ask, number=len(self._study.nodes) + len(self._under_way) + 1)
+        self._under_way.append(step)
+        if record.proposal:
+            self._proposed(step, record.proposal)
+            return
+        self._listener.proposing(step.number, ask.step_kind)
+        step.dialogue = self._study.dialogue(ask)
+        self._talk(step, [None, *self._study.replies(ask)])
+
+    def _talk(self, step: _Step, replies: Sequence[Reply | None]) -> None:
+        """Has the step's dialogue go on after these replies, None being its beginning."""
+        assert step.dialogue
+        client = self._clients.get(step.ask.proposer)
+        self._workers.begin(step, partial(_advance, step.dialogue, replies, client))
+
+    def _land(self, landed: Landed[_Step]) -> None:
+        """Keeps what a worker brought, and has the step go on."""
+        step = landed.key
+        match landed.error, landed.result:
+            case None, Proposal() as proposal:
+                step.propose_s = time.monotonic() - step.began
+                self._proposed(step, self._study.queue(step.ask, proposal))
+            case None, (prompt, reply):
+                self._study.keep(step.ask.id, prompt, reply)
+                if self._error:
+                    self._under_way.remove(step)
+                else:
+                    self._talk(step, [reply])
+            case None, evaluation:
+                self._evaluated(step, evaluation)
+            case error, _:
+                self._failed(step, error)
+
+    def _failed(self, step: _Step, error: BaseException) -> None:
+        """Leaves a step to a later session: its ask stays as it is in the store."""
+        digest = step.proposal.candidate.digest if step.proposal else ""
+        for lost in self._alike.pop(digest, [step]):
+            self._under_way.remove(lost)
+        if isinstance(error, BudgetSpentError):
+            self._stop(str(error))
+        elif isinstance(error, Exception):
+            self._error = self._error or error
+        else:
+            raise error
+
+    def _stop(self, reason: str) -> None:
+        if not self._stopped:
+            self._stopped = True
+            self._listener.stopping(reason)
+
+    def _waiting(self, reason: str, wait_s: float) -> None:
+        self._workers.call(partial(self._listener.waiting, reason, wait_s))
+
+    def _proposed(self, step: _Step, proposal: Proposal) -> None:
+        step.proposal = proposal
+        if self._error:
+            self._under_way.remove(step)
+            return
+        self._listener.evaluating(step.number, proposal)
+        self._judge(step)
+
+    def _judge(self, step: _Step) -> None:
+        """Has a candidate evaluated, unless an identical one was or is."""
+        assert step.proposal
+        proposal = step.proposal
+        known = self._study.known(proposal)
+        if proposal.failure:
+            self._record(step, Failed("rejected", proposal.failure))
+        elif known is not None:
+            self._record(step, known, reused=True)
+        else:
+            alike = self._alike.setdefault(proposal.candidate.digest, [])
+            alike.append(step)
+            if alike == [step]:
+                parent = self._study.parent(step.ask)
+                passed = parent and isinstance(parent.evaluation, Passed)
+                beside = parent.candidate if parent and passed else None
+                candidate = proposal.candidate
+                self._workers.begin(step, lambda: self._evaluator.evaluate(candidate, beside))
+
+    def _evaluated(self, step: _Step, evaluation: Evaluation) -> None:
+        assert step.proposal
+        _, *others = self._alike.pop(step.proposal.candidate.digest)
+        self._record(step, evaluation)
+        for other in others:
+            self._judge(other)
+
+    def _record(self, step: _Step, evaluation: Evaluation, *, reused: bool = False) -> None:
+        """Makes a recorded step of it."""
+        assert step.proposal
         best = self._study.best
-        evaluation, reused = self._evaluate(ask, proposal)
-        node = self._study.record(ask, proposal, evaluation, propose_s=propose_s, reused=reused)
+        node = self._study.record(
+            step.ask, step.proposal, evaluation, propose_s=step.propose_s, reused=reused
+        )
+        self._under_way.remove(step)
         if self._study.best is node:
             self._write_best(node)
         self._listener.recorded(node, best=self._study.best is not best)
-
-    def _next_ask(self) -> Ask:
-        """The one that a kill left under way, or a new one."""
-        under_way = self._store.asks("open", "queued")
-        return under_way[0].ask if under_way else self._study.ask(self._choose(self._study))
-
-    def _talk(self, ask: Ask) -> Proposal:
-        """Has the ask's model answer until there is a proposal."""
-        number, turn = self._study.turn(ask.id)
-        while isinstance(turn, Prompt):
-            reply = self._reply(self._clients[ask.proposer], turn)
-            turn = self._study.tell(ask.id, number, reply)
-            number += 1
-        return turn
-
-    def _reply(self, client: Client, prompt: Prompt) -> Reply:
-        """A model's reply; waits for one that is out of reach, for as long as patience lasts."""
-        wait_s, patience_s = _FIRST_WAIT_S, self._run.settings.outage_patience_s
-        while True:
-            try:
-                return client.ask(prompt)
-            except ContextTooLongError:
-                return Reply("", client.model, "too_long")
-            except ModelOutageError as error:
-                if patience_s <= 0:
-                    raise
-                self._listener.waiting(str(error), wait_s)
-                self._sleep(wait_s)
-                patience_s -= wait_s
-                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-
-    def _evaluate(self, ask: Ask, proposal: Proposal) -> tuple[Evaluation, bool]:
-        """The evaluation, and whether it was taken over from an identical candidate."""
-        if proposal.failure:
-            return Failed("rejected", proposal.failure), False
-        known = self._study.known(proposal)
-        if known is not None:
-            return known, True
-        parent = self._study.parent(ask)
-        passed = parent and isinstance(parent.evaluation, Passed)
-        beside = parent.candidate if parent and passed else None
-        return self._evaluator.evaluate(proposal.candidate, beside), False
 
     def _write_best(self, node: Node) -> None:
         """Replaces best.py in one move, so that it is whole at every moment."""
@@ -200,3 +286,20 @@ class Search:
 
 def _is_measured(node: Node) -> bool:
     return isinstance(node.evaluation, Passed) and node.evaluation.measured is not None
+
+
+def _advance(
+    dialogue: Dialogue, replies: Sequence[Reply | None], client: Client | None
+) -> tuple[Prompt, Reply] | Proposal:
+    """Takes a dialogue to its next reply, or to its end."""
+    try:
+        for reply in replies:
+            prompt = next(dialogue) if reply is None else dialogue.send(reply)
+    except StopIteration as end:
+        proposal: Proposal = end.value
+        return proposal
+    assert client
+    try:
+        return prompt, client.ask(prompt)
+    except ContextTooLongError:
+        return prompt, Reply("", client.model, "too_long")

@@ -1,0 +1,53 @@
+"""Threads that wait for what takes its time, so that one thread can do all the rest."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True)
+class Landed(Generic[Key]):
+    """What became of a piece of work: its result, or what it raised."""
+
+    key: Key
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Workers(Generic[Key]):
+    """Runs work in threads of its own and hands the results to the thread that asks for them.
+
+    The threads end with the process: nobody waits for those that are still at work.
+    """
+
+    def __init__(self) -> None:
+        self._landed: queue.SimpleQueue[Landed[Key] | Callable[[], None]] = queue.SimpleQueue()
+
+    def begin(self, key: Key, work: Callable[[], Any]) -> None:
+        """Starts a piece of work; its result comes out of `next` under this key."""
+        threading.Thread(target=self._run, args=(key, work), daemon=True).start()
+
+    def call(self, what: Callable[[], None]) -> None:
+        """Has the thread that is in `next`, or comes there, call something."""
+        self._landed.put(what)
+
+    def next(self) -> Landed[Key]:
+        """The next piece of work that is done; waits for it."""
+        while True:
+            found = self._landed.get()
+            if isinstance(found, Landed):
+                return found
+            found()
+
+    def _run(self, key: Key, work: Callable[[], Any]) -> None:
+        try:
+            landed = Landed(key, work())
+        except BaseException as error:  # noqa: BLE001 - raised again in the other thread
+            landed = Landed(key, error=error)
+        self._landed.put(landed)
