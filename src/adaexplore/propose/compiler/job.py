@@ -23,6 +23,7 @@ from adaexplore.propose.compiler.inductor import Options, lower
 from adaexplore.propose.compiler.reference import Reference
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.sandbox.compile_threads import compile_in_parallel
+from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.instance import Instance
 
 
@@ -37,6 +38,13 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     """
     problem = Problem.from_json(request["problem"])
     compile_in_parallel()
+    if problem.device == "cpu":  # compiling there disturbs whoever measures
+        with device_lock("cpu", exclusive=False):
+            return _run(request, problem)
+    return _run(request, problem)
+
+
+def _run(request: dict[str, Any], problem: Problem) -> dict[str, Any]:
     if problem.device.startswith("cuda"):
         _set_precision(problem.precision)
         lock_benchmarks(problem.device)

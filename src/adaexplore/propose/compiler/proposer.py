@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from adaexplore.candidate import Candidate
+from adaexplore.errors import BadInputError
 from adaexplore.evaluation import rank
 from adaexplore.node import Node
 from adaexplore.problem import Language
@@ -48,6 +49,9 @@ class CompilerProposer:
     def begin(self, context: Context) -> Dialogue:
         """Asks nobody; returns one candidate, or the line that says why there is none."""
         yield from ()
+        if context.problem.language not in MAX_TRIES:
+            known = " and ".join(MAX_TRIES)
+            raise BadInputError(f"the compiler writes {known}, not {context.problem.language}")
         return self._propose(context)
 
     def _propose(self, context: Context) -> Proposal:
@@ -123,7 +127,8 @@ def _large_tries(context: Context, rng: random.Random) -> list[Family]:
     }
     fresh = [f for f in families(problem.device, problem.precision) if f.name not in tried]
     if fresh:
-        return _slightly_shuffled(fresh, rng)
+        taken = context.abreast % len(fresh)  # by the steps beside this one, most likely
+        return _slightly_shuffled(fresh[taken:] + fresh[:taken], rng)
     return _combinations(context, rng)
 
 
