@@ -14,29 +14,25 @@ answered in any order, late, or never.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from adaexplore.ask import Ask, AskRecord, Call
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Evaluation, Passed, rank
 from adaexplore.llm.base import Prompt, Reply
-from adaexplore.node import ROOT_ID, Node
+from adaexplore.node import Node
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context, Dialogue, Proposer
 from adaexplore.search import (
-    Selection,
+    POLICIES,
+    SourceTraits,
     Tree,
-    UctPolicy,
-    large_pool,
     reward_function,
-    small_window,
+    shown_to,
     step_rng,
 )
-from adaexplore.search.reward import WRONG_REWARD
 from adaexplore.store import Store
-
-_NO_RANK = (False, False, 0.0, 0.0)
 
 Turn = Prompt | Proposal
 """Where an ask stands: what is to be asked next, or what came of it."""
@@ -58,7 +54,7 @@ class Study:
         self._run = store.run()
         self._proposers = proposers
         self._now = now
-        self._policy = UctPolicy(self._run.settings)
+        self._policy = POLICIES[self._run.settings.policy](self._run.settings)
         self._reward = reward_function(self._run.settings.reward)
         self._tree = Tree()
         self._by_digest: dict[str, Evaluation] = {}
@@ -66,36 +62,31 @@ class Study:
         self.best: Node | None = None
         for node in store.nodes():
             self._take(node)
+        self._under_way: dict[int, Ask] = {}
+        for record in store.asks("open", "queued"):
+            self._begin_step(record.ask)
 
     def ask(self, proposer: str) -> Ask:
         """Opens an ask: chooses where the tree is to grow next, as if all others had failed."""
         self.expire_late()
         number = self._store.ask_count() + 1
         rng = step_rng(self._run.seed, number)
-        settings = self._run.settings
-        tree = self._tree_with_pending()
-        place = self._policy.select(tree, rng)
-        if place.node_id > len(self.nodes):  # under way itself: what it grows from, then
-            parent_id = tree[place.node_id].parent_id or ROOT_ID
-            place = Selection(parent_id, place.step_kind if parent_id else "large")
-        pool: Sequence[int] = ()
-        window: Sequence[int] = ()
-        if place.step_kind == "large":
-            pool = large_pool(tree, place.node_id, settings, rng)
-        else:
-            window = small_window(tree, place.node_id, settings)
+        place = self._policy.select(self._tree, rng)
+        shown = shown_to(self._tree, place, self._run.settings, rng)
+        large = place.step_kind == "large"
         ask = Ask(
             id=number,
             parent_id=place.node_id,
             step_kind=place.step_kind,
             seed=rng.randrange(2**31),
-            pool=tuple(pool),
-            window=tuple(window),
+            pool=shown if large else (),
+            window=() if large else shown,
             seen=len(self.nodes),
             proposer=proposer,
             opened_at=self._now(),
         )
         self._store.open_ask(ask)
+        self._begin_step(ask)
         return ask
 
     def open(self) -> list[Ask]:
@@ -175,6 +166,7 @@ class Study:
             reused=reused,
         )
         self._store.record(node, ask.id)
+        self._end_step(ask.id)
         self._take(node)
         return node
 
@@ -202,6 +194,7 @@ class Study:
         for record in self._store.asks("open"):
             if self._now() - record.ask.opened_at > limit_s:
                 self._store.expire(record.ask.id)
+                self._end_step(record.ask.id)
 
     def _record_of(self, ask_id: int) -> AskRecord:
         self.expire_late()
@@ -237,34 +230,27 @@ class Study:
             )
         )
 
-    def _tree_with_pending(self) -> Tree:
-        """The tree as it would be if everything that is under way came to nothing.
+    def _begin_step(self, ask: Ask) -> None:
+        """Has the tree count an ask as failed until it is recorded: the next one goes elsewhere."""
+        self._under_way[ask.id] = ask
+        self._tree.begin(ask.parent_id, ask.step_kind)
 
-        So that the next ask goes elsewhere.
-        """
-        pending = self._store.asks("open", "queued")
-        if not pending:
-            return self._tree
-        tree = Tree()
-        for node in self.nodes:
-            self._hang(tree, node)
-        first = len(self.nodes) + 1
-        for node_id, record in enumerate(pending, first):
-            ask = record.ask
-            tree.add(node_id, ask.parent_id, ask.step_kind, WRONG_REWARD, _NO_RANK)
-        return tree
-
-    def _hang(self, tree: Tree, node: Node) -> None:
-        evaluation = node.evaluation
-        reward = self._reward(evaluation)
-        tree.add(node.id, node.parent_id, node.step_kind, reward, rank(evaluation))
+    def _end_step(self, ask_id: int) -> None:
+        ask = self._under_way.pop(ask_id, None)
+        if ask is not None:
+            self._tree.end(ask.parent_id, ask.step_kind)
 
     def _take(self, node: Node) -> None:
         """Adds a recorded node to what is known."""
         evaluation = node.evaluation
         self.nodes.append(node)
-        self._hang(self._tree, node)
-        if evaluation.status != "infra_error" and not node.proposal.failure:
+        if evaluation.status == "infra_error":
+            self._tree.add_void(node.id, node.parent_id, node.step_kind)
+            return
+        reward = self._reward(evaluation)
+        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(evaluation))
+        self._policy.record(self._tree, node.id, SourceTraits(node.candidate))
+        if not node.proposal.failure:
             self._by_digest.setdefault(node.candidate.digest, evaluation)
         if isinstance(evaluation, Passed) and (
             self.best is None or rank(evaluation) > rank(self.best.evaluation)
