@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import cast
@@ -58,6 +59,7 @@ class ProviderClient:
         self._slots = slots
         self._key = key
         self._sleep = sleep
+        self._pending: set[Future[ModelResponse]] = set()
         self._resources = ExitStack()
         self._portal = self._resources.enter_context(start_blocking_portal())
         self._resources.enter_context(self._portal.wrap_async_context_manager(backend))
@@ -79,7 +81,9 @@ class ProviderClient:
         return replace(reply, attempts=attempts)
 
     def close(self) -> None:
-        """Releases connections and the thread that holds them."""
+        """Releases connections and the thread that holds them; ends calls of other threads."""
+        for future in list(self._pending):
+            future.cancel()
         self._resources.close()
 
     def _attempt(self, messages: list[ModelMessage]) -> Reply:
@@ -103,12 +107,14 @@ class ProviderClient:
             return await model_request(self._backend, messages, model_settings=self._settings)
 
         future = self._portal.start_task_soon(request)
+        self._pending.add(future)
         try:
             return future.result()
         except _SHAPELESS as error:
             raise TransientError(f"an answer that is none of a model's: {error}") from error
         finally:
             future.cancel()  # a caller that is interrupted leaves no call behind
+            self._pending.discard(future)
 
     def _usage(self, response: ModelResponse) -> Usage:
         counted = response.usage
