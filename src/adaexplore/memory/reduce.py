@@ -1,0 +1,249 @@
+"""Making a failing module small while it still fails: delta debugging over its syntax tree.
+
+`ddmin` is that of Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (IEEE
+TSE 28, 2002), taken level by level down the tree as by Misherghi and Su, "HDD: Hierarchical Delta
+Debugging" (ICSE 2006).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TypeVar
+
+from adaexplore.evaluation import Evaluation, Failed, Fault
+from adaexplore.memory.cuts import STATEMENTS, Cut, parameters, simpler, unwrapped
+
+T = TypeVar("T")
+Fails = Callable[[str], bool]
+"""Whether a source still fails as it should."""
+
+_LISTS = ("decorator_list", "names", "keywords", "args", "elts")
+_CHANGES_WITH_CUTS = re.compile(r"<[^<>]*>|\d[\d., x]*|\[[^\[\]]*\]")
+_NO_MEANING = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Nodes of the syntax tree, and lines that are neither blank nor comments."""
+
+    nodes: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A module as small as it got, and what that took."""
+
+    source: str
+    before: Size
+    after: Size
+    evaluations: int
+
+
+def reduced(
+    source: str,
+    fails: Fails,
+    *,
+    whole_statements: bool = False,
+    entry: str = "ModelNew",
+    most_evaluations: int = 250,
+    most_s: float = 120.0,
+    clock: Callable[[], float] = time.monotonic,
+) -> Reduced:
+    """The source with whatever can be cut while `fails` holds; it still defines the class `entry`.
+
+    With `whole_statements`, expressions stay as they are. Deterministic up to the two bounds: the
+    same source and verdicts give the same result. A source that fails no longer once it is parsed
+    and written again stays as it is. Raises `ValueError` for a source that does not parse.
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise ValueError(f"the module does not parse: {error}") from None
+    before = size(source)
+    work = _Reduction(tree, fails, entry, most_evaluations, clock() + most_s, clock)
+    if work.fails():
+        work.run(whole_statements)
+        source = work.text()
+    return Reduced(source, before, size(source), work.evaluations)
+
+
+def recurs(failed: Failed, after: Evaluation) -> bool:
+    """Whether a module that was cut down still fails as it did.
+
+    Stricter than two signatures that are alike: a cut may trade one cause for another. An exception
+    is raised in the same function and says the same, but for numbers and types; an output is wrong
+    at the same element by the same numbers.
+    """
+    if not isinstance(after, Failed) or after.status != failed.status:
+        return False
+    match failed.feedback, after.feedback:
+        case Fault() as old, Fault() as new:
+            return (old.type, old.frame, _words(old)) == (new.type, new.frame, _words(new))
+    return failed.feedback is not None and failed.feedback == after.feedback
+
+
+def isolated(witness: str, remedy: str, fails: Fails) -> str:
+    """The remedy with as few of the witness's lines in it as make it fail.
+
+    What is left differs from the remedy in the fault alone. It is the witness itself where nothing
+    less fails.
+    """
+    right, wrong = remedy.splitlines(keepends=True), witness.splitlines(keepends=True)
+    matcher = SequenceMatcher(None, right, wrong, autojunk=False)
+    hunks = [op for op in matcher.get_opcodes() if op[0] != "equal"]
+
+    def text(kept: Sequence[tuple[str, int, int, int, int]]) -> str:
+        lines, at = [], 0
+        for _, start, end, first, last in kept:
+            lines += [*right[at:start], *wrong[first:last]]
+            at = end
+        return "".join([*lines, *right[at:]])
+
+    def still(kept: Sequence[tuple[str, int, int, int, int]]) -> bool:
+        return bool(kept) and _parses(text(kept)) and fails(text(kept))
+
+    return text(ddmin(hunks, still))
+
+
+def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """A subsequence that fails and of which no single item can be left out.
+
+    `items` is taken to fail. Later items go first: what comes before seldom needs them.
+    """
+    kept, parts = list(items), 2
+    if not kept or fails([]):
+        return []
+    while len(kept) > 1:
+        parts = min(parts, len(kept))
+        for part in reversed(range(parts)):
+            first, last = len(kept) * part // parts, len(kept) * (part + 1) // parts
+            rest = kept[:first] + kept[last:]
+            if fails(rest):
+                kept, parts = rest, max(parts - 1, 2)
+                break
+        else:
+            if parts == len(kept):
+                break
+            parts *= 2
+    return kept
+
+
+def size(source: str) -> Size:
+    """The size of a source that parses."""
+    nodes = [n for n in ast.walk(ast.parse(source)) if not isinstance(n, _NO_MEANING)]
+    lines = [line for line in source.splitlines() if line.strip() and line.lstrip()[0] != "#"]
+    return Size(len(nodes), len(lines))
+
+
+class _Reduction:
+    """One reduction: the tree is changed in place, and changed back where it fails no longer."""
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        fails: Fails,
+        entry: str,
+        most_evaluations: int,
+        deadline: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._tree = tree
+        self._fails = fails
+        self._entry = entry
+        self._most = most_evaluations
+        self._deadline = deadline
+        self._clock = clock
+        self._known: dict[str, bool] = {}
+        self.evaluations = 0
+
+    def run(self, whole_statements: bool) -> None:
+        """Cuts until nothing more can be cut, or a bound is reached."""
+        before = ""
+        while before != self.text():
+            before = self.text()
+            self._shorten(*STATEMENTS)
+            self._try(cuts for node in _top_down(self._tree) for cuts in unwrapped(node))
+            self._try(parameters(self._tree))
+            if not whole_statements:
+                self._shorten(*_LISTS)
+                self._try(cuts for node in _top_down(self._tree) for cuts in simpler(node))
+
+    def text(self) -> str:
+        """The source of the tree as it stands."""
+        return ast.unparse(ast.fix_missing_locations(self._tree)) + "\n"
+
+    def fails(self) -> bool:
+        """Whether the tree as it stands is a module that fails; false once a bound is reached."""
+        if self.evaluations >= self._most or self._clock() >= self._deadline:
+            return False
+        text = self.text()
+        if text not in self._known:
+            whole = _parses(text) and self._entry in _classes(self._tree)
+            self.evaluations += whole
+            self._known[text] = whole and self._fails(text)
+        return self._known[text]
+
+    def _shorten(self, *fields: str) -> None:
+        """Cuts the lists of these names as short as they go, the outermost first."""
+        for node in _top_down(self._tree):
+            for field in fields:
+                items = getattr(node, field, None)
+                if isinstance(items, list) and items and not isinstance(node, ast.arguments):
+                    self._shorten_one(node, field, items)
+
+    def _shorten_one(self, node: ast.AST, field: str, items: list[ast.AST]) -> None:
+        needs_one = field == "body" and not isinstance(node, ast.Module)
+        nothing: list[ast.AST] = [ast.Pass()] if needs_one else []
+        if needs_one and [type(item) for item in items] == [ast.Pass]:
+            return
+
+        def still(kept: Sequence[ast.AST]) -> bool:
+            setattr(node, field, list(kept) or nothing)
+            return self.fails()
+
+        kept = ddmin(items, still)
+        setattr(node, field, kept or nothing)
+
+    def _try(self, choices: Iterable[Iterable[Cut]]) -> None:
+        """Makes of each choice the first cut that leaves the module failing."""
+        for cuts in choices:
+            for cut in cuts:
+                undo = cut()
+                if self.fails():
+                    break
+                undo()
+
+
+def _top_down(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node, the outer before the inner, as the tree is when its turn comes."""
+    pending = deque([tree])
+    while pending:
+        node = pending.popleft()
+        yield node
+        pending.extend(ast.iter_child_nodes(node))
+
+
+def _classes(tree: ast.Module) -> set[str]:
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _words(fault: Fault) -> str:
+    return " ".join(_CHANGES_WITH_CUTS.sub("…", fault.message).split())
+
+
+def _parses(source: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `0(x)` is what it looks like
+            compile(source, "<reduced>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
