@@ -85,6 +85,17 @@ ModelOption = Annotated[
         "asked by what pays off.",
     ),
 ]
+_AT_ONCE = "Steps under way at once: proposals, compilation and measurement overlap."
+StepsAtOnceOption = Annotated[
+    int,
+    typer.Option(
+        "--parallel",
+        min=1,
+        max=64,
+        help=f"{_AT_ONCE} With more than one, the tree depends on who is done first: the same seed "
+        "need not give the same tree.",
+    ),
+]
 PromptsOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Prompt templates of your own, in place of some or all."),
@@ -117,6 +128,7 @@ def explore(
             help="When to stop, such as 2usd, 500ktok, 30min, 100steps, or several by commas.",
         ),
     ] = "",
+    parallel: StepsAtOnceOption = 1,
     prompts: PromptsOption = None,
     record: Annotated[
         Path | None,
@@ -163,6 +175,7 @@ def explore(
             record=_folder(record),
             replay=_folder(replay),
             base_url=base_url,
+            parallel=parallel,
         ),
         run=run,
         settings=settings or [],
@@ -241,11 +254,17 @@ def tell(
 
 
 @app.command(name="evaluate-pending")
-def evaluate_pending(run: RunArg) -> None:
+def evaluate_pending(
+    run: RunArg,
+    parallel: Annotated[
+        int,
+        typer.Option(min=1, max=64, help="Candidates at once: one is compiled beside another."),
+    ] = 1,
+) -> None:
     """Evaluate the candidates that wait for it, and record them as steps."""
     from adaexplore.cli import asks as commands
 
-    raise typer.Exit(commands.evaluate_pending(run))
+    raise typer.Exit(commands.evaluate_pending(run, parallel))
 
 
 @app.command()
@@ -272,11 +291,14 @@ def resume(
     steps: Annotated[
         int | None, typer.Option(min=1, help="New total of steps. Default: what was planned.")
     ] = None,
+    parallel: Annotated[
+        int | None, typer.Option(min=1, max=64, help=f"{_AT_ONCE} Default: as many as before.")
+    ] = None,
 ) -> None:
     """Go on with a run that was stopped or killed, or give it more steps."""
     from adaexplore.cli import run as commands
 
-    raise typer.Exit(commands.resume(run, steps))
+    raise typer.Exit(commands.resume(run, steps, parallel))
 
 
 @app.command()

@@ -152,8 +152,8 @@ def tell(path: Path, replies: list[Path]) -> int:
     return status
 
 
-def evaluate_pending(path: Path) -> int:
-    """Evaluates every candidate that waits for it; the exit code."""
+def evaluate_pending(path: Path, parallel: int = 1) -> int:
+    """Evaluates every candidate that waits for it, so many at once; the exit code."""
     console = Console()
     with open_run(path) as directory, ExitStack() as stack:
         store = directory.store
@@ -163,7 +163,7 @@ def evaluate_pending(path: Path) -> int:
             console.print("nothing waits for its evaluation", highlight=False)
             return 0
         with working(console, STARTING):
-            running = stack.enter_context(session(run.problem, run.settings))
+            running = stack.enter_context(session(run.problem, run.settings, parallel))
         warn(console, running.environment)
         with working(console, preparation(run.problem)):
             running.evaluator.prepare()
@@ -176,9 +176,11 @@ def evaluate_pending(path: Path) -> int:
                     running.evaluator,
                     progress,
                     directory.best_path,
+                    parallel=parallel,
                 ).finish_queued()
         except KeyboardInterrupt:
             status = INTERRUPTED
+            running.evaluator.close()
         summary = summary_of(store, directory.path)
         write_report(summary, directory.report_path)
         console.print(tree_table(summary))

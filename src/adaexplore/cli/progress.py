@@ -33,6 +33,8 @@ class SearchProgress(Listener):
     def __init__(self, console: Console, steps: int, done: int) -> None:
         self._console = console
         self._steps = steps
+        self._proposing: set[int] = set()
+        self._evaluating = 0
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -65,7 +67,8 @@ class SearchProgress(Listener):
 
     def proposing(self, step: int, step_kind: StepKind) -> None:
         """See `explore.Listener`."""
-        self._say(f"step {step}: proposing ({step_kind})")
+        self._proposing.add(step)
+        self._say_under_way(f"step {step}: proposing ({step_kind})")
 
     def waiting(self, reason: str, wait_s: float) -> None:
         """See `explore.Listener`."""
@@ -77,11 +80,15 @@ class SearchProgress(Listener):
 
     def evaluating(self, step: int, proposal: Proposal) -> None:
         """See `explore.Listener`."""
-        self._say(f"step {step}: evaluating {one_line(proposal.note, 40)}")
+        self._proposing.discard(step)
+        self._evaluating += 1
+        self._say_under_way(f"step {step}: evaluating {one_line(proposal.note, 40)}")
 
     def recorded(self, node: Node, *, best: bool) -> None:
         """See `explore.Listener`."""
         self._bar.update(self._task, completed=node.id)
+        self._evaluating -= 1
+        self._say_under_way("")
         evaluation = node.evaluation
         if isinstance(evaluation, Failed):
             result = f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
@@ -102,6 +109,12 @@ class SearchProgress(Listener):
         self._say(f"measuring the winner, step {node.id}, again in a fresh process")
         if not self._console.is_terminal:
             self._line(f"confirming step {node.id} in a fresh process")
+
+    def _say_under_way(self, only: str) -> None:
+        """What is going on: `only` that, or how many steps are how far."""
+        if len(self._proposing) + self._evaluating > 1:
+            only = f"{len(self._proposing)} proposing, {self._evaluating} in evaluation"
+        self._say(only)
 
     def _say(self, text: str) -> None:
         self._bar.update(self._task, description=text)

@@ -15,6 +15,7 @@ from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budge
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import Recording, Replay
+from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Proposer
 from adaexplore.propose.model.prompts import Prompts
@@ -36,7 +37,8 @@ class Plan:
 
     `proposers` are asked, by what they bring: "compiler", "ask", or names of models. `budget` is as
     `parse_budget` reads it; `prompts` a folder with templates of the user's own; `record` and
-    `replay` folders with models' replies; `base_url` is for `openai-compatible:` models.
+    `replay` folders with models' replies; `base_url` is for `openai-compatible:` models. So many
+    steps as `parallel` are under way at once.
     """
 
     proposers: tuple[str, ...]
@@ -45,6 +47,7 @@ class Plan:
     record: str = ""
     replay: str = ""
     base_url: str = ""
+    parallel: int = 1
 
     @property
     def models(self) -> list[str]:
@@ -179,7 +182,7 @@ def chooser(plan: Plan, settings: Settings, store: Store) -> Callable[[Study], s
     """Says who is asked next: the compiler for its seeds, then whoever pays off."""
 
     def choose(study: Study) -> str:
-        if len(study.nodes) < settings.compiler_seeds:
+        if max(len(study.nodes), store.ask_count()) < settings.compiler_seeds:
             return COMPILER
         if len(plan.proposers) == 1:
             return plan.proposers[0]
@@ -187,7 +190,8 @@ def chooser(plan: Plan, settings: Settings, store: Store) -> Callable[[Study], s
         for call in store.calls():
             cost_usd = call.reply.usage.cost_usd or 0.0
             spent_usd[call.reply.model] = spent_usd.get(call.reply.model, 0.0) + cost_usd
-        return choose_proposer(plan.proposers, study.nodes, spent_usd)
+        under_way = [record.ask.proposer for record in store.asks("open", "queued")]
+        return choose_proposer(plan.proposers, study.nodes, spent_usd, under_way)
 
     return choose
 
@@ -197,7 +201,7 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
 
     Those of earlier sessions count as well, what went on between sessions does not.
     """
-    before_s = sum(node.propose_s + node.evaluation.cost.wall_s for node in store.nodes())
+    before_s = _under_way_s(store.nodes())
     started, limit_s = time.monotonic() - before_s, plan.limits.seconds
 
     def spent() -> str | None:
@@ -206,3 +210,13 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
         return None
 
     return spent
+
+
+def _under_way_s(nodes: Sequence[Node]) -> float:
+    """For how long any step was under way: those that were so together count once."""
+    total_s = until = 0.0
+    for node in sorted(nodes, key=lambda node: node.started_at):
+        end = node.started_at + node.propose_s + node.evaluation.cost.wall_s
+        total_s += max(end - max(node.started_at, until), 0.0)
+        until = max(until, end)
+    return total_s

@@ -63,7 +63,7 @@ def explore(
     check(plan)
     with ExitStack() as stack:
         try:
-            running = start_session(stack, console, problem, chosen)
+            running = start_session(stack, console, problem, chosen, plan.parallel)
         except KeyboardInterrupt:
             console.print("stopped before the first step; no run was made", highlight=False)
             return INTERRUPTED
@@ -78,11 +78,12 @@ def explore(
             created_at=time.time(),
             plan=plan.to_json(),
         )
-        return _search(stack.enter_context(create_run(path, record)), running, console)
+        directory = stack.enter_context(create_run(path, record))
+        return _search(directory, running, console, plan.parallel)
 
 
-def resume(path: Path, steps: int | None) -> int:
-    """Continues a run; the exit code."""
+def resume(path: Path, steps: int | None, parallel: int | None = None) -> int:
+    """Continues a run, with as many steps at once as before if `parallel` is None; the exit code."""
     console = Console()
     with open_run(path) as directory, ExitStack() as stack:
         run = directory.store.run()
@@ -93,27 +94,28 @@ def resume(path: Path, steps: int | None) -> int:
             console.print("note: the prompts are not those that the run began with")
         if steps is not None:
             directory.store.set_steps(max(steps, directory.store.node_count()))
+        parallel = parallel or plan.parallel
         try:
-            running = start_session(stack, console, run.problem, run.settings)
+            running = start_session(stack, console, run.problem, run.settings, parallel)
         except KeyboardInterrupt:
             _say_how_to_go_on(directory, console)
             return INTERRUPTED
-        return _search(directory, running, console)
+        return _search(directory, running, console, parallel)
 
 
 def start_session(
-    stack: ExitStack, console: Console, problem: Problem, settings: Settings
+    stack: ExitStack, console: Console, problem: Problem, settings: Settings, parallel: int = 1
 ) -> Session:
     """Starts the processes and has the reference judged: no run is made for one that cannot be."""
     with working(console, STARTING):
-        running = stack.enter_context(session(problem, settings))
+        running = stack.enter_context(session(problem, settings, parallel))
     warn(console, running.environment)
     with working(console, preparation(problem)):
         running.evaluator.prepare()
     return running
 
 
-def _search(directory: RunDirectory, running: Session, console: Console) -> int:
+def _search(directory: RunDirectory, running: Session, console: Console, parallel: int) -> int:
     """Runs the search to its end or to Ctrl-C, then shows and reports what there is."""
     store = directory.store
     run = store.run()
@@ -134,9 +136,11 @@ def _search(directory: RunDirectory, running: Session, console: Console) -> int:
                 clients=clients,
                 choose=chooser(plan, run.settings, store),
                 spent=clock(plan, store),
+                parallel=parallel,
             ).run()
     except KeyboardInterrupt:
         status = INTERRUPTED
+        running.evaluator.close()  # what is under way would keep the device from others
         _say_how_to_go_on(directory, console)
     except AdaExploreError:
         _say_how_to_go_on(directory, console)
@@ -172,6 +176,7 @@ def command(
     for model in plan.models:
         words += ["--model", model]
     words += ["--proposer", COMPILER] if COMPILER in plan.proposers else []
+    words += ["--parallel", str(plan.parallel)] if plan.parallel > 1 else []
     for option in ("budget", "prompts", "record", "replay", "base_url"):
         value = getattr(plan, option)
         words += [f"--{option.replace('_', '-')}", value] if value else []

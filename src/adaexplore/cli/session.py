@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,8 +16,10 @@ from typing import Any, Literal
 from rich.console import Console
 
 from adaexplore.errors import BadInputError
+from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.evaluate.pool import EvaluatorPool, evaluators_for
 from adaexplore.problem import Language, Mode, Precision, Problem, TargetName
 from adaexplore.problems.kernelbench import load
 from adaexplore.propose.base import Proposer
@@ -47,6 +51,7 @@ _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
 _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0
 _IN_FORCE = "adaexplore.sandbox.isolation:in_force"
+_CORES_A_JOB = 2  # a compiler's: with less, several would run into their time limits together
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +114,28 @@ def target_of(asked: TargetName | None, device: str, language: Language) -> Targ
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Running processes for one problem."""
+    """Running processes for one problem; several threads may use them."""
 
     server: ForkServer
-    evaluator: LocalEvaluator
+    evaluator: Evaluator
     environment: dict[str, Any]
 
     def compiler(self, settings: Settings) -> Proposer:
         """The proposer that needs no model."""
         from adaexplore.propose.compiler.proposer import CompilerProposer
 
+        slots = threading.Semaphore(max(len(os.sched_getaffinity(0)) // _CORES_A_JOB, 1))
+
         def job(entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-            return run_job(self.server, entry, request, timeout_s)
+            with slots:
+                return run_job(self.server, entry, request, timeout_s)
 
         return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
 
 
 @contextmanager
-def session(problem: Problem, settings: Settings) -> Iterator[Session]:
-    """Starts the processes for a problem and ends them afterwards.
+def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator[Session]:
+    """Starts the processes for a problem, for so many steps at once, and ends them afterwards.
 
     Raises `BadInputError` where the device cannot be used.
     """
@@ -140,12 +148,16 @@ def session(problem: Problem, settings: Settings) -> Iterator[Session]:
         kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
         environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
         kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
-        evaluator = kind_of_evaluator(
-            server,
-            problem,
-            timeout_s=settings.timeout_s,
-            memory_bytes=int(settings.memory_gb * 2**30),
-        )
+        evaluators = [
+            kind_of_evaluator(
+                server,
+                problem,
+                timeout_s=settings.timeout_s,
+                memory_bytes=int(settings.memory_gb * 2**30),
+            )
+            for _ in range(evaluators_for(parallel))
+        ]
+        evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
         try:
             yield Session(server, evaluator, environment)
         finally:
