@@ -29,24 +29,31 @@ def gains(nodes: Sequence[Node]) -> list[float]:
 
 
 def choose_proposer(
-    names: Sequence[str], nodes: Sequence[Node], spent_usd: Mapping[str, float] | None = None
+    names: Sequence[str],
+    nodes: Sequence[Node],
+    spent_usd: Mapping[str, float] | None = None,
+    under_way: Sequence[str] = (),
 ) -> str:
     """The proposer with the highest upper confidence bound on its gain (UCB1, Auer et al. 2002).
 
     Gain per step, or per dollar where `spent_usd` says what the steps of every proposer cost. Each
-    is asked once first, in order. The rates are in units of the best one's, since nobody knows
-    beforehand how large gains are.
+    is asked once first, in order. Those that are being asked (`under_way`, one name a step) count
+    as if nothing came of it, so that several steps at once go to several proposers. The
+    rates are in units of the best one's, since nobody knows beforehand how large gains are.
     """
     made: dict[str, list[float]] = {name: [] for name in names}
     for node, gain in zip(nodes, gains(nodes), strict=True):
         if node.proposal.origin in made:
             made[node.proposal.origin].append(gain)
+    costs = _costs(made, spent_usd)
+    for name in under_way:
+        if name in made:
+            made[name].append(0.0)
     untried = [name for name in names if not made[name]]
     if untried:
         return untried[0]
     every = [gain for of_one in made.values() for gain in of_one]
     mean = sum(every) / len(every)
-    costs = _costs(made, spent_usd)
     rates = {
         name: (sum(of_one) + _PRIOR_STEPS * mean) / (costs[name] * (len(of_one) + _PRIOR_STEPS))
         for name, of_one in made.items()
@@ -63,6 +70,7 @@ def _costs(
     made: Mapping[str, Sequence[float]], spent_usd: Mapping[str, float] | None
 ) -> dict[str, float]:
     """What a step of each proposer costs, 1 for each where that is not known or nothing."""
-    if spent_usd is None or not all(spent_usd.get(name, 0.0) > 0 for name in made):
+    known = spent_usd is not None and all(made[n] and spent_usd.get(n, 0.0) > 0 for n in made)
+    if spent_usd is None or not known:
         return dict.fromkeys(made, 1.0)
     return {name: spent_usd[name] / len(made[name]) for name in made}
