@@ -2,22 +2,25 @@
 
 Where an output hardly depends on its inputs, a constant is as right as the rounding of a loose
 class. What is always allowed is then scaled to what the inputs change, and a class in which an
-output without the work would pass all the same is not on offer.
+output without the work would pass all the same is narrowed, or is not on offer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
-from adaexplore.evaluate.compare import Truth, deviation
+from adaexplore.evaluate.compare import Deviation, Truth, deviation
 from adaexplore.evaluate.own_runs import OwnRun
 from adaexplore.problem import PRECISIONS, Precision
 
 _NEAR = 8.0  # a variation of so many times what is allowed needs no tightening
 _ROUNDING = 2.0**-22
 _BLURS = 2.0
+_CLEARLY = 1.5  # times PyTorch's own error that an output without the work must be off by
 
 
 def tightened(
@@ -66,11 +69,40 @@ def passes(own: Sequence[Sequence[Truth]], instead: list[list[torch.Tensor]]) ->
     return set(PRECISIONS[PRECISIONS.index(reached) :])
 
 
-def without_blind_classes(own: Sequence[Sequence[Truth]]) -> list[Precision]:
+def discerning(
+    own: Sequence[Sequence[Truth]], errors: Sequence[Mapping[Precision, Deviation]]
+) -> list[Precision]:
     """The classes on offer, strictest first, less those in which an output without the work passes.
 
-    The strictest always stays.
+    `errors` are those of PyTorch's own runs in each class, for each output. Where they are clearly
+    smaller than what such an output is off by, the class stays, with a bound narrowed to between
+    the two. The strictest always stays.
     """
     offered = [p for p in PRECISIONS if all(p in t.bounds for truths in own for t in truths)]
-    blind = {p for _, instead in stand_ins(own) for p in passes(own, instead)}
-    return [p for i, p in enumerate(offered) if i == 0 or p not in blind]
+    kept = offered[:1]
+    for precision in offered[1:]:
+        blind = [instead for _, instead in stand_ins(own) if precision in passes(own, instead)]
+        if all(_narrowed(own, instead, errors, precision, kept[-1]) for instead in blind):
+            kept.append(precision)
+    return kept
+
+
+def _narrowed(
+    own: Sequence[Sequence[Truth]],
+    instead: list[list[torch.Tensor]],
+    errors: Sequence[Mapping[Precision, Deviation]],
+    precision: Precision,
+    stricter: Precision,
+) -> bool:
+    """Narrows one bound of a class so that this does not pass; False where there is no room to."""
+    found = [
+        (truth.deviation(out).norm, by_class[precision].norm, truth)
+        for truths, outs in zip(own, instead, strict=True)
+        for truth, out, by_class in zip(truths, outs, errors, strict=True)
+    ]
+    off, error, truth = max(found, key=lambda one: one[0] / max(one[1], _ROUNDING))
+    if off < _CLEARLY * error or off <= truth.bounds[stricter].norm:
+        return False
+    between = max(math.sqrt(off * error), truth.bounds[stricter].norm)
+    truth.bounds[precision] = replace(truth.bounds[precision], norm=between)
+    return True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from adaexplore.errors import BadProblemError
-from adaexplore.evaluate.blind import tightened, without_blind_classes
+from adaexplore.evaluate.blind import discerning, tightened
 from adaexplore.evaluate.compare import LOOSEST, Deviation, Truth, bounds_from
 from adaexplore.evaluate.inputs import InputSet, InputSets
 from adaexplore.evaluate.own_runs import OwnRun, own_runs
@@ -182,7 +182,7 @@ class Truths:
         return OtherWeights(seed, parameters, truths)
 
     def _leave_out_blind_classes(self) -> None:
-        kept = without_blind_classes([s.truths for s in self.own])
+        kept = discerning([s.truths for s in self.own], self._largest)
         dropped = [p for p in PRECISIONS if p in self._runs.classes and p not in kept]
         if dropped:
             self._note(

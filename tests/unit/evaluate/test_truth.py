@@ -234,3 +234,12 @@ class TestBlindClasses:
     def test_a_class_in_which_it_would_not_is(self, truths_of):
         truths = truths_of(PLAIN, precision="half")
         assert "half" in truths.own[0].truths[0].bounds
+
+    def test_a_class_stays_where_pytorch_s_own_run_is_nearer_than_a_constant(self, truths_of):
+        truths = truths_of(self.BARELY.replace("1e-4", "7e-3"), precision="half")
+        narrowed = [checked.truths[0] for checked in truths.own]
+        for truth in narrowed:
+            rounded = truth.value.to(torch.bfloat16).float()
+            assert truth.classify(truth.deviation(rounded)) == "half"
+        constants = [t.classify(t.deviation(torch.ones_like(t.value))) for t in narrowed]
+        assert None in constants
