@@ -83,7 +83,7 @@ def explore(
 
 
 def resume(path: Path, steps: int | None, parallel: int | None = None) -> int:
-    """Continues a run, with as many steps at once as before if `parallel` is None; the exit code."""
+    """Continues a run; the exit code. Without `parallel`, as many steps at once as before."""
     console = Console()
     with open_run(path) as directory, ExitStack() as stack:
         run = directory.store.run()
