@@ -69,30 +69,20 @@ class Checker:
 
     def check(self, rule: Rule) -> Checked:
         """Runs both programs."""
-        return self._checked(rule, self._verdict(rule, rule.witness))
+        return self._checked(rule, self.verdict(rule, rule.witness))
 
     def observe(self, rule: Rule) -> Checked:
         """Runs both programs of a rule whose signature is not known yet.
 
         It becomes that of what the witness does here.
         """
-        witness = self._verdict(rule, rule.witness)
+        witness = self.verdict(rule, rule.witness)
         if isinstance(witness, Failed):
             rule = replace(rule, signature=signature_of(witness))
         return self._checked(rule, witness)
 
-    def close(self) -> None:
-        """Ends the processes."""
-        self._end_judge()
-        self._at_end()
-
-    def _checked(self, rule: Rule, witness: Evaluation) -> Checked:
-        remedy = self._verdict(rule, rule.remedy)
-        why = _objection(rule, witness, remedy)
-        noted = _noted(rule, self.where, true=not why, gone=isinstance(witness, Passed))
-        return Checked(noted, witness, remedy, not why, why)
-
-    def _verdict(self, rule: Rule, source: str) -> Evaluation:
+    def verdict(self, rule: Rule, source: str) -> Evaluation:
+        """What becomes of any program as a candidate for the rule's reference."""
         if self._judge is None or rule.reference != self._reference:
             self._end_judge()
             judge = self._new_judge(rule.name, rule.reference)
@@ -103,6 +93,17 @@ class Checker:
                 return Failed("infra_error", str(error))
             self._judge, self._reference = judge, rule.reference
         return self._judge.evaluate(Candidate(source, "triton"))
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._end_judge()
+        self._at_end()
+
+    def _checked(self, rule: Rule, witness: Evaluation) -> Checked:
+        remedy = self.verdict(rule, rule.remedy)
+        why = _objection(rule, witness, remedy)
+        noted = _noted(rule, self.where, true=not why, gone=isinstance(witness, Passed))
+        return Checked(noted, witness, remedy, not why, why)
 
     def _end_judge(self) -> None:
         if self._judge is not None:
