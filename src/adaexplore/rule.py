@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from adaexplore.evaluation import FailureStatus
@@ -37,6 +38,23 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class Matcher:
+    """What a rule forbids, as far as a module's syntax alone tells it for certain.
+
+    `code` holds Python expressions or statements, of which any may be found: `_` in them is any
+    expression, `_A` and the like one of which `where` says more ("a float", "< 16", "not a power of
+    two"), `...` at the end of arguments or elements any further ones. `construct` names instead
+    what has no such pattern ("break", "try", ...). `scope` says where to look: in kernels, or
+    around them.
+    """
+
+    code: tuple[str, ...] = ()
+    construct: str = ""
+    where: Mapping[str, str] = field(default_factory=dict)
+    scope: Literal["kernel", "host"] = "kernel"
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One rule of a memory; `name` is its own there.
 
@@ -45,7 +63,8 @@ class Rule:
     says; `remedy` is the same done right, and passes. `holds` lists where both were seen, `gone`
     where the witness fails no longer. `support` counts the failures behind the rule and `tasks`
     names the distinct tasks they came from. `topics` are the APIs, operations and dtypes it is
-    about. `lift` is what it adds to first-try validity, None until that was measured.
+    about. `lift` is what it adds to first-try validity, None until that was measured. `matcher`
+    finds modules that break the rule before they are evaluated, None where syntax does not tell.
     """
 
     name: str
@@ -62,3 +81,4 @@ class Rule:
     source: Source = "probe"
     topics: tuple[str, ...] = ()
     lift: float | None = None
+    matcher: Matcher | None = None
