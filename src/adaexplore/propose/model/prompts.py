@@ -11,6 +11,7 @@ from typing import Any
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Failed, Fault
+from adaexplore.llm.templating import Templates
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.propose.model.hardware import hardware_of
@@ -18,7 +19,9 @@ from adaexplore.propose.model.kernels import path_of, shown
 from adaexplore.propose.model.patches import FORMAT
 from adaexplore.propose.model.sections import Section, SectionedPrompt, assembled
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
-from adaexplore.propose.model.templating import Templates
+
+OWN = files("adaexplore.propose.model") / "templates"
+"""The package's own templates."""
 
 LANGUAGES = ("triton", "cuda", "cpp")
 """Languages with notes and an example; each has a template and a file of its name."""
@@ -113,7 +116,7 @@ class Prompts:
             name: own.keys() if name in _FOLLOW_UPS else {*SHARED, *own}
             for name, own in TEMPLATES.items()
         }
-        self._templates = Templates(folder, known)
+        self._templates = Templates(OWN, folder, known)
         self._examples = {language: _example(language) for language in LANGUAGES}
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -46,10 +45,3 @@ def assembled(label: str, sections: Iterable[Section]) -> SectionedPrompt:
     told = [Message("system", s.text) for s in kept if s.name == SYSTEM]
     asked = _SEPARATOR.join(s.text for s in kept if s.name != SYSTEM)
     return SectionedPrompt((*told, Message("user", asked)), label, kept)
-
-
-def fenced(text: str, language: str = "python") -> str:
-    """A text as a block of Markdown, whatever fences it holds itself."""
-    longest = max(map(len, re.findall(r"^\s*(`{3,})", text, re.MULTILINE)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -20,9 +20,8 @@ from adaexplore.evaluate.precision import FLOOR, NORM_FACTOR
 from adaexplore.evaluation import Estimate, Failed, Mismatch
 from adaexplore.feedback import render, verdict
 from adaexplore.propose.model.patches import parse_patches
-from adaexplore.propose.model.prompts import LANGUAGES, SHARED, TEMPLATES, Prompts
+from adaexplore.propose.model.prompts import LANGUAGES, OWN, SHARED, TEMPLATES, Prompts
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
-from adaexplore.propose.model.templating import OWN
 from adaexplore.units import estimated_tokens
 
 PROMPTS = Prompts()

@@ -1,16 +1,18 @@
 import re
+from importlib.resources import files
 
 import pytest
 
 from adaexplore.errors import BadInputError
-from adaexplore.propose.model.templating import Templates
+from adaexplore.llm.templating import Templates
 
+OWN = files("adaexplore.propose.model") / "templates"
 KNOWN = {"again.j2": ("reason",), "module.j2": ()}
 
 
 def complaint(folder, known=KNOWN):
     with pytest.raises(BadInputError) as caught:
-        Templates(folder, known)
+        Templates(OWN, folder, known)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -32,7 +34,7 @@ def test_a_name_like_no_other_has_all(tmp_path):
 
 def test_hidden_files_are_passed_over(tmp_path):
     (tmp_path / ".again.j2.swp").write_bytes(b"\xff")
-    assert "why" in Templates(tmp_path, KNOWN).render("again.j2", {"reason": "why"})
+    assert "why" in Templates(OWN, tmp_path, KNOWN).render("again.j2", {"reason": "why"})
 
 
 def test_what_is_no_text(tmp_path):
@@ -62,12 +64,12 @@ def test_a_template_that_is_wrong_whatever_it_is_given(tmp_path, body, line, wha
 )
 def test_a_template_that_turns_out_wrong(tmp_path, body, line):
     (tmp_path / "again.j2").write_text(body)
-    templates = Templates(tmp_path, KNOWN)
+    templates = Templates(OWN, tmp_path, KNOWN)
     with pytest.raises(BadInputError, match=rf"^{re.escape(str(tmp_path))}/again.j2, line {line}:"):
         templates.render("again.j2", {"reason": "why"})
 
 
 def test_text_is_not_escaped(tmp_path):
     (tmp_path / "again.j2").write_text("{{ reason }}")
-    told = Templates(tmp_path, KNOWN).render("again.j2", {"reason": "a < b && c"})
+    told = Templates(OWN, tmp_path, KNOWN).render("again.j2", {"reason": "a < b && c"})
     assert told == "a < b && c"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 import traceback
 from collections.abc import Collection, Mapping
-from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,10 +16,15 @@ from jinja2 import nodes as syntax
 from jinja2.meta import find_undeclared_variables
 
 from adaexplore.errors import BadInputError
-from adaexplore.propose.model.sections import fenced
 from adaexplore.units import amount, duration_us, relative_error, share, speedup
 
-OWN = files("adaexplore.propose.model") / "templates"
+
+def fenced(text: str, language: str = "python") -> str:
+    """A text as a block of Markdown, whatever fences it holds itself."""
+    longest = max(map(len, re.findall(r"^\s*(`{3,})", text, re.MULTILINE)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
 
 _FILTERS = {
     "amount": amount,
@@ -33,14 +39,17 @@ _FILTERS = {
 class Templates:
     """Every template in force, compiled and checked.
 
-    `known` maps the name of each template to the variables it may use. Files in `folder` replace
-    templates of the same name; hidden ones are passed over. Raises `BadInputError` for a folder or
-    a file that cannot be used: an unknown name, a syntax error, an unknown variable.
+    `own` is where the package keeps them, and `known` maps the name of each to the variables it may
+    use. Files in `folder` replace templates of the same name; hidden ones are passed over. Raises
+    `BadInputError` for a folder or a file that cannot be used: an unknown name, a syntax error, an
+    unknown variable.
     """
 
-    def __init__(self, folder: Path | None, known: Mapping[str, Collection[str]]) -> None:
-        self._places = {name: str(OWN / name) for name in known}
-        self._texts = {name: (OWN / name).read_text(encoding="utf-8") for name in known}
+    def __init__(
+        self, own: Traversable, folder: Path | None, known: Mapping[str, Collection[str]]
+    ) -> None:
+        self._places = {name: str(own / name) for name in known}
+        self._texts = {name: (own / name).read_text(encoding="utf-8") for name in known}
         for file in _overriding(folder, known) if folder else ():
             self._places[file.name] = str(file)
             self._texts[file.name] = _read(file)
