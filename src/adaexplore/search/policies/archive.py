@@ -27,11 +27,15 @@ class Archive(Policy):
     itself: a kernel's score is its `ln` speedup and `reach` times the gain expected of a step from
     it, which shrinks with every step that came to nothing; the kind of step is drawn by what its
     kind has gained so far, neither ever below a tenth. The archive holds the `top` fastest kernels
-    and the fastest of every `Traits.cell`.
+    and the fastest of every `Traits.cell`; the first `founders` steps are large ones from nothing.
+    The constants are ours, tuned by simulation (docs/search.md).
     """
 
-    def __init__(self, settings: Settings, *, top: int = 10, reach: float = 3.0) -> None:
+    def __init__(
+        self, settings: Settings, *, founders: int = 8, top: int = 10, reach: float = 1.0
+    ) -> None:
         self._settings = settings
+        self._founders = founders
         self._top = top
         self._reach = reach
         self._ranking = Ranking()
@@ -59,8 +63,8 @@ class Archive(Policy):
     def select(self, tree: Tree, rng: random.Random) -> Selection:
         """The kernel with the best score, and what to do with it."""
         top = self._ranking.top(self._top)
-        if not top:
-            return Selection(ROOT_ID, "large")
+        if not top or tree[ROOT_ID].width < self._founders:
+            return Selection(ROOT_ID, "large", ())
         steps = sum(self._kind_steps.values())
         usual = sum(self._kind_gains.values()) + _PRIOR_STEPS * _PRIOR_GAIN
         usual /= steps + _PRIOR_STEPS

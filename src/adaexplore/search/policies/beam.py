@@ -18,10 +18,11 @@ class Beam(Policy):
     Lowerre 1976, The HARPY Speech Recognition System; for accelerators' kernels AccelOpt (arXiv
     2511.15915). The beam's own kernels may stay in it, so that a generation of failures loses
     nothing. The first generation is of large steps from nothing, `width * branch` of them, or as
-    many as it takes to have one that is correct.
+    many as it takes to have one that is correct. The constants are ours, tuned by simulation
+    (docs/search.md).
     """
 
-    def __init__(self, settings: Settings, *, width: int = 4, branch: int = 4) -> None:
+    def __init__(self, settings: Settings, *, width: int = 2, branch: int = 4) -> None:
         self._settings = settings
         self._width = width
         self._branch = branch

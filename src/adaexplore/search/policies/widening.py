@@ -11,7 +11,8 @@ class Widening(Uct):
     """UCT that expands a node while it has fewer than `factor * visits ** exponent` children.
 
     Coulom 2007, Computing Elo Ratings of Move Patterns in the Game of Go; in the form of Couëtoux
-    et al. 2011, Continuous Upper Confidence Trees, who leave both constants to the problem.
+    et al. 2011, Continuous Upper Confidence Trees, who leave both constants to the
+    problem.
     """
 
     def __init__(self, settings: Settings, *, factor: float = 1.0, exponent: float = 0.5) -> None:

@@ -1,0 +1,45 @@
+"""Search policies against landscapes: what a search would find, at no cost.
+
+    landscape = SYNTHETIC["families"]
+    contender = parse_contender("uct:reward=published")
+    found = run(contender, landscape, seed=0, steps=100)      # best so far, after every step
+
+A landscape makes worlds, one for each seed, and a world answers what a step from some kernel comes
+to. Policies, trees, rewards and pools are those of a real search (`adaexplore.search`).
+"""
+
+from __future__ import annotations
+
+from adaexplore.simulate.contenders import Contender, parse_contender
+from adaexplore.simulate.landscape import Kernel, Landscape, World
+from adaexplore.simulate.recorded import (
+    Recorded,
+    RecordedStep,
+    landscape_json,
+    read_landscape,
+    recorded_steps,
+)
+from adaexplore.simulate.runner import Outcome, Plan, run, simulate
+from adaexplore.simulate.statistics import Standing, checkpoints, standings
+from adaexplore.simulate.synthetic import SYNTHETIC
+
+__all__ = [
+    "SYNTHETIC",
+    "Contender",
+    "Kernel",
+    "Landscape",
+    "Outcome",
+    "Plan",
+    "Recorded",
+    "RecordedStep",
+    "Standing",
+    "World",
+    "checkpoints",
+    "landscape_json",
+    "parse_contender",
+    "read_landscape",
+    "recorded_steps",
+    "run",
+    "simulate",
+    "standings",
+]

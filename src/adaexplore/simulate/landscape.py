@@ -1,0 +1,82 @@
+"""What a simulated search moves in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from adaexplore.evaluation import Evaluation, Failed, Passed, Status, Timing
+from adaexplore.node import StepKind
+from adaexplore.search.traits import Cell, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Traits of a simulated kernel (see `search.traits.Traits`)."""
+
+    cell: Cell
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A simulated candidate.
+
+    `speedup` is the true one, `measured` what the evaluator says; both 0 for one that failed.
+    `state` is the world's own.
+    """
+
+    status: Status
+    speedup: float
+    measured: float
+    look: Look
+    state: Any
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """What a search is told."""
+        if self.status != "passed":
+            return Failed(self.status, "simulated")
+        measured = self.measured
+        baselines = {"eager": measured, "compile": measured}
+        timing = Timing(1.0, (1.0, 1.0), baselines, measured, (measured, measured), measured, 1)
+        return Passed("fp32", 0.0, timing)
+
+
+class World(Protocol):
+    """One problem. `optimum` is the highest true speedup there is, as far as is known."""
+
+    @property
+    def optimum(self) -> float:
+        """The highest true speedup."""
+        ...
+
+    def grow(
+        self,
+        parent: Kernel | None,
+        step_kind: StepKind,
+        shown: Sequence[Kernel],
+        rng: random.Random,
+    ) -> Kernel:
+        """What a step comes to; `parent` is None for one from nothing."""
+        ...
+
+
+class Landscape(Protocol):
+    """Worlds of one kind. The same seed gives the same world."""
+
+    @property
+    def name(self) -> str:
+        """How it is asked for."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """In one line, what it is like."""
+        ...
+
+    def world(self, seed: int) -> World:
+        """The world of that number."""
+        ...
