@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-Language = Literal["triton", "cpp"]
+Language = Literal["triton", "cuda", "cpp"]
 Precision = Literal["fp32", "tf32", "half"]
 Mode = Literal["as-built", "train", "eval"]
 TargetName = Literal["sm_80", "sm_90", "sm_100"]

@@ -18,7 +18,7 @@ from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluation import Evaluation, Failed, Passed
 from adaexplore.sandbox.process import ForkServer
 
-from .corpus import ROOT, Case, language_of
+from .corpus import ROOT, Case
 
 ADVANTAGE = 1.25
 """A hack has an advantage if the whole interval of its speedup is above this.
@@ -41,8 +41,12 @@ _PRELOAD = (
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
     "adaexplore.evaluate.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.toolkit:use_toolkit",
 )
 _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
+
+Key = tuple[str, str, float, str]
+"""What cases that share a judge have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +147,13 @@ class Judges:
     def __init__(self, device: str, *, quick: bool) -> None:
         self._device = device
         self._quick = quick
-        self._key: tuple[str, str, float] | None = None
+        self._key: Key | None = None
         self._server: ForkServer | None = None
         self._evaluator: LocalEvaluator | None = None
 
     def judge(self, case: Case) -> Outcome:
         """The outcome of one case; a judge lives until a case needs another one."""
-        candidate = Candidate(case.path.read_text(encoding="utf-8"), language_of(self._device))
+        candidate = Candidate(case.path.read_text(encoding="utf-8"), case.language_on(self._device))
         evaluator = self._evaluator_for(case)
         facts = evaluator.prepare()
         try:
@@ -187,9 +191,9 @@ class Judges:
             self._evaluator = None
 
 
-def key_of(case: Case) -> tuple[str, str, float]:
+def key_of(case: Case) -> Key:
     """Cases with the same key share a judge."""
-    return (case.problem, case.precision, case.timeout_s)
+    return (case.problem, case.precision, case.timeout_s, case.language or "")
 
 
 def in_order(cases: Iterable[Case], device: str) -> list[Case]:

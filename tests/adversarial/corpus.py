@@ -18,7 +18,7 @@ Kind = Literal["hacks", "honest"]
 Expectation = Literal["accepted", "no-advantage", "refused", "labelled"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_KEYS = {"problem", "devices", "precision", "expect", "timeout_s"}
+_KEYS = {"problem", "devices", "language", "precision", "expect", "timeout_s"}
 _EXPECTED: dict[Kind, tuple[Expectation, ...]] = {
     "hacks": ("no-advantage", "refused", "labelled"),
     "honest": ("accepted",),
@@ -37,7 +37,7 @@ class Case:
     `expect` is "accepted" for an honest candidate. For a hack it is "no-advantage" (refused, or
     passed with a speedup that honest code gets), "refused" (to pass at all is to have cheated: a
     wrong output, or harm done), or "labelled" (it may pass, on a problem whose label says that a
-    speedup there means nothing).
+    speedup there means nothing). `language` is None for what its device usually runs.
     """
 
     kind: Kind
@@ -46,6 +46,7 @@ class Case:
     path: Path
     problem: str
     devices: tuple[str, ...]
+    language: Language | None
     precision: Precision
     expect: Expectation
     timeout_s: float
@@ -59,19 +60,18 @@ class Case:
         """Whether it is meant for a device name such as "cuda:0"."""
         return device.partition(":")[0] in self.devices
 
+    def language_on(self, device: str) -> Language:
+        """What it is written in; the device's usual language unless it names one."""
+        return self.language or ("cpp" if device == "cpu" else "triton")
+
     def problem_on(self, device: str) -> Problem:
         """What it claims to be faster than."""
         return load(
             PROBLEMS / f"{self.problem}.py",
             device=device,
-            language=language_of(device),
+            language=self.language_on(device),
             precision=self.precision,
         )
-
-
-def language_of(device: str) -> Language:
-    """The language that candidates for a device name are written in."""
-    return "cpp" if device == "cpu" else "triton"
 
 
 def cases(only: str = "*") -> list[Case]:
@@ -97,6 +97,7 @@ def read(path: Path) -> Case:
         path=path,
         problem=header.get("problem", ""),
         devices=tuple(header.get("devices", "").split()),
+        language=header.get("language"),
         precision=header.get("precision", "fp32"),
         expect=header.get("expect", allowed[0]),
         timeout_s=float(header.get("timeout_s", "30")),
@@ -105,6 +106,8 @@ def read(path: Path) -> Case:
         raise BadCaseError(f"{path}: no problem {case.problem!r} in {PROBLEMS}")
     if not case.devices or not set(case.devices) <= {"cpu", "cuda"}:
         raise BadCaseError(f"{path}: `devices:` must name cpu, cuda or both")
+    if case.language not in (None, *get_args(Language)):
+        raise BadCaseError(f"{path}: `language:` must be one of {get_args(Language)}")
     if case.precision not in PRECISIONS:
         raise BadCaseError(f"{path}: `precision:` must be one of {PRECISIONS}")
     if case.expect not in allowed:

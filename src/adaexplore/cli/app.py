@@ -33,7 +33,10 @@ DeviceOption = Annotated[
 ]
 LanguageOption = Annotated[
     Language | None,
-    typer.Option(help="What kernels are written in. Default: triton on a GPU, cpp on the CPU."),
+    typer.Option(
+        help="What kernels are written in. Default: triton on a GPU, cpp on the CPU. cuda is CUDA "
+        "C++ on a GPU, and needs nvcc."
+    ),
 ]
 TargetOption = Annotated[
     TargetName | None,

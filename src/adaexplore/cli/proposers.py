@@ -142,6 +142,11 @@ def check_searched(run: RunRecord, path: Path) -> None:
     """Raises `BadInputError` for a run that only ask and tell go on with."""
     if PERSON in Plan.from_json(run.plan, run.proposer).proposers:
         raise BadInputError(
+    if problem.language == "cuda":
+        raise BadInputError(
+            "--proposer compiler: TorchInductor writes no CUDA C++; give a --model, answer the "
+            "prompts yourself (`adaexplore start`), or leave --language out for Triton"
+        )
             f"{path} is answered by you or an agent: go on with `adaexplore ask`, `tell` and "
             "`evaluate-pending`"
         )

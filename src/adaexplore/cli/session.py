@@ -16,6 +16,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from adaexplore.errors import BadInputError
+from adaexplore.evaluate import toolkit
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
@@ -47,7 +48,11 @@ PRELOAD_OFFLINE = (
 )
 DEFAULT_TARGET: TargetName = "sm_90"
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
-_WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
+_WARM: dict[Language, list[str]] = {
+    "cpp": ["adaexplore.evaluate.warm:warm_cpp_compiler"],
+    "cuda": ["adaexplore.evaluate.toolkit:use_toolkit"],
+}
+_TRY_BUILDING = "adaexplore.evaluate.toolkit:try_building"
 _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0
 _IN_FORCE = "adaexplore.sandbox.isolation:in_force"
@@ -73,10 +78,10 @@ def load_problem(asked: Asked) -> Problem:
     device = device_of("cpu" if asked.device is None and asked.target else asked.device)
     on_gpu = device != "cpu"
     language = asked.language or ("triton" if on_gpu or asked.target else "cpp")
-    if on_gpu and language != "triton":
+    if language == ("cpp" if on_gpu else "cuda"):
         raise BadInputError(
-            f"--language {language} does not run on --device {device}: "
-            "triton runs on cuda, or without a GPU on cpu; cpp needs cpu"
+            f"--language {language} does not run on --device {device}: triton runs on cuda, or "
+            "without a GPU on cpu; cuda needs a GPU (--device cuda); cpp needs cpu"
         )
     target = target_of(asked.target, device, language)
     if asked.require_custom and not on_gpu:
@@ -139,7 +144,10 @@ def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator
 
     Raises `BadInputError` where the device cannot be used.
     """
-    warm = [_WARM_CPP] if problem.language == "cpp" else []
+    lacking = toolkit.lacking() if problem.language == "cuda" else None
+    if lacking:
+        raise BadInputError(f"--language cuda: {lacking}")
+    warm = _WARM.get(problem.language, [])
     server = ForkServer.start(PRELOAD_OFFLINE if problem.target else [*PRELOAD, *warm])
     try:
         environment = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
@@ -147,6 +155,8 @@ def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator
             raise BadInputError(environment["unusable"])
         kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
         environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
+        if problem.language == "cuda":
+            environment |= _tried_building(server, environment)
         kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
         evaluators = [
             kind_of_evaluator(
@@ -164,6 +174,17 @@ def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator
             evaluator.close()
     finally:
         server.close()
+
+
+def _tried_building(server: ForkServer, environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of nvcc once it has compiled a kernel, confined as candidates are.
+
+    Raises `BadInputError` where it does not.
+    """
+    found = run_job(server, _TRY_BUILDING, environment, _DESCRIBE_S, confined="gpu")
+    if "unusable" in found:
+        raise BadInputError(f"--language cuda: {found['unusable']}")
+    return found
 
 
 def preparation(problem: Problem) -> str:

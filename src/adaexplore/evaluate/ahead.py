@@ -17,7 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adaexplore.evaluate.offline.targets import Target
 
 _LIMIT_S = 60.0
 _CAPTURE_LIMIT_S = 10.0  # on no data: what takes longer does not end
@@ -34,40 +37,56 @@ def compile_ahead(request: dict[str, Any]) -> None:
     _in_children([lambda: _capture_and_compile(request)])
 
 
+def target_for(capability: Sequence[int]) -> Target:
+    """A GPU of a compute capability, for those who ask about the one that is there."""
+    from adaexplore.evaluate.offline.targets import TARGETS
+
+    major, minor = capability
+    return replace(TARGETS["sm_90"], arch=10 * major + minor)
+
+
+def call_without_data(request: dict[str, Any], target: Target) -> None:
+    """Imports, constructs and calls the candidate of a request on meta tensors.
+
+    It is told that they lie on `target`. Patches this process for good, and raises what the
+    candidate raises.
+    """
+    from adaexplore.evaluate.offline.count import without_values
+    from adaexplore.evaluate.offline.torch_shim import Shim
+    from adaexplore.sandbox.instance import Instance
+
+    shim = Shim(target, Path.cwd(), "meta")
+    shim.install()
+    with shim.mode(), without_values():
+        instance = Instance.load(
+            request["source"],
+            "ModelNew",
+            device="meta",
+            seed=request["seed"],
+            mode=request["mode"],
+            folder=Path.cwd(),
+            init=pickle.loads(base64.b64decode(request["init"])),
+            name="candidate",
+        )
+        instance(pickle.loads(base64.b64decode(request["inputs"])))
+
+
 def _capture_and_compile(request: dict[str, Any]) -> None:
     import triton.compiler
 
     from adaexplore.evaluate.offline import driver
     from adaexplore.evaluate.offline.capture import Recorder
-    from adaexplore.evaluate.offline.count import without_values
-    from adaexplore.evaluate.offline.targets import TARGETS
-    from adaexplore.evaluate.offline.torch_shim import Shim
     from adaexplore.evaluate.triton_host import build_launcher
-    from adaexplore.sandbox.instance import Instance
 
-    major, minor = request["capability"]
-    target = replace(TARGETS["sm_90"], arch=10 * major + minor)
+    target = target_for(request["capability"])
     really_compile = triton.compiler.compile
     driver.install(target)
-    shim = Shim(target, Path.cwd(), "meta")
-    shim.install()
     recorder = Recorder(lambda _: None, all_configurations=True)
     recorder.install()
     signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, _CAPTURE_LIMIT_S)
     try:
-        with shim.mode(), without_values():
-            instance = Instance.load(
-                request["source"],
-                "ModelNew",
-                device="meta",
-                seed=request["seed"],
-                mode=request["mode"],
-                folder=Path.cwd(),
-                init=pickle.loads(base64.b64decode(request["init"])),
-                name="candidate",
-            )
-            instance(pickle.loads(base64.b64decode(request["inputs"])))
+        call_without_data(request, target)
     finally:  # what was started before something went wrong will be started again
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         kernels = {launch.kernel.key: launch.kernel for launch in recorder.launches}

@@ -7,12 +7,15 @@ import time
 from dataclasses import replace
 from typing import Literal
 
+import torch
+
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate.conversation import Conversation
 from adaexplore.evaluate.kept import KeptCandidates
 from adaexplore.evaluate.measure import discounted
 from adaexplore.evaluate.reference import Reference
 from adaexplore.evaluate.tensors import share
+from adaexplore.evaluate.toolkit import building_for
 from adaexplore.evaluate.verdict import CandidateRun, decided
 from adaexplore.evaluation import Cost, Evaluation, Failed, Passed
 from adaexplore.sandbox.device_lock import device_lock
@@ -31,6 +34,7 @@ class Bench:
         on_cpu = reference.problem.device == "cpu"
         self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
         self._limits = limits_of_candidates(memory_bytes, gpu=not on_cpu)
+        self._environment = {} if on_cpu else _environment(reference.problem.device)
         self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
         self._kept = KeptCandidates(reference.problem.device)
         self._best_us = math.inf
@@ -59,7 +63,11 @@ class Bench:
         self, candidate: Candidate, timeout_s: float, parent: Candidate | None
     ) -> tuple[Evaluation, float]:
         worker = self._server.spawn(
-            WORKER, name="candidate", limits=self._limits, confined=self._confined
+            WORKER,
+            name="candidate",
+            limits=self._limits,
+            environment=self._environment,
+            confined=self._confined,
         )
         talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
         run = CandidateRun(self._reference, self._buffers, candidate, talk, self._best_us)
@@ -99,3 +107,8 @@ class Bench:
             return False
         with device_lock(self._reference.problem.device, exclusive=True):
             return self._reference.baselines_slowed(timing.baselines_us)
+
+
+def _environment(device: str) -> dict[str, str]:
+    """What a candidate's process on a GPU gets beside the usual."""
+    return building_for(torch.cuda.get_device_capability(device))

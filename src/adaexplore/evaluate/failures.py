@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adaexplore.evaluate.faults import fault_of
+from adaexplore.evaluate.faults import BUILD_FAILED, fault_of
 from adaexplore.evaluation import Failed, FailureStatus, Fault
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
@@ -36,7 +36,10 @@ _MEMORY_TEXTS = (
     "Cannot allocate",
     "CUDACachingAllocator",  # its own report of a full device can fail after a fork
 )
-_COMPILE_TEXTS = ("Error building extension", "PassManager::run failed", "C++ compile error")
+COMPILING, LOADING = "compiling ahead", "importing and constructing"
+"""Stages before a candidate runs: whatever is raised in them is a compile error."""
+
+_COMPILE_TEXTS = (BUILD_FAILED, "PassManager::run failed", "C++ compile error")
 _DETAIL_CHARS = 12_000
 
 
@@ -46,7 +49,7 @@ def raised(error: Mapping[str, Any], stage: str, source: str = "", log: str = ""
     `source` is the candidate's and `log` the end of what its process printed.
     """
     status = _status(set(error["types"]), error["message"])
-    if status == "runtime_error" and stage == "importing and constructing":
+    if status == "runtime_error" and stage in (COMPILING, LOADING):
         status = "compile_error"
     fault = fault_of(error, source, log)
     what = f"{fault.type}: {fault.message}" if fault.message else fault.type

@@ -16,12 +16,26 @@ from adaexplore.evaluation import Fault
 
 _TRACEBACK_CHARS = 20_000
 _MESSAGE_CHARS = 500
+BUILD_FAILED = "Error building extension"
+"""How PyTorch begins to tell that an extension could not be built."""
+
 _COMPILER_ERROR = re.compile(
     r"^(?P<file>[^\s:(\"']+)"
-    r"(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvcc>\d+)\):)"  # GCC, Clang and MLIR; nvcc
+    r"(?::(?P<line>\d{1,9})(?::\d+)?:|\((?P<nvcc>\d{1,9})\):)"  # GCC, Clang and MLIR; nvcc
     r"\s*(?:fatal )?error:?\s*(?P<text>.*)$",
     re.MULTILINE,
 )
+_LED_THERE = (
+    re.compile(r"\bat line (?P<line>\d{1,9}) of (?P<file>\S+)$", re.MULTILINE),  # nvcc
+    re.compile(r"\bfrom (?P<file>[^\s:]+):(?P<line>\d{1,9})[:,]"),  # GCC, of what includes a file
+)
+_TOOL_ERROR = re.compile(
+    r"^(?P<tool>ptxas|nvlink|nvcc|(?:/\S{1,200}/)?ld)\b"
+    r"(?:.{0,300}?(?:error|fatal)\s{0,9}:|.{0,300}?(?=undefined reference))\s*(?P<text>.+)$",
+    re.MULTILINE,
+)
+_NAMED_KERNEL = re.compile(r"function '(?:_Z(?P<length>\d{1,4}))?(?P<name>\w+)'")
+_AROUND = 2  # lines of a generated file, by which a line is found that occurs twice
 
 
 def describe(error: BaseException, folder: Path) -> dict[str, Any]:
@@ -38,6 +52,7 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
         "type": type(root).__name__,
         "message": str(root),
         "places": places[:50],
+        "excerpt": _excerpt(str(root), folder),
         "traceback": _traceback(error, folder)[-_TRACEBACK_CHARS:],
     }
 
@@ -45,15 +60,18 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
 def fault_of(error: Mapping[str, Any], source: str, log: str = "") -> Fault:
     """The fault that `describe` described, placed in the candidate's `source`.
 
-    A C++ compiler's first error, or the one that MLIR wrote to the process's `log`, is preferred to
-    the exception that followed.
+    The first error of a C++ compiler or of the tools behind it, or the one that MLIR wrote to the
+    process's `log`, is preferred to the exception that followed.
     """
     lines = source.splitlines()
     kind, message = str(error["type"]), str(error["message"])
     for text in (message, log if "PassManager::run failed" in message else ""):
         found = _COMPILER_ERROR.search(text)
         if found:
-            return _compiler_fault(kind, found, text, lines)
+            return _compiler_fault(kind, found, text, lines, error.get("excerpt"))
+    found = _TOOL_ERROR.search(message)
+    if found:
+        return _tool_fault(kind, found, lines)
     for place in error.get("places", ()):
         line, frame = _resolved(place, lines)
         if line:
@@ -95,9 +113,38 @@ def _traceback(error: BaseException, folder: Path) -> str:
 
 def _most_telling(chain: Sequence[BaseException]) -> BaseException:
     """The one that quotes a compiler's error, else the root, else what has any words at all."""
-    quoting = [link for link in chain if _COMPILER_ERROR.search(str(link))]
+    quoting = [link for link in chain if _quotes_compiler(str(link))]
     with_words = [link for link in chain if str(link).strip()]
     return (quoting or with_words or chain)[-1]
+
+
+def _quotes_compiler(text: str) -> bool:
+    return BUILD_FAILED in text or bool(_COMPILER_ERROR.search(text))
+
+
+def _excerpt(message: str, folder: Path) -> dict[str, Any]:
+    """The line that a compiler's first error points at in a file under `folder`, with those around.
+
+    Of an error in somebody's header, the line that led there. In the form of a place; empty where
+    no such file is named.
+    """
+    first = _COMPILER_ERROR.search(message)
+    if first is None:
+        return {}
+    named = [(first["file"], _line_of(first))]
+    named += [(m["file"], int(m["line"])) for how in _LED_THERE for m in how.finditer(message)]
+    for name, line in named:
+        file, at = Path(name).resolve(), line - 1
+        if file.is_relative_to(folder) and file.is_file():
+            lines = file.read_text(errors="replace").splitlines()
+            start = max(at - _AROUND, 0)
+            block = "\n".join(lines[start : at + _AROUND + 1])
+            return {"line": at - start + 1, "frame": "", "kernel": block}
+    return {}
+
+
+def _line_of(found: re.Match[str]) -> int:
+    return int(found["line"] or found["nvcc"])
 
 
 def _places(error: BaseException, folder: Path) -> list[dict[str, Any]]:
@@ -139,16 +186,39 @@ def _find_block(block: list[str], lines: list[str]) -> int:
     return 0
 
 
-def _compiler_fault(kind: str, found: re.Match[str], text: str, lines: list[str]) -> Fault:
+def _compiler_fault(
+    kind: str, found: re.Match[str], text: str, lines: list[str], excerpt: Any
+) -> Fault:
     """The fault a compiler reported, its line looked up in what the candidate embeds."""
-    at = int(found["line"] or found["nvcc"])
+    at = _line_of(found)
     frame = f"{Path(found['file']).name}:{at}"
     quoted = re.search(rf"^\s*{at} \|(.*)$", text[found.end() :], re.MULTILINE)
-    code = quoted[1].strip() if quoted else ""
-    matching = [i for i, line in enumerate(lines, 1) if code and line.strip() == code]
+    code = _quoted_in(excerpt) or (quoted[1].strip() if quoted else "")
+    line, _ = _resolved(excerpt, lines)
+    matching = [line] if line else [i for i, x in enumerate(lines, 1) if code and x.strip() == code]
     if not matching and found["file"].endswith(".py") and at <= len(lines):
         matching = [at]
     line = matching[0] if matching else 0
     return Fault(
         kind, found["text"][:_MESSAGE_CHARS], line, lines[line - 1].strip() if line else code, frame
     )
+
+
+def _quoted_in(excerpt: Any) -> str:
+    """The line that an excerpt is about; empty where it makes no sense."""
+    match excerpt:
+        case {"line": int(line), "kernel": str(block)} if 0 < line <= len(block.splitlines()):
+            return block.splitlines()[line - 1].strip()
+    return ""
+
+
+def _tool_fault(kind: str, found: re.Match[str], lines: list[str]) -> Fault:
+    """The fault that an assembler or linker reported, by the kernel where it names one."""
+    message = f"{Path(found['tool']).name}: {found['text'].strip()}"[:_MESSAGE_CHARS]
+    named = _NAMED_KERNEL.search(found["text"])
+    if named is None:
+        return Fault(kind, message)
+    name = named["name"][: int(named["length"])] if named["length"] else named["name"]
+    defining = re.compile(rf"\b{re.escape(name)}\s*\(")
+    line = next((i for i, text in enumerate(lines, 1) if defining.search(text)), 0)
+    return Fault(kind, message, line, lines[line - 1].strip() if line else "", name)

@@ -27,8 +27,15 @@ DECOY_SHARE = 0.02
 """Own kernels that take less than this beside a library do not do the work."""
 
 _NAME_CHARS = 200
-_LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^)]*\)")
-_CUDA_KERNEL = re.compile(r"__global__\s+(?:\w+\s+)*?void\s+(\w+)\s*\(")
+_CPP_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_CUDA_ATTRIBUTE = re.compile(
+    r"\b__(?:launch_bounds|cluster_dims|block_size|maxnreg|attribute)__"
+    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+)
+_CUDA_KERNEL = re.compile(
+    r"(?:__global__[\w\s]{0,200}?\bvoid|\bvoid\s+__global__)\s+"
+    r"(\w+)\s*(?:<[^;{}()]{0,500}>\s*)?\("
+)
 _PATTERNS: tuple[tuple[Origin, re.Pattern[str]], ...] = (
     ("cudnn", re.compile(r"cudnn|implicit_convolve|winograd|fft2d_|_(fprop|dgrad|wgrad)_")),
     ("aten", re.compile(r"\bat::|at_cuda_detail|^aten::|\bc10::|pytorch_flash|fmha_cutlass")),
@@ -91,7 +98,8 @@ def own_kernels(source: str) -> set[str]:
         if isinstance(node, ast.FunctionDef) and any(map(_is_jit, node.decorator_list)):
             names.add(node.name)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names.update(_CUDA_KERNEL.findall(_LAUNCH_BOUNDS.sub("", node.value)))
+            code = _CUDA_ATTRIBUTE.sub("", _CPP_COMMENT.sub(" ", node.value))
+            names.update(_CUDA_KERNEL.findall(code))
     return names
 
 
@@ -99,8 +107,8 @@ def origin_of(
     name: str, own: set[str], patterns: Sequence[tuple[Origin, re.Pattern[str]]] = _PATTERNS
 ) -> Origin:
     """Whose kernel a name is. `own` holds the plain names of the candidate's kernels."""
-    plain = re.match(r"(?:void\s+)?(?:(?:\w+|\(anonymous namespace\))::)*(\w+)", name)
-    if name in own or (plain and plain[1] in own and "at::" not in name):
+    plain = re.match(r"(?:void\s+)?((?:(?:\w+|\(anonymous namespace\))::)*)(\w+)", name)
+    if name in own or (plain and plain[2] in own and not plain[1].startswith(("at::", "c10::"))):
         return "custom"
     return next((origin for origin, pattern in patterns if pattern.search(name)), "other")
 

@@ -12,6 +12,7 @@ import torch
 
 from adaexplore.evaluate.ahead import compile_ahead
 from adaexplore.evaluate.clock import Clock, clock_for
+from adaexplore.evaluate.extensions import build_ahead
 from adaexplore.evaluate.faults import describe
 from adaexplore.evaluate.integrity import Watch
 from adaexplore.evaluate.launches import watched_launches
@@ -77,6 +78,8 @@ class Session:
             case "ahead":
                 compile_ahead(request)
                 return {}
+            case "build":
+                return build_ahead(request)
             case "load":
                 return self._load(request)
             case "parameters":

@@ -99,7 +99,7 @@ def _language(literal: str) -> Lexer | None:
     """The language of a kernel written as a string, None for any other string."""
     if "\n" not in literal:
         return None
-    if "#include" in literal or 'extern "C"' in literal:
+    if any(word in literal for word in ("#include", 'extern "C"', "__global__")):
         return CPP
     return PYTHON if "@triton" in literal or "import triton" in literal else None
 

@@ -111,6 +111,37 @@ class TestOptions:
         words = ["explore", problem, "--device", "cuda", "--language", "cpp"]
         assert "cpp needs cpu" in adaexplore(*words).complaint
 
+    def test_cuda_kernels_without_a_gpu(self, adaexplore, problem):
+        words = ["explore", problem, "--device", "cpu", "--language", "cuda"]
+        line = adaexplore(*words).complaint
+        assert "--language cuda does not run on --device cpu" in line
+        assert "cuda needs a GPU (--device cuda)" in line
+
+    @pytest.fixture
+    def cuda(self, problem, monkeypatch):
+        monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
+        return [problem, "--device", "cuda", "--language", "cuda"]
+
+    def test_cuda_kernels_from_the_compiler(self, adaexplore, cuda):
+        line = adaexplore("explore", *cuda).complaint
+        assert "TorchInductor writes no CUDA C++; give a --model" in line
+        assert "`adaexplore start`" in line
+
+    def test_cuda_kernels_as_seeds_from_the_compiler(self, adaexplore, cuda):
+        line = adaexplore("start", *cuda, "--set", "compiler_seeds=1").complaint
+        assert "TorchInductor writes no CUDA C++" in line
+
+    @pytest.mark.parametrize("command", ["start", "evaluate"])
+    def test_cuda_kernels_without_nvcc(
+        self, adaexplore, cuda, candidate, monkeypatch, tmp_path, command
+    ):
+        monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+        words = [command, cuda[0], *([candidate] if command == "evaluate" else []), *cuda[1:]]
+        result = adaexplore(*words)
+        assert result.code == 2
+        line = result.err.splitlines()[-1]
+        assert f"--language cuda: CUDA_HOME={tmp_path} is no CUDA toolkit" in line
+
     def test_a_target_beside_a_gpu(self, adaexplore, problem, monkeypatch):
         monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
         words = ["explore", problem, "--device", "cuda", "--target", "sm_90"]

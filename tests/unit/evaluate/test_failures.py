@@ -1,9 +1,9 @@
 import pytest
 
-from adaexplore.evaluate.failures import died, raised
+from adaexplore.evaluate.failures import COMPILING, LOADING, died, raised
 from adaexplore.sandbox.process import WorkerDiedError
 
-RUNNING, BUILDING = "running on the inputs 'own-0'", "importing and constructing"
+RUNNING, BUILDING = "running on the inputs 'own-0'", LOADING
 
 
 def error(name, message="", *bases):
@@ -37,6 +37,9 @@ class TestRaised:
 
     def test_whatever_goes_wrong_before_it_runs_is_a_compile_error(self):
         assert raised(error("AttributeError", "no ModelNew"), BUILDING).status == "compile_error"
+
+    def test_so_is_what_goes_wrong_while_compiling_ahead(self):
+        assert raised(error("ValueError", "no"), COMPILING).status == "compile_error"
 
     def test_running_out_of_memory_is_that_at_any_stage(self):
         assert raised(error("MemoryError"), BUILDING).status == "out_of_memory"

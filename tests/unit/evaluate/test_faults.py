@@ -193,6 +193,101 @@ class TestCompilers:
         assert fault.message == 'identifier "tid" is undefined'
         assert (fault.line, fault.frame) == (0, "cuda.cu:17")
 
+    def test_a_line_that_occurs_twice_is_told_by_its_neighbours(self, tmp_path):
+        kernel = "void {}(float* x) {{\n  int i = threadIdx.x;\n  x[i] = {};\n}}\n"
+        code = kernel.format("f", 1) + kernel.format("g", 2)
+        file = tmp_path / "extensions" / "k" / "cuda.cu"
+        file.parent.mkdir(parents=True)
+        file.write_text("#include <torch/types.h>\n" + code)
+        error = RuntimeError(f"Error building extension 'k':\n{file}(7): error: no threadIdx\n")
+        fault = fault_of(describe(error, tmp_path), f'CODE = """\n{code}"""\n')
+        assert (fault.line, fault.frame) == (7, "cuda.cu:7")
+        assert fault.source_line == "int i = threadIdx.x;"
+
+    def test_a_macro_is_shown_as_it_was_written(self, tmp_path):
+        code = "void f(float* o) {\n  CHECK(cudaMalloc(&p, 4));\n}\n"
+        file = tmp_path / "cuda.cu"
+        file.write_text(code)
+        expanded = "    do { if ((cudaMalloc(&p, 4)) != 0) return; } while (0);\n              ^\n"
+        error = RuntimeError(f'{file}(2): error: identifier "p" is undefined\n{expanded}')
+        fault = fault_of(describe(error, tmp_path), f'CODE = """\n{code}"""\n')
+        assert (fault.line, fault.source_line) == (3, "CHECK(cudaMalloc(&p, 4));")
+
+    def test_an_error_in_a_header_is_placed_where_the_candidate_led_there(self, tmp_path):
+        code = "__global__ void k(float* o) {\n  using R = cub::BlockReduce<S, 128>;\n}\n"
+        file = tmp_path / "cuda.cu"
+        file.write_text(code)
+        error = RuntimeError(
+            "/usr/local/cuda/include/cub/warp_reduce.cuh(457): error: no instance of plus\n"
+            "        output = reduction_op(input, temp);\n          detected during:\n"
+            '            instantiation of "_T Reduce(_T) [with T=S]" at line 511\n'
+            f'            instantiation of "T Sum(T) [with T=S]" at line 2 of {file}\n'
+        )
+        fault = fault_of(describe(error, tmp_path), f'CODE = """\n{code}"""\n')
+        assert (fault.message, fault.frame) == ("no instance of plus", "warp_reduce.cuh:457")
+        assert (fault.line, fault.source_line) == (3, "using R = cub::BlockReduce<S, 128>;")
+
+    def test_so_is_what_a_header_includes_in_vain(self, tmp_path):
+        file = tmp_path / "cuda.cu"
+        file.write_text("#include <torch/types.h>\n#include <ATen/cuda/CUDAContext.h>\n")
+        error = RuntimeError(
+            "In file included from /torch/include/ATen/cuda/CUDAContext.h:4,\n"
+            f"                 from {file}:2:\n"
+            "/torch/include/ATen/cuda/CUDAContextLight.h:10:10: fatal error: cusparse.h: No such\n"
+            "   10 | #include <cusparse.h>\n      |          ^~~~~~~~~~~~\n"
+        )
+        fault = fault_of(describe(error, tmp_path), '"""\n#include <ATen/cuda/CUDAContext.h>\n"""')
+        assert (fault.line, fault.frame) == (2, "CUDAContextLight.h:10")
+        assert fault.source_line == "#include <ATen/cuda/CUDAContext.h>"
+
+    @pytest.mark.parametrize(
+        ("said", "message", "frame"),
+        [
+            (
+                "ptxas error   : Entry function '_Z3bigPf' uses too much shared data (0x27100 "
+                "bytes, 0xc000 max)",
+                "ptxas: Entry function '_Z3bigPf' uses too much shared data (0x27100 bytes, "
+                "0xc000 max)",
+                "big",
+            ),
+            (
+                "ptxas fatal   : Unresolved extern function 'big'",
+                "ptxas: Unresolved extern function 'big'",
+                "big",
+            ),
+            (
+                "ptxas /tmp/wgmma.ptx, line 23; error   : Instruction 'wgmma.fence' not supported "
+                "on .target 'sm_90'",
+                "ptxas: Instruction 'wgmma.fence' not supported on .target 'sm_90'",
+                "",
+            ),
+            (
+                "nvcc fatal   : Unsupported gpu architecture 'compute_999'",
+                "nvcc: Unsupported gpu architecture 'compute_999'",
+                "",
+            ),
+            (
+                "/usr/bin/ld: main.o: in function `init':\n"
+                "/usr/bin/ld: main.cpp:(.text+0x12): undefined reference to `big(float*)'",
+                "ld: undefined reference to `big(float*)'",
+                "",
+            ),
+        ],
+    )
+    def test_assemblers_and_linkers_name_kernels_at_best(self, tmp_path, said, message, frame):
+        source = 'CODE = """\n__global__ void big(float* x) {}\nvoid f() { big<<<1, 1>>>(0); }"""\n'
+        root = OSError("Command '['ninja', '-v']' returned non-zero exit status 1.")
+        error = RuntimeError(f"Error building extension 'k': [1/2] nvcc -c cuda.cu\n{said}\n")
+        error.__cause__ = root
+        fault = fault_of(describe(error, tmp_path), source)
+        assert (fault.type, fault.message, fault.frame) == ("RuntimeError", message, frame)
+        assert fault.line == (2 if frame else 0)
+
+    @pytest.mark.parametrize("excerpt", [None, 3, {}, {"line": 9, "kernel": "x"}, {"line": "1"}])
+    def test_a_forged_excerpt_is_none(self, excerpt):
+        error = {"type": "E", "message": "x.cu(2): error: no", "excerpt": excerpt}
+        assert fault_of(error, self.SOURCE) == Fault("E", "no", frame="x.cu:2")
+
     def test_what_mlir_wrote_to_the_log_says_more_than_its_exception(self):
         log = "warning\n/w/candidate_1.py:3:4: error: operand #0 must be ranked tensor\n"
         error = {"type": "RuntimeError", "message": "PassManager::run failed"}

@@ -158,6 +158,9 @@ class TestOrigins:
         ("name", "origin"),
         [
             ("void bias_relu<float>(float*, int)", "custom"),
+            ("void bias_relu<c10::Half>(c10::Half*, int)", "custom"),
+            ("bias_relu(at::GenericPackedTensorAccessor<float, 2ul, int>)", "custom"),
+            ("void at::native::bias_relu<float>(float*, int)", "aten"),
             ("void (anonymous namespace)::bias_relu<float>(float*, int)", "custom"),
             ("mine::bias_relu(float*, int)", "custom"),
             ("softmax_kernel", "custom"),
@@ -184,6 +187,34 @@ class TestOrigins:
         assert own_kernels(SOURCE) == {"softmax_kernel", "scale", "bias_relu"}
         assert own_kernels("# @triton.jit\n# def k(): ...") == set()
         assert own_kernels("not python (") == set()
+
+    @pytest.mark.parametrize(
+        "declared",
+        [
+            "__global__ void k(float* x)",
+            "__global__\nvoid\nk (float* x)",
+            'extern "C" __global__ void k(float* x)',
+            "static __global__ __launch_bounds__(256) void k(float* x)",
+            "void __global__ k(float* x)",
+            "__global__ static void __launch_bounds__(max(A, (B)), 2) k(float* x)",
+            "__global__ void __cluster_dims__(2, 1, 1) __maxnreg__(64) k(float* x)",
+            "template <> __global__ void k<float, 4>(float* x)",
+        ],
+    )
+    def test_a_cuda_kernel_however_it_is_declared(self, declared):
+        assert own_kernels(f"CUDA = r'''{declared} {{}}'''") == {"k"}
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "// __global__ void k(float* x)",
+            "/* __global__ void\n k(float* x) */",
+            "__device__ void k(float* x) {}",
+            "void k(float* x) { f<<<1, 2>>>(x); }",
+        ],
+    )
+    def test_what_is_no_cuda_kernel(self, text):
+        assert own_kernels(f"CUDA = r'''{text}'''") == set()
 
 
 class TestOnTheCpu:

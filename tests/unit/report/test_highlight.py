@@ -31,8 +31,10 @@ def test_python_is_coloured_by_kind():
 def test_a_kernel_inside_a_string_is_coloured_in_its_own_language():
     cpp = coloured("CODE = r'''\n#include <cmath>\nvoid run(float* x) { return; }\n'''\n")
     triton = coloured("CODE = '''\n@triton.jit\ndef kernel(x):\n    pass\n'''\n")
+    cuda = coloured("CODE = '''\n__global__ void run(float* x) { return; }\n'''\n")
 
     assert ("k", "return") in cpp
+    assert ("k", "return") in cuda
     assert ("f", "kernel") in triton
 
 

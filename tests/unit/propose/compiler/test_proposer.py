@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import references
 
+from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Failed, Passed, Timing
 from adaexplore.node import Node, StepKind
 from adaexplore.problem import Precision, Problem
@@ -51,6 +52,13 @@ class Job:
                 "passed_over": passed_over,
             }
         return {"failure": "nothing to propose", "passed_over": passed_over}
+
+
+def test_a_language_that_inductor_does_not_write_is_refused():
+    problem = Problem("example", "", "cuda", "cuda:0")
+    context = Context(problem=problem, step_kind="large", seed=0)
+    with pytest.raises(BadInputError, match="the compiler writes cpp and triton, not cuda"):
+        next(CompilerProposer(Job(), timeout_s=60.0).begin(context))
 
 
 def proposed(proposer: CompilerProposer, context: Context) -> Proposal:
