@@ -50,6 +50,9 @@ class Settings(BaseModel):
     p_contrast: float = Field(
         0.2, ge=0, le=1, description="chance that a large step contrasts two kernels of its pool"
     )
+    memory_tokens: int = Field(
+        600, ge=0, description="about how many tokens of rules from memory a prompt has at most"
+    )
     compiler_seeds: int = Field(
         0, ge=0, description="first steps that the compiler proposes, for the models to beat"
     )

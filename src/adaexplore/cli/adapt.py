@@ -46,13 +46,13 @@ def probe(output: Path, device: str | None, target: TargetName | None, parallel:
 
     console = Console()
     known = load(output) if output.exists() else []
-    place = _Place(device, target)
+    place = Place(device, target)
     rules = [probe.rule() for probe in PROBES]
-    checked, status = _tried(console, adapt.probe, rules, place, parallel)
+    checked, status = tried(console, adapt.probe, rules, place, parallel)
     found = [one.rule for one in checked if one.true]
     if checked:
         save(output, merged(known, found))
-    _say(console, f"{len(found)} of {len(checked)} probes are rules on {place}: {output}")
+    say(console, f"{len(found)} of {len(checked)} probes are rules on {place}: {output}")
     return status
 
 
@@ -62,33 +62,38 @@ def check(
     device: str | None,
     target: TargetName | None,
     parallel: int | None,
+    *,
+    unseen: bool,
 ) -> int:
-    """Runs every witness and remedy here; the exit code: 1 if a rule does not hold.
+    """Runs witnesses and remedies here; the exit code: 1 if a rule does not hold.
 
-    What was seen is written to `output`, or else to the memory itself; the package's own stays.
+    With `unseen` only those of rules that were not tried here yet. What was seen is written to
+    `output`, or else to the memory itself; the package's own stays.
     """
     console = Console()
     rules = load(memory_path(memory))
-    place = _Place(device, target)
-    checked, status = _tried(console, adapt.check, rules, place, parallel)
+    place = Place(device, target)
+    here = place.where
+    left = [rule for rule in rules if not (unseen and here in (*rule.holds, *rule.gone))]
+    checked, status = tried(console, adapt.check, left, place, parallel)
     true = sum(one.true for one in checked)
     seen = {one.rule.name: one.rule for one in checked}
     written = output or (None if memory == BUNDLED else memory_path(memory))
     if written and seen:
         save(written, [seen.get(rule.name, rule) for rule in rules])
-    _say(console, f"{true} of {len(checked)} rules hold on {place}")
+    say(console, f"{true} of {len(checked)} rules hold on {place}")
     return status or (0 if true == len(checked) else 1)
 
 
-class _Place:
-    """The installed Triton, on a GPU if there is one or else for a target."""
+class Place:
+    """Where rules are tried: the installed Triton, on a GPU or else for a target."""
 
     def __init__(self, device: str | None, target: TargetName | None) -> None:
         if find_spec("triton") is None:
             raise BadInputError("Triton is not installed: pip install triton")
         self._device = device_of("cpu" if device is None and target else device)
         self._target = target_of(target, self._device, "triton")
-        self._where = Where(version("triton"), self._target or _capability(self._device))
+        self.where = Where(version("triton"), self._target or _capability(self._device))
 
     def checker(self) -> Checker:
         """A checker with a fork server of its own."""
@@ -99,10 +104,10 @@ class _Place:
             problem = Problem(name, source, "triton", self._device, target=self._target)
             return kind(server, problem, timeout_s=_TIMEOUT_S, memory_bytes=_MEMORY_BYTES)
 
-        return Checker(judge, self._where, at_end=server.close)
+        return Checker(judge, self.where, at_end=server.close)
 
     def __str__(self) -> str:
-        return f"Triton {self._where.triton}, {self._where.target}"
+        return f"Triton {self.where.triton}, {self.where.target}"
 
 
 def _capability(device: str) -> str:
@@ -113,11 +118,12 @@ def _capability(device: str) -> str:
     return f"sm_{major}{minor}"
 
 
-def _tried(
-    console: Console, attempt: Try, rules: Sequence[Rule], place: _Place, parallel: int | None
+def tried(
+    console: Console, attempt: Try, rules: Sequence[Rule], place: Place, parallel: int | None
 ) -> tuple[list[Checked], int]:
-    """What became of the rules, by name, and the exit code: of Ctrl-C, what there was by then.
+    """What became of the rules, in the order of names, and the exit code.
 
+    After Ctrl-C it is what was tried by then.
     Prints a line for each that does not hold.
     """
     checked: list[Checked] = []
@@ -135,10 +141,10 @@ def _tried(
     checked.sort(key=lambda one: one.rule.name)
     for one in checked:
         if not one.true:
-            _say(console, f"{one.rule.name}: {one.why}")
+            say(console, f"{one.rule.name}: {one.why}")
     done = "stopped" if status else "tried"
     took = duration_s(time.monotonic() - started)
-    _say(console, f"{done} {len(checked)} of {len(rules)} in {took}")
+    say(console, f"{done} {len(checked)} of {len(rules)} in {took}")
     return checked, status
 
 
@@ -162,5 +168,6 @@ def _bar(console: Console, total: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-def _say(console: Console, text: str) -> None:
+def say(console: Console, text: str) -> None:
+    """Prints a line as it is."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -105,6 +105,16 @@ PromptsOption = Annotated[
 ]
 
 
+MemoryOption = Annotated[
+    str,
+    typer.Option(
+        metavar="MEMORY",
+        help="Rules for the prompts: a memory's file, bundled or none. Default: bundled for "
+        "Triton, else none.",
+    ),
+]
+
+
 def _folder(path: Path | None) -> str:
     return str(path.resolve()) if path else ""
 
@@ -133,6 +143,7 @@ def explore(
     ] = "",
     parallel: StepsAtOnceOption = 1,
     prompts: PromptsOption = None,
+    memory: MemoryOption = "",
     record: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep every model's reply there, for --replay."),
@@ -178,6 +189,7 @@ def explore(
             record=_folder(record),
             replay=_folder(replay),
             base_url=base_url,
+            memory=memory,
             parallel=parallel,
         ),
         run=run,
@@ -191,6 +203,7 @@ def start(
     problem: ProblemArg,
     steps: Annotated[int, typer.Option(min=1, help="Candidates to try.")] = 20,
     prompts: PromptsOption = None,
+    memory: MemoryOption = "",
     language: LanguageOption = None,
     device: DeviceOption = None,
     target: TargetOption = None,
@@ -210,12 +223,13 @@ def start(
     `evaluate-pending` on the machine with the device.
     """
     from adaexplore.cli import asks as commands
+    from adaexplore.cli.proposers import PERSON, Plan
     from adaexplore.cli.session import Asked
 
     status = commands.start(
         Asked(problem, language, device, precision, mode, seed, require_custom, target),
         steps=steps,
-        prompts=_folder(prompts),
+        plan=Plan(proposers=(PERSON,), prompts=_folder(prompts), memory=memory),
         run=run,
         settings=settings or [],
     )
@@ -520,6 +534,9 @@ def memory_check(
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
+    unseen: Annotated[
+        bool, typer.Option("--unseen", help="Only rules that were never tried here.")
+    ] = False,
 ) -> None:
     """Run every witness and remedy on the installed versions; note which rules hold, or are gone.
 
@@ -527,7 +544,7 @@ def memory_check(
     """
     from adaexplore.cli import adapt as commands
 
-    raise typer.Exit(commands.check(memory, output, device, target, parallel))
+    raise typer.Exit(commands.check(memory, output, device, target, parallel, unseen=unseen))
 
 
 @memory_app.command("diff")
@@ -536,6 +553,55 @@ def memory_diff(old: MemoryArg, new: MemoryArg) -> None:
     from adaexplore.cli import memory as commands
 
     raise typer.Exit(commands.diff(old, new))
+
+
+@memory_app.command("export")
+def memory_export(
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Ends in .json, .md or .txt, which says how."
+        ),
+    ],
+    memory: MemoryArg = "bundled",
+) -> None:
+    """Write a memory as JSON, as a page to read, or as AdaExplore's statement||count lines."""
+    from adaexplore.cli import memory as commands
+
+    raise typer.Exit(commands.export(memory, output))
+
+
+@memory_app.command("import")
+def memory_import(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="A memory (.toml, .json), or statement||count lines."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
+    ] = Path("memory.toml"),
+    known: Annotated[
+        str, typer.Option(metavar="MEMORY", help="Rules that lines are compared with.")
+    ] = "bundled",
+    least_count: Annotated[
+        float, typer.Option(min=0, metavar="N", help="Lines met less often are left out.")
+    ] = 3.0,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+    parallel: ParallelOption = None,
+) -> None:
+    """Take rules from elsewhere: of mere statements only those that a known, true rule bears out.
+
+    Prints for each line whether a rule witnesses it here, whether it is stale (what it forbids
+    works), unverified (nothing known says it), or no rule (nothing in it can be tried).
+    """
+    from adaexplore.cli import imports as commands
+
+    raise typer.Exit(
+        commands.take(source, output, known, least_count, device, target, parallel)
+    )
 
 
 @memory_app.command("merge")

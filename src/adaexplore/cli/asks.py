@@ -18,6 +18,7 @@ from adaexplore.cli.proposers import (
     check_answered,
     check_compiler,
     model_proposers,
+    with_memory,
 )
 from adaexplore.cli.run import STARTING, command, start_session
 from adaexplore.cli.session import (
@@ -42,13 +43,13 @@ _NAME = re.compile(r"(\d+)\.(\d+)\.reply\.md")
 _MOST_BYTES = 4 << 20
 
 
-def start(asked: Asked, *, steps: int, prompts: str, run: Path | None, settings: list[str]) -> int:
+def start(asked: Asked, *, steps: int, plan: Plan, run: Path | None, settings: list[str]) -> int:
     """Makes a run whose prompts wait for `ask`; the exit code."""
     console = Console()
     with ExitStack() as stack:
         try:
             path, running = new_run(
-                stack, console, asked, steps=steps, prompts=prompts, run=run, settings=settings
+                stack, console, asked, steps=steps, plan=plan, run=run, settings=settings
             )
         except KeyboardInterrupt:
             console.print("stopped; no run was made", highlight=False)
@@ -65,15 +66,15 @@ def new_run(
     asked: Asked,
     *,
     steps: int,
-    prompts: str,
+    plan: Plan,
     run: Path | None,
     settings: list[str],
 ) -> tuple[Path, Session]:
     """A new run that a person or an agent proposes for, and the processes of its problem."""
     chosen = parse_settings(settings)
-    plan = Plan(proposers=(PERSON,), prompts=prompts)
     plan.templates()  # a broken one is said at once
     problem = load_problem(asked)
+    plan = with_memory(plan, problem)
     if chosen.compiler_seeds:
         check_compiler(problem)
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"

@@ -57,7 +57,7 @@ class Runs:
         with ExitStack() as stack:
             quiet = Console(quiet=True)  # standard output is the protocol's
             path, running = new_run(
-                stack, quiet, asked, steps=steps, prompts="", run=path, settings=[]
+                stack, quiet, asked, steps=steps, plan=Plan((PERSON,)), run=path, settings=[]
             )
             with self._guard:
                 self._sessions[path.resolve()] = running

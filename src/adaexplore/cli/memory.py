@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from adaexplore.errors import BadInputError
-from adaexplore.memory.files import load, memory_path, save
+from adaexplore.memory.exports import as_lines, as_markdown
+from adaexplore.memory.files import load, memory_path, save, to_data, write_whole
 from adaexplore.memory.merge import difference, merged
 
 
@@ -60,6 +62,26 @@ def diff(old: str, new: str) -> int:
     counts = f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed"
     console.print(counts, highlight=False)
     return 1 if found.added or found.removed or found.changed else 0
+
+
+def export(memory: str, output: Path) -> int:
+    """Writes a memory for others, as its file's name says; the exit code."""
+    rules = load(memory_path(memory))
+    match output.suffix:
+        case ".json":
+            text = json.dumps(to_data(rules), indent=1, ensure_ascii=False) + "\n"
+        case ".md":
+            text = as_markdown(rules)
+        case ".txt":
+            text = as_lines(rules)
+        case _:
+            raise BadInputError(
+                f"-o {output}: its name is to end in .json, in .md (a page to read), or in .txt "
+                "(statement||count, as AdaExplore has it)"
+            )
+    write_whole(output, text)
+    Console().print(f"{output}: {len(rules)} rules", highlight=False)
+    return 0
 
 
 def combine(memories: Sequence[str], output: Path) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from adaexplore.cli.recall import memory_for, recalling
 from adaexplore.errors import BadInputError
 from adaexplore.llm.base import Client
 from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budget, total
@@ -16,10 +17,12 @@ from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import Recording, Replay
 from adaexplore.node import Node
+from adaexplore.memory.files import from_data, to_data
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Proposer
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
+from adaexplore.rule import Rule
 from adaexplore.search.ensemble import choose_proposer
 from adaexplore.settings import Settings
 from adaexplore.store import RunRecord, Store
@@ -38,7 +41,8 @@ class Plan:
     `proposers` are asked, by what they bring: "compiler", "ask", or names of models. `budget` is as
     `parse_budget` reads it; `prompts` a folder with templates of the user's own; `record` and
     `replay` folders with models' replies; `base_url` is for `openai-compatible:` models. So many
-    steps as `parallel` are under way at once.
+    steps as `parallel` are under way at once. `memory` names the memory, and `rules` is what was in
+    it when the run began: prompts are the same wherever the run goes on.
     """
 
     proposers: tuple[str, ...]
@@ -48,6 +52,8 @@ class Plan:
     replay: str = ""
     base_url: str = ""
     parallel: int = 1
+    memory: str = ""
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
 
     @property
     def models(self) -> list[str]:
@@ -61,13 +67,16 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self) | {"prompts_digest": self.digest}
+        values = asdict(replace(self, rules=()))
+        return values | {"rules": to_data(self.rules), "prompts_digest": self.digest}
 
     @staticmethod
     def from_json(data: Mapping[str, Any], proposer: str) -> Plan:
         """The plan of a run; one that has none is its single `proposer`'s."""
         known = {f.name for f in fields(Plan)}
         values = {key: value for key, value in data.items() if key in known}
+        if "rules" in values:
+            values["rules"] = tuple(from_data(values["rules"], "the run's memory"))
         return Plan(**({"proposers": (proposer,)} | values))
 
     def templates(self) -> Prompts:
@@ -78,6 +87,17 @@ class Plan:
     def digest(self) -> str:
         """Content hash of the prompts in force."""
         return self.templates().digest
+
+
+def with_memory(plan: Plan, problem: Problem) -> Plan:
+    """The plan with its memory's rules, if anybody is there to read them.
+
+    Raises `BadInputError` for a memory that cannot be used.
+    """
+    if not plan.models and PERSON not in plan.proposers:
+        return plan
+    name, rules = memory_for(problem, plan.memory)
+    return replace(plan, memory=name, rules=rules)
 
 
 def proposers(models: Sequence[str], compiler: bool) -> tuple[str, ...]:
@@ -105,7 +125,7 @@ def check(plan: Plan) -> None:
     limits = plan.limits
     if (limits.usd or limits.tokens) and not plan.models:
         raise BadInputError("a budget in usd or tokens goes with --model; there is none")
-    for option in ("prompts", "record", "replay", "base_url"):
+    for option in ("prompts", "record", "replay", "base_url", "memory"):
         if getattr(plan, option) and not plan.models:
             raise BadInputError(f"--{option.replace('_', '-')} goes with --model; there is none")
     if plan.record and plan.replay:
@@ -122,6 +142,11 @@ def check(plan: Plan) -> None:
 
 def check_compiler(problem: Problem) -> None:
     """Raises `BadInputError` where the compiler writes nothing in the problem's language."""
+    if problem.language == "cuda":
+        raise BadInputError(
+            "--proposer compiler: TorchInductor writes no CUDA C++; give a --model, answer the "
+            "prompts yourself (`adaexplore start`), or leave --language out for Triton"
+        )
     if problem.target:
         raise BadInputError(
             "--proposer compiler: TorchInductor writes Triton only where there is a GPU; without "
@@ -142,11 +167,6 @@ def check_searched(run: RunRecord, path: Path) -> None:
     """Raises `BadInputError` for a run that only ask and tell go on with."""
     if PERSON in Plan.from_json(run.plan, run.proposer).proposers:
         raise BadInputError(
-    if problem.language == "cuda":
-        raise BadInputError(
-            "--proposer compiler: TorchInductor writes no CUDA C++; give a --model, answer the "
-            "prompts yourself (`adaexplore start`), or leave --language out for Triton"
-        )
             f"{path} is answered by you or an agent: go on with `adaexplore ask`, `tell` and "
             "`evaluate-pending`"
         )
@@ -154,7 +174,8 @@ def check_searched(run: RunRecord, path: Path) -> None:
 
 def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
     """The proposers that need no processes of their own: they ask a model, or a person."""
-    proposer = ModelProposer(plan.templates(), settings)
+    recall = recalling(plan.rules, settings.memory_tokens)
+    proposer = ModelProposer(plan.templates(), settings, recall)
     return {name: proposer for name in plan.proposers if name != COMPILER}
 
 

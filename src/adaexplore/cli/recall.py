@@ -1,14 +1,36 @@
-"""What a memory has to say on a step."""
+"""The memory of a run: where its rules come from, and what they have to say on a step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Failed
+from adaexplore.memory.files import BUNDLED, load, memory_path
 from adaexplore.memory.retrieve import relevant
 from adaexplore.memory.signature import signature_of
+from adaexplore.memory.topics import implied
+from adaexplore.problem import Problem
 from adaexplore.propose.base import Context
 from adaexplore.rule import Rule
+
+NONE = "none"
+"""The name of no memory."""
+
+
+def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
+    """The name of a run's memory and its rules: the one asked for, or for Triton the package's own.
+
+    Raises `BadInputError` for a file that is none, and where no rule could be about the problem.
+    """
+    if asked not in ("", NONE) and problem.language != "triton":
+        raise BadInputError(
+            f"--memory {asked}: rules are about Triton, and this problem's kernels are in "
+            f"{problem.language}; leave it out"
+        )
+    name = asked or (BUNDLED if problem.language == "triton" else NONE)
+    return name, () if name == NONE else tuple(load(memory_path(name)))
 
 
 def recalling(rules: Sequence[Rule], most_tokens: int) -> Callable[[Context], list[str]]:
@@ -21,8 +43,9 @@ def recalling(rules: Sequence[Rule], most_tokens: int) -> Callable[[Context], li
         last = context.window[-1].evaluation if context.window else None
         found = relevant(
             rules,
-            "\n".join([context.problem.source, *sources]),
+            "\n".join([implied(context.problem.source), *sources]),
             triton=str(context.environment.get("triton", "")),
+            target=context.problem.target or _target(context.environment),
             failure=signature_of(last) if isinstance(last, Failed) else None,
             most_tokens=most_tokens,
             fill=not any(sources),
@@ -30,3 +53,8 @@ def recalling(rules: Sequence[Rule], most_tokens: int) -> Callable[[Context], li
         return [rule.statement for rule in found]
 
     return rules_for
+
+
+def _target(environment: Mapping[str, Any]) -> str:
+    """The target's name of the GPU that is there."""
+    return f"sm_{environment.get('compute_capability', '')}".replace(".", "")

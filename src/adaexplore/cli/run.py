@@ -21,6 +21,7 @@ from adaexplore.cli.proposers import (
     clock,
     model_proposers,
     open_clients,
+    with_memory,
 )
 from adaexplore.cli.session import (
     INTERRUPTED,
@@ -61,6 +62,7 @@ def explore(
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)  # said at once, not after the workers have started
     check(plan)
+    plan = with_memory(plan, problem)
     with ExitStack() as stack:
         try:
             running = start_session(stack, console, problem, chosen, plan.parallel)
@@ -177,7 +179,7 @@ def command(
         words += ["--model", model]
     words += ["--proposer", COMPILER] if COMPILER in plan.proposers else []
     words += ["--parallel", str(plan.parallel)] if plan.parallel > 1 else []
-    for option in ("budget", "prompts", "record", "replay", "base_url"):
+    for option in ("budget", "prompts", "record", "replay", "base_url", "memory"):
         value = getattr(plan, option)
         words += [f"--{option.replace('_', '-')}", value] if value else []
     words += ["--language", problem.language]

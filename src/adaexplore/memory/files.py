@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
@@ -14,14 +16,15 @@ from tomlkit.items import String, StringType
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import FailureStatus
-from adaexplore.rule import Kind, Rule, Signature, Source, Where
+from adaexplore.rule import Kind, Matcher, Rule, Scope, Signature, Source, Where
 
 FORMAT_VERSION = 1
 BUNDLED = "bundled"
 """The name of the memory that comes with the package."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
-_TEXTS = ("statement", "reference", "witness", "remedy")
+_CODE = ("reference", "witness", "remedy")
+_TEXTS = ("statement", *_CODE)
 
 
 def memory_path(name: str) -> Path:
@@ -30,63 +33,96 @@ def memory_path(name: str) -> Path:
 
 
 def load(path: Path) -> list[Rule]:
-    """The rules of a memory, in the file's order.
+    """The rules of a memory, in the file's order; JSON where its name ends so.
 
     Raises `BadInputError`, in one line that names the rule, for a file that is none.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise BadInputError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # TOML, JSON or UTF-8 that is none
         raise BadInputError(f"{path} is no memory: {error}") from None
-    version = data.pop("format", None)
-    if version != FORMAT_VERSION:
-        raise BadInputError(
-            f"{path} is no memory that can be read: its first line is to be "
-            f"`format = {FORMAT_VERSION}`, not {version!r}"
-        )
-    return [_rule(path, name, table) for name, table in data.items()]
+    return from_data(data, str(path))
 
 
 def save(path: Path, rules: Iterable[Rule]) -> None:
     """Writes a memory, sorted by kind and name, in one move: it is whole at every moment."""
-    ordered = sorted(rules, key=lambda rule: (get_args(Kind).index(rule.kind), rule.name))
     document = tomlkit.document()
-    document.add("format", tomlkit.item(FORMAT_VERSION))
-    for rule in ordered:
-        document.add(rule.name, _table(rule))
+    for name, value in to_data(rules).items():
+        document.add(name, _table(value) if isinstance(value, dict) else tomlkit.item(value))
+    write_whole(path, tomlkit.dumps(document))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file in one move; `BadInputError` where it cannot be written."""
     draft = path.with_name(f"{path.name}.new")
     try:
-        draft.write_text(tomlkit.dumps(document), encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
         draft.replace(path)
     except OSError as error:
         raise BadInputError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _table(rule: Rule) -> Any:
+def to_data(rules: Iterable[Rule]) -> dict[str, Any]:
+    """A memory as plain data: its format, and a table for each rule, sorted by kind and name."""
+    ordered = sorted(rules, key=lambda rule: (get_args(Kind).index(rule.kind), rule.name))
+    return {"format": FORMAT_VERSION} | {rule.name: _plain(rule) for rule in ordered}
+
+
+def from_data(data: Any, place: str) -> list[Rule]:
+    """Inverse of `to_data`; raises `BadInputError`, in one line, for what is no memory."""
+    version = data.get("format") if isinstance(data, Mapping) else None
+    if version != FORMAT_VERSION:
+        raise BadInputError(
+            f"{place} is no memory that can be read: its first line is to be "
+            f"`format = {FORMAT_VERSION}`, not {version!r}"
+        )
+    return [_rule(place, name, table) for name, table in data.items() if name != "format"]
+
+
+def _plain(rule: Rule) -> dict[str, Any]:
+    """A rule's table, without what is empty."""
+    table: dict[str, Any] = {
+        "kind": rule.kind,
+        "statement": rule.statement,
+        "topics": list(rule.topics),
+        "source": rule.source,
+        "support": rule.support,
+        "tasks": list(rule.tasks),
+        "lift": rule.lift,
+        "holds": [f"{where.triton} {where.target}" for where in rule.holds],
+        "gone": [f"{where.triton} {where.target}" for where in rule.gone],
+        "signature": _filled(asdict(rule.signature)),
+        "matcher": None if rule.matcher is None else _filled(asdict(rule.matcher)),
+    }
+    return _filled(table) | {name: getattr(rule, name) for name in _CODE}
+
+
+def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is empty; numbers are not."""
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in table.items()
+        if value not in ((), [], {}, "", None)
+    }
+
+
+def _table(rule: Mapping[str, Any]) -> Any:
     table = tomlkit.table()
-    table.add("kind", rule.kind)
-    table.add("statement", rule.statement)
-    table.add("topics", list(rule.topics))
-    table.add("source", rule.source)
-    table.add("support", rule.support)
-    if rule.tasks:
-        table.add("tasks", list(rule.tasks))
-    if rule.lift is not None:
-        table.add("lift", rule.lift)
-    for name in ("holds", "gone"):
-        places = [f"{w.triton} {w.target}" for w in getattr(rule, name)]
-        if places:
-            table.add(name, places)
-    signature = tomlkit.inline_table()
-    for name in ("status", "type", "symbol", "message"):
-        value = getattr(rule.signature, name)
-        if value:
-            signature.add(name, value)
-    table.add("signature", signature)
-    for name in ("reference", "witness", "remedy"):
-        table.add(name, _code(getattr(rule, name)))
+    for name, value in rule.items():
+        if isinstance(value, Mapping):
+            table.add(name, _inline(value))
+        else:
+            table.add(name, _code(value) if name in _CODE else value)
+    return table
+
+
+def _inline(data: Mapping[str, Any]) -> Any:
+    table = tomlkit.inline_table()
+    for name, value in data.items():
+        table.add(name, _inline(value) if isinstance(value, Mapping) else value)
     return table
 
 
@@ -99,16 +135,16 @@ def _code(text: str) -> String:
     return String(StringType.MLL, text, "\n" + text, tomlkit.items.Trivia())
 
 
-def _rule(path: Path, name: str, table: Any) -> Rule:
+def _rule(place: str, name: str, table: Any) -> Rule:
     def refuse(why: str) -> BadInputError:
-        return BadInputError(f"{path}: rule {name!r}: {why}")
+        return BadInputError(f"{place}: rule {name!r}: {why}")
 
     if not _NAME.fullmatch(name):
         raise refuse("a name is made of small letters, digits and hyphens")
     if not isinstance(table, Mapping):
         raise refuse("it is to be a table")
     known = {"kind", *_TEXTS, "topics", "source", "support", "tasks", "lift", "holds", "gone"}
-    unknown = sorted(table.keys() - known - {"signature"})
+    unknown = sorted(table.keys() - known - {"signature", "matcher"})
     if unknown:
         raise refuse(f"{unknown[0]!r} is nothing that a rule has")
     for field in _TEXTS:
@@ -134,6 +170,7 @@ def _rule(path: Path, name: str, table: Any) -> Rule:
             source=table.get("source", "import"),
             topics=tuple(map(str, table.get("topics", []))),
             lift=None if table.get("lift") is None else float(table["lift"]),
+            matcher=None if "matcher" not in table else _matcher(table["matcher"]),
         )
     except (TypeError, ValueError) as error:
         raise refuse(str(error)) from None
@@ -143,6 +180,12 @@ def _signature(data: Mapping[str, Any]) -> Signature:
     if data.get("status") not in get_args(FailureStatus):
         raise ValueError("its signature has no 'status' of a failure")
     return Signature(**{key: str(value) for key, value in data.items()})  # type: ignore[arg-type]
+
+
+def _matcher(data: Mapping[str, Any]) -> Matcher:
+    if data.get("scope", "kernel") not in get_args(Scope):
+        raise ValueError(f"its matcher's 'scope' is to be one of {', '.join(get_args(Scope))}")
+    return Matcher(**{**data, "code": tuple(map(str, data.get("code", [])))})
 
 
 def _where(text: Any) -> Where:

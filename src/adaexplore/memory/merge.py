@@ -14,7 +14,7 @@ def merged(*memories: Iterable[Rule]) -> list[Rule]:
 
     Rules are the same where their names are, or where their kind, statement and signature are.
     Places, tasks and support are those of all; where one saw a rule hold and a later one saw it
-    gone, the later counts.
+    gone, the later counts. The source is the first one's.
     """
     rules: dict[str, Rule] = {}
     for memory in memories:
@@ -62,6 +62,7 @@ def _both(old: Rule, new: Rule) -> Rule:
     return replace(
         new,
         name=old.name,
+        source=old.source,
         holds=tuple(sorted(holds, key=str)),
         gone=tuple(sorted(gone, key=str)),
         tasks=tasks,

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from adaexplore.memory.signature import alike
-from adaexplore.rule import Rule, Signature
+from adaexplore.rule import Rule, Signature, Where
 from adaexplore.units import estimated_tokens
 
-_FAILED_SO = 10.0
-"""Worth of a rule whose witness fails as the last candidate did, in topics that the text names."""
+_FAILED_SO = 100.0
+"""Worth of a rule whose witness fails as the last candidate did: more than topics can be."""
+
+_OF_SUPPORT = 0.5
+_OF_PYTHON = 0.1
+"""Worth of a topic that all code names, such as `if`, against one that tells something."""
 
 
-def applies(rule: Rule, triton: str) -> bool:
-    """Whether a rule holds for a version of Triton, as far as it was checked there.
+def applies(rule: Rule, triton: str, target: str = "") -> bool:
+    """Whether a rule holds for a version of Triton and a target, as far as it was checked.
 
-    One that was never checked for it is believed if it holds elsewhere.
+    What was seen there decides; then what was seen on any target of the version; then on the
+    nearest version, an earlier one if there is any.
     """
-    if any(where.triton == triton for where in rule.gone):
-        return any(where.triton == triton for where in rule.holds)  # on one target only
-    return bool(rule.holds)
+    here = Where(triton, target)
+    seen = dict.fromkeys(rule.holds, True) | dict.fromkeys(rule.gone, False)
+    if here in seen:
+        return seen[here]
+    versions = {_version(where.triton) for where in seen}
+    if not versions:
+        return False
+    wanted = _version(triton)
+    earlier = [version for version in versions if version <= wanted]
+    nearest = max(earlier) if earlier else min(versions)
+    return any(holds for where, holds in seen.items() if _version(where.triton) == nearest)
 
 
 def relevant(
@@ -28,21 +45,25 @@ def relevant(
     text: str,
     *,
     triton: str,
+    target: str = "",
     failure: Signature | None = None,
-    most_tokens: int = 400,
+    most_tokens: int = 600,
     fill: bool = False,
 ) -> list[Rule]:
     """Rules whose topics `text` names or that explain `failure`, most useful first.
 
-    With `fill`, for a text that has no code yet, the others follow. Their statements together cost
-    about `most_tokens` at most.
+    A topic is worth the more the fewer rules have it; among equals those with more support come
+    first. With `fill`, for a text that has no code yet, the others follow. Their statements
+    together cost about `most_tokens` at most.
     """
-    scored = [
-        (score, rule)
-        for rule in rules
-        if applies(rule, triton) and ((score := _score(rule, text, failure)) > 0 or fill)
-    ]
-    scored.sort(key=lambda pair: (-pair[0], -pair[1].support, pair[1].name))
+    here_true = [rule for rule in rules if applies(rule, triton, target)]
+    worth = _worth(here_true, text)
+    scored = []
+    for rule in here_true:
+        score = _score(rule, worth, failure)
+        if score > 0 or fill:
+            scored.append((score + _OF_SUPPORT * math.log(max(rule.support, 1)), rule))
+    scored.sort(key=lambda pair: (-pair[0], pair[1].name))
     chosen, left = [], most_tokens
     for _, rule in scored:
         cost = tokens(rule)
@@ -57,15 +78,38 @@ def tokens(rule: Rule) -> int:
     return estimated_tokens(rule.statement) + 2
 
 
-def _score(rule: Rule, text: str, failure: Signature | None) -> float:
-    named = sum(_names(topic, text) for topic in rule.topics)
-    explains = failure is not None and alike(failure, rule.signature) and _tells(failure)
-    return named / max(len(rule.topics), 1) + named + _FAILED_SO * explains + (rule.lift or 0.0)
+def _worth(rules: list[Rule], text: str) -> Mapping[str, float]:
+    """What each topic that the text names is worth."""
+    having = Counter(topic for rule in rules for topic in set(rule.topics))
+    return {
+        topic: math.log(1 + len(rules) / count) * (_OF_PYTHON if _is_python(topic) else 1.0)
+        for topic, count in having.items()
+        if _names(topic, text)
+    }
 
 
-def _tells(failure: Signature) -> bool:
-    """Whether rules can be found by a failure; a wrong output has every cause."""
-    return failure.status != "wrong_output" and bool(failure.symbol or failure.type)
+def _score(rule: Rule, worth: Mapping[str, float], failure: Signature | None) -> float:
+    named = sum(worth.get(topic, 0.0) for topic in rule.topics)
+    explains = 0.0 if failure is None else _likeness(failure, rule.signature)
+    return named / max(len(rule.topics), 1) + _FAILED_SO * explains + (rule.lift or 0.0)
+
+
+def _likeness(failure: Signature, known: Signature) -> float:
+    """From 0 to 1: how far a failure tells that it is this one; a wrong output has every cause.
+
+    Where no symbol is named, by the words that both messages have.
+    """
+    if failure.status == "wrong_output" or not alike(failure, known):
+        return 0.0
+    if failure.symbol:
+        return 1.0
+    said, meant = set(failure.message.split()), set(known.message.split())
+    return len(said & meant) / len(said | meant) if said | meant else 0.0
+
+
+def _is_python(topic: str) -> bool:
+    """Whether a topic is an operator, a keyword or a builtin of Python's."""
+    return not re.search(r"\w{2}", topic) or keyword.iskeyword(topic) or hasattr(builtins, topic)
 
 
 def _names(topic: str, text: str) -> bool:
@@ -73,3 +117,9 @@ def _names(topic: str, text: str) -> bool:
     before = r"(?<![\w.])" if topic[:1].isalnum() else ""
     after = r"(?!\w)" if topic[-1:].isalnum() else ""
     return bool(topic) and re.search(before + re.escape(topic) + after, text) is not None
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """The numbers of a version: 3.6.0+git1 is (3, 6, 0)."""
+    match = re.match(r"\d+(\.\d+)*", text)
+    return tuple(map(int, match[0].split("."))) if match else ()

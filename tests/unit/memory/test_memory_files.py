@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adaexplore.errors import BadInputError
 from adaexplore.memory.files import load, save
-from adaexplore.rule import Rule, Signature, Where
+from adaexplore.rule import Matcher, Rule, Signature, Where
 
 RULE = Rule(
     name="no-power-operator",
@@ -22,6 +22,7 @@ RULE = Rule(
     tasks=("a", "b"),
     topics=("**", "pow"),
     lift=0.25,
+    matcher=Matcher(code=("_ ** _A",), where={"_A": "a float"}),
 )
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1).filter(str.strip)
 
@@ -75,6 +76,8 @@ def test_rules_lie_in_one_order_whatever_order_they_came_in(tmp_path):
         (("[no-power-operator]", '["No power"]'), "small letters, digits and hyphens"),
         (("support = 4", 'support = "many"'), "invalid literal for int"),
         (("[no-power-operator]", "[no-power"), "is no memory"),
+        (('scope = "kernel"', 'scope = "all"'), "'scope' is to be one of kernel, host"),
+        (("matcher = {", "matcher = {odd = 1, "), "unexpected keyword argument 'odd'"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, change, words):

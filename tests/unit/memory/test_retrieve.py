@@ -54,18 +54,48 @@ class TestRelevant:
         assert len(names(rules, "tl.dot", most_tokens=most)) == 10
         assert names(rules, "tl.dot", most_tokens=0) == []
 
+    def test_a_topic_is_worth_the_more_the_fewer_rules_have_it(self):
+        rules = [rule(f"load{i}", "tl.load") for i in range(5)] + [rule("scan", "tl.cumsum")]
+        assert names(rules, "tl.cumsum(tl.load(p))")[0] == "scan"
+
+    def test_what_all_code_names_tells_little(self):
+        rules = [rule("assign", "="), rule("dot", "tl.dot"), rule("dots", "tl.dot")]
+        assert names(rules, "c = tl.dot(a, b)") == ["dot", "dots", "assign"]
+
+    def test_without_a_symbol_the_wording_tells_which_failure_it_is(self):
+        def failing(message):
+            return Signature("compile_error", "ValueError", "", message)
+
+        rules = [
+            rule("range", signature=failing("range must be a power of …")),
+            rule("shape", signature=failing("Shape element … must be a power of …")),
+        ]
+        said = failing("Shape element … must be a power of … here")
+        assert names(rules, "", failure=said) == ["shape", "range"]
+
 
 class TestApplies:
     def test_where_it_was_seen_to_hold(self):
-        assert applies(BASE, "3.9.0")
+        assert applies(BASE, "3.9.0", "sm_90")
 
     def test_not_where_it_is_gone(self):
-        assert not applies(dataclasses.replace(BASE, gone=(Where("4.0.0", "sm_90"),)), "4.0.0")
+        new = Where("4.0.0", "sm_90")
+        assert not applies(dataclasses.replace(BASE, gone=(new,)), "4.0.0", "sm_90")
 
-    def test_it_may_be_gone_on_one_target_only(self):
+    def test_what_was_seen_there_decides(self):
         both = dataclasses.replace(BASE, gone=(Where("3.9.0", "sm_100"),))
+        assert applies(both, "3.9.0", "sm_90")
         assert applies(both, "3.9.0")
+        assert not applies(both, "3.9.0", "sm_100")
+        assert applies(both, "3.9.0", "sm_80")
 
-    def test_where_nobody_looked_it_is_believed(self):
-        assert applies(BASE, "5.0.0")
-        assert not applies(dataclasses.replace(BASE, holds=()), "5.0.0")
+    @pytest.mark.parametrize(
+        ("version", "true"), [("3.5.1", True), ("3.7.0", True), ("3.10.0", False), ("4.0", False)]
+    )
+    def test_else_what_was_seen_on_the_nearest_version(self, version, true):
+        ended = dataclasses.replace(BASE, holds=(Where("3.6.0", "sm_90"),), gone=(HERE,))
+        assert applies(ended, version, "sm_90") == true
+
+    def test_a_version_may_be_a_build_of_ones_own(self):
+        assert applies(BASE, "3.9.0+git1234", "sm_90")
+        assert not applies(dataclasses.replace(BASE, holds=()), "3.9.0")

@@ -42,15 +42,15 @@ BELIEFS: tuple[Probe, ...] = (
     ),
     _body(
         "belief-load-needs-other",
-        "`tl.load` with a mask fails without `other`.",
-        ("tl.load", "mask", "other", "without"),
+        "`tl.load` with a mask cannot be called without supplying an `other` argument.",
+        ("tl.load", "mask", "other"),
         "y = x * tl.load(x_ptr + i, mask=m)",
         "y = x * tl.load(x_ptr + i, mask=m, other=0.0)",
     ),
     _body(
         "belief-other-is-a-literal",
         "A variable, such as `neg_inf`, cannot be `other` of `tl.load`.",
-        ("tl.load", "other", "neg_inf", "variable"),
+        ("tl.load", "other", "neg_inf"),
         "neg_inf = -float('inf')\ny = tl.load(x_ptr + i, mask=m, other=neg_inf)\ny = x * y",
         "y = tl.load(x_ptr + i, mask=m, other=-float('inf'))\ny = x * y",
     ),
@@ -64,7 +64,7 @@ BELIEFS: tuple[Probe, ...] = (
     _rows(
         "belief-no-loop-variable-in-offsets",
         "The variable of a loop cannot be added to `tl.arange`.",
-        ("tl.arange", "for", "loop", "variable", "add"),
+        ("tl.arange", "for"),
         "y = 0.0\n"
         "for start in range(0, B, 16):\n"
         "    j = start + tl.arange(0, 16)\n"
@@ -74,35 +74,35 @@ BELIEFS: tuple[Probe, ...] = (
     _rows(
         "belief-no-sum-method",
         "A block has no `.sum()` method: `tl.sum`.",
-        (".sum", "method", "tl.sum"),
+        (".sum", "tl.sum"),
         _LOADED + "y = x.to(tl.float32).sum()",
         _LOADED + "y = tl.sum(x.to(tl.float32))",
     ),
     _rows(
         "belief-sum-has-no-dtype",
         "`tl.sum` has no keyword `dtype`: convert before.",
-        ("tl.sum", "dtype", "keyword"),
+        ("tl.sum", "dtype"),
         _LOADED + "y = tl.sum(x, dtype=tl.float32)",
         _LOADED + "y = tl.sum(x.to(tl.float32))",
     ),
     _body(
         "belief-or-of-two-at-most",
-        "Boolean operators cannot be chained: no `a or b or c`.",
-        ("or", "and", "chained", "boolean"),
+        "Chained boolean operators are refused: no `a or b or c`.",
+        ("or", "and"),
         "y = x * x\nif n == 1 or n == 2 or n == 3:\n    y = x * x * 1.0",
         "y = x * x\nif (n == 1) | (n == 2) | (n == 3):\n    y = x * x * 1.0",
     ),
     _body(
         "belief-no-chained-comparison",
-        "Comparisons cannot be chained: no `0 <= i < n`.",
-        ("<=", "<", "chained", "comparison"),
+        "Chained and multiple comparisons are refused: no `0 <= i < n`.",
+        ("<=", "<"),
         "y = x * x\nif 0 <= tl.program_id(0) < n:\n    y = x * x * 1.0",
         "y = x * x\nif (0 <= tl.program_id(0)) & (tl.program_id(0) < n):\n    y = x * x * 1.0",
     ),
     _rows(
         "belief-builtins-want-a-builder",
         "A function that requires `_builder` cannot be called in a jitted function.",
-        ("_builder", "@triton.jit", "inside"),
+        ("_builder", "@triton.jit"),
         _LOADED + "y = tl.sum(x)",
         "y = 0.0\nfor k in range(0, columns):\n    y += tl.load(x_ptr + row * columns + k)",
     ),

@@ -155,14 +155,14 @@ LANGUAGE: tuple[Probe, ...] = (
     _probe(
         "no-element-of-a-block",
         "A block cannot be indexed by a number: select with `tl.where` and reduce.",
-        ("[]", "index", "tl.sum"),
+        ("[]", "index", "tl.sum", "tensor index"),
         "y = x * x + x[0] * 0.0",
         "y = x * x + tl.sum(tl.where(tl.arange(0, B) == 0, x, 0.0)) * 0.0",
     ),
     _probe(
         "no-assignment-to-an-element",
         "The elements of a block cannot be assigned: make a new block with `tl.where`.",
-        ("[]", "index", "tl.where"),
+        ("[]", "index", "tl.where", "assignment"),
         """
         y = x * x
         y[i >= n] = 0.0
@@ -792,7 +792,7 @@ LANGUAGE: tuple[Probe, ...] = (
     _around(
         "no-comparison-of-a-pointer",
         "A pointer is not compared to a number: tell an absent tensor by `is not None`.",
-        ("pointer", "None", "if"),
+        ("pointer", "None", "if", "compare"),
         {"CONDITION": "y_ptr != 0"},
         {"CONDITION": "y_ptr is not None"},
         body="if CONDITION:\n    y = x * x",

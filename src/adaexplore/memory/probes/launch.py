@@ -323,7 +323,7 @@ LAUNCH: tuple[Probe, ...] = (
     _launch(
         "no-callable-constexpr",
         "A block size at the launch is a number: a lambda of meta-parameters is for the grid only.",
-        ("tl.constexpr", "lambda", "grid"),
+        ("tl.constexpr", "lambda", "grid", "callable"),
         f"kernel[{_GRID}](x, y, n, B=lambda meta: 256)",
         f"kernel[{_GRID}](x, y, n, B=256)",
     ),
@@ -344,7 +344,7 @@ LAUNCH: tuple[Probe, ...] = (
     _headed(
         "kernels-are-jitted",
         "What is launched has `@triton.jit` above its `def`: a plain function takes no grid.",
-        ("triton.jit", "grid"),
+        ("triton.jit", "grid", "decorator"),
         "",
     ),
     _launch(
