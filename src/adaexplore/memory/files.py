@@ -16,7 +16,7 @@ from tomlkit.items import String, StringType
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import FailureStatus
-from adaexplore.rule import Kind, Matcher, Rule, Scope, Signature, Source, Where
+from adaexplore.rule import Kind, Matcher, Rule, Signature, Source, Where
 
 FORMAT_VERSION = 1
 BUNDLED = "bundled"
@@ -183,8 +183,8 @@ def _signature(data: Mapping[str, Any]) -> Signature:
 
 
 def _matcher(data: Mapping[str, Any]) -> Matcher:
-    if data.get("scope", "kernel") not in get_args(Scope):
-        raise ValueError(f"its matcher's 'scope' is to be one of {', '.join(get_args(Scope))}")
+    if data.get("scope", "kernel") not in ("kernel", "host"):
+        raise ValueError("its matcher's 'scope' is to be kernel or host")
     return Matcher(**{**data, "code": tuple(map(str, data.get("code", [])))})
 
 

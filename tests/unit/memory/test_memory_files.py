@@ -76,7 +76,7 @@ def test_rules_lie_in_one_order_whatever_order_they_came_in(tmp_path):
         (("[no-power-operator]", '["No power"]'), "small letters, digits and hyphens"),
         (("support = 4", 'support = "many"'), "invalid literal for int"),
         (("[no-power-operator]", "[no-power"), "is no memory"),
-        (('scope = "kernel"', 'scope = "all"'), "'scope' is to be one of kernel, host"),
+        (('scope = "kernel"', 'scope = "all"'), "'scope' is to be kernel or host"),
         (("matcher = {", "matcher = {odd = 1, "), "unexpected keyword argument 'odd'"),
     ],
 )
