@@ -14,6 +14,9 @@ what compiles and gives a wrong answer."""
 
 Source = Literal["probe", "failure", "import"]
 
+Scope = Literal["kernel", "host"]
+"""The bodies of jitted functions; all that is around them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -51,7 +54,7 @@ class Matcher:
     code: tuple[str, ...] = ()
     construct: str = ""
     where: Mapping[str, str] = field(default_factory=dict)
-    scope: Literal["kernel", "host"] = "kernel"
+    scope: Scope = "kernel"
 
 
 @dataclass(frozen=True, slots=True)

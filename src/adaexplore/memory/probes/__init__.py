@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adaexplore.memory.probes.api import API
 from adaexplore.memory.probes.base import Probe
 from adaexplore.memory.probes.language import LANGUAGE
 from adaexplore.memory.probes.launch import LAUNCH
+from adaexplore.memory.probes.matchers import MATCHERS
 from adaexplore.memory.probes.numerics import NUMERICS
 from adaexplore.memory.probes.resources import RESOURCES
 from adaexplore.memory.probes.silent import SILENT
 
-PROBES: tuple[Probe, ...] = (*LANGUAGE, *API, *LAUNCH, *RESOURCES, *NUMERICS, *SILENT)
+PROBES: tuple[Probe, ...] = tuple(
+    replace(probe, matcher=MATCHERS.get(probe.name))
+    for probe in (*LANGUAGE, *API, *LAUNCH, *RESOURCES, *NUMERICS, *SILENT)
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from adaexplore.rule import Kind, Rule, Signature
+from adaexplore.rule import Kind, Matcher, Rule, Signature
 
 _UNKNOWN = Signature("runtime_error")
 """Until the witness has been run: `Checker.observed` says how it fails."""
@@ -22,6 +22,7 @@ class Probe:
     reference: str
     witness: str
     remedy: str
+    matcher: Matcher | None = None
 
     def rule(self) -> Rule:
         """As a rule whose signature is not known yet."""
@@ -35,6 +36,7 @@ class Probe:
             signature=_UNKNOWN,
             source="probe",
             topics=self.topics,
+            matcher=self.matcher,
         )
 
 

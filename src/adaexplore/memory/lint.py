@@ -1,0 +1,39 @@
+"""What rules say about a module before anybody evaluates it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from adaexplore.memory.kernels import Module
+from adaexplore.memory.patterns import lines
+from adaexplore.memory.retrieve import applies
+from adaexplore.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A rule that a module breaks, and the first line where it does."""
+
+    rule: Rule
+    line: int
+
+
+def lint(source: str, rules: Iterable[Rule], triton: str, target: str = "") -> list[Hit]:
+    """The rules with a matcher that a module breaks, by line, as they hold on a Triton and target.
+
+    A source that does not parse breaks none: whoever compiles it says more.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = Module(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    hits = []
+    for rule in rules:
+        if rule.matcher and applies(rule, triton, target):
+            found = list(lines(rule.matcher, module))
+            hits += [Hit(rule, min(found))] if found else []
+    return sorted(hits, key=lambda hit: (hit.line, hit.rule.name))
