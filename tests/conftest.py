@@ -15,6 +15,7 @@ _PRELOAD = (
     "adaexplore.evaluate.judge",
     "adaexplore.evaluate.worker",
     "adaexplore.evaluate.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.toolkit:use_toolkit",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",
