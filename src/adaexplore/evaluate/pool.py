@@ -40,6 +40,8 @@ class EvaluatorPool:
     def __init__(self, evaluators: Sequence[Evaluator], *, on_gpu: bool = False) -> None:
         self._first, *self._others = evaluators
         self._on_gpu = on_gpu
+        self._facts: dict[str, Any] = {}
+        self._preparing = threading.Lock()
         self._changed = threading.Condition()
         self._ready: list[Evaluator] = []
         self._free: list[Evaluator] = []
@@ -49,15 +51,17 @@ class EvaluatorPool:
 
     def prepare(self) -> dict[str, Any]:
         """See `base.Evaluator.prepare`."""
-        facts = self._first.prepare()
-        with self._changed:
+        with self._preparing:
             if not self._ready:
-                self._add(self._first)
-                self._prepare_others()
-        return facts
+                self._facts = self._first.prepare()
+                with self._changed:
+                    self._add(self._first)
+                    self._prepare_others()
+            return self._facts
 
     def evaluate(self, candidate: Candidate, parent: Candidate | None = None) -> Evaluation:
         """See `base.Evaluator.evaluate`; waits for an evaluator that is free."""
+        self.prepare()
         with self._taken(parent) as evaluator:
             verdict = evaluator.evaluate(candidate, parent)
             if isinstance(verdict, Passed):
