@@ -124,7 +124,7 @@ def _is_answer(reply: dict[str, Any], request: dict[str, Any]) -> bool:
             return not others
         case "capture", {"works": [*_], **others}:
             return not others  # what is in these two, `offline.compiled` looks at
-        case "compile", {"resources": {}, **others}:
+        case "compile", {"resources": {}, "has_allocator": bool(), **others}:
             return not others
         case "kernels", {"kernels": [*names], **others}:
             return not others and _all(names, str)

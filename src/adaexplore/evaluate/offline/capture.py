@@ -7,13 +7,15 @@ are; what a launch does is the recorder's to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import triton.compiler
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
+
+from adaexplore.evaluate.offline.launcher import checked_grid, has_allocator
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,14 @@ class Launch:
     """One start of a kernel: `args` holds the values of all its parameters by name.
 
     `spare` marks a configuration that an autotuner could choose in place of the launch before it
-    that is none.
+    that is none, `has_allocator` whether a kernel that needs memory of its own would get it.
     """
 
     kernel: Kernel
     grid: tuple[int, int, int]
     args: dict[str, Any]
     spare: bool = False
+    has_allocator: bool = False
 
 
 Runner = Callable[[Launch], None]
@@ -89,10 +92,11 @@ class Recorder:
         triton.compiler.compiler.compile = compile_nothing
         Autotuner.run = run_autotuned
 
-    def launch(self, kernel: Kernel, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
-        """Records one launch and runs it."""
+    def launch(self, kernel: Kernel, grid: Sequence[Any], values: tuple[Any, ...]) -> None:
+        """Records one launch and runs it; raises what `launcher.checked_grid` raises."""
         args = dict(zip(kernel.function.arg_names, values, strict=True))
-        launch = Launch(kernel, grid, args, self._spare)
+        programs = checked_grid(kernel.name, grid, kernel.options["num_ctas"])
+        launch = Launch(kernel, programs, args, self._spare, has_allocator())
         self.launches.append(launch)
         if not self._spare:
             self.runner(launch)
@@ -133,4 +137,4 @@ class _CaughtKernel:
 
     def run(self, x: Any, y: Any, z: Any, *rest: Any) -> None:
         _stream, _function, _packed, _metadata, _enter, _exit, *values = rest
-        self._recorder.launch(self._kernel, (int(x), int(y), int(z)), tuple(values))
+        self._recorder.launch(self._kernel, (x, y, z), tuple(values))

@@ -11,9 +11,10 @@ from adaexplore.candidate import Candidate
 from adaexplore.evaluate.conversation import Conversation, Stop
 from adaexplore.evaluate.failures import died
 from adaexplore.evaluate.offline.estimate import Work, estimate
+from adaexplore.evaluate.offline.launcher import NO_ALLOCATOR, RefusedLaunchError
 from adaexplore.evaluate.offline.resources import Resources
 from adaexplore.evaluate.offline.targets import TARGETS
-from adaexplore.evaluation import Estimate, Failed
+from adaexplore.evaluation import Estimate, Failed, Fault
 from adaexplore.problem import Precision, Problem
 from adaexplore.sandbox.process import WorkerDiedError
 
@@ -41,23 +42,29 @@ def compile_candidate(
     candidate: Candidate,
     problem: Problem,
     precision: Precision,
-    arguments: dict[str, str],
+    arguments: dict[str, Any],
+    floor: Estimate,
 ) -> Compiled:
     """Compiles every kernel that a call at full size launches.
 
-    `arguments` holds the pickled "init" and "inputs" of `full_size.job`. Raises `UncapturedError`
-    where there is nothing to compile yet, `Stop` with what the compiler refuses, `TimeoutError`.
+    `arguments` holds the pickled "init" and "inputs" of `full_size.job`; an estimate of a part is
+    not below the `floor`. Raises `UncapturedError` where there is nothing to compile yet, `Stop`
+    with what the compiler or the launcher refuses, `TimeoutError`.
     """
     assert problem.target is not None
     try:
         works = _captured(talk, candidate, problem, precision, arguments)
     except Stop as stop:
+        if _refused_by_the_launcher(stop.verdict):
+            raise
         raise UncapturedError(stop.verdict) from stop
     except WorkerDiedError as error:
         raise UncapturedError(died(error, talk.stage)) from error
-    return Compiled(
-        tuple(_compiled(talk, problem.target)), estimate(works, TARGETS[problem.target])
-    )
+    resources = tuple(_compiled(talk, problem.target))
+    found = estimate(works, TARGETS[problem.target])
+    if found.partial and found.time_us < floor.time_us:
+        found = replace(floor, partial=True)
+    return Compiled(resources, found)
 
 
 def _captured(
@@ -65,7 +72,7 @@ def _captured(
     candidate: Candidate,
     problem: Problem,
     precision: Precision,
-    arguments: dict[str, str],
+    arguments: dict[str, Any],
 ) -> list[Work]:
     talk.ask({"op": "begin", "target": problem.target, "device": "meta"})
     talk.stage = "importing and constructing"
@@ -85,6 +92,12 @@ def _captured(
     return _read(talk, reply["works"], lambda works: [_work(item) for item in works])
 
 
+def _refused_by_the_launcher(failure: Failed) -> bool:
+    """Whether it failed as it would on a GPU, and for its full size."""
+    fault = failure.feedback
+    return isinstance(fault, Fault) and fault.type == RefusedLaunchError.__name__
+
+
 def _compiled(talk: Conversation, target: str) -> list[Resources]:
     found = []
     for number, name in enumerate(talk.ask({"op": "kernels"})["kernels"]):
@@ -98,7 +111,15 @@ def _compiled(talk: Conversation, target: str) -> list[Resources]:
         except WorkerDiedError as error:
             raise Stop(replace(died(error, talk.stage), status="compile_error")) from error
         found.append(_read(talk, reply["resources"], _resources))
+        if found[-1].scratch_bytes and not reply["has_allocator"]:
+            raise Stop(_without_allocator(found[-1]))
     return found
+
+
+def _without_allocator(resources: Resources) -> Failed:
+    """What Triton raises at the launch of such a kernel."""
+    reason = f"RuntimeError: {NO_ALLOCATOR} ({resources.kernel}, at its launch)"
+    return Failed("runtime_error", reason, feedback=Fault("RuntimeError", NO_ALLOCATOR))
 
 
 def _read(talk: Conversation, data: Any, read: Callable[[Any], _Read]) -> _Read:
@@ -117,6 +138,7 @@ def _work(data: dict[str, Any]) -> Work:
         _amount(data["cache_bytes"]),
         {str(kind): _amount(flops) for kind, flops in data["flops"].items()},
         programs if programs is None else max(int(programs), 1),
+        bool(data["partial"]),
     )
 
 

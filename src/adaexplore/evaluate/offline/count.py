@@ -71,7 +71,7 @@ class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 Op(
                     name=func._overloadpacket.__name__,
                     elements=sum(t.numel() for t in results),
-                    bytes=sum(_bytes(t) for t in (*_tensors((args, kwargs)), *results)),
+                    bytes=sum(bytes_of(t) for t in (*_tensors((args, kwargs)), *results)),
                     flops=int(formula(*args, **kwargs, out_val=out)) if formula else 0,
                     dtype=results[0].dtype,
                 )
@@ -122,7 +122,7 @@ def _is_free(func: Any) -> bool:
     return bool(returns) and all(r.alias_info and not r.alias_info.is_write for r in returns)
 
 
-def _bytes(t: torch.Tensor) -> int:
+def bytes_of(t: torch.Tensor) -> int:
     """The memory a tensor covers: what `expand` repeats is there once."""
     sizes = zip(t.shape, t.stride(), strict=True)
     return math.prod(size for size, stride in sizes if stride) * t.element_size()

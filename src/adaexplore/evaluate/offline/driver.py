@@ -10,7 +10,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.runtime.driver import driver as active_driver
 
-from adaexplore.evaluate.offline.targets import Target
+from adaexplore.evaluate.offline.targets import WARP, Target
 
 
 def install(target: Target) -> None:
@@ -20,7 +20,7 @@ def install(target: Target) -> None:
 
 def gpu_target(target: Target) -> GPUTarget:
     """The target in Triton's own words."""
-    return GPUTarget("cuda", target.arch, 32)
+    return GPUTarget("cuda", target.arch, WARP)
 
 
 class _Utils:
@@ -32,7 +32,7 @@ class _Utils:
             "max_shared_mem": self._target.shared_bytes,
             "max_num_regs": self._target.registers,
             "multiprocessor_count": self._target.multiprocessors,
-            "warpSize": 32,
+            "warpSize": WARP,
             "sm_clock_rate": 1_980_000,
             "mem_clock_rate": 2_619_000,
             "mem_bus_width": 5120,

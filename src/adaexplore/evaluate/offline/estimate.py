@@ -9,19 +9,24 @@ to everything else.
 from __future__ import annotations
 
 import math
+import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from adaexplore.evaluate import roofline
+from adaexplore.evaluate.offline.builder import SlowInterpretationError
 from adaexplore.evaluate.offline.capture import Launch
 from adaexplore.evaluate.offline.count import Op
 from adaexplore.evaluate.offline.interpreter import Interpreter
 from adaexplore.evaluate.offline.targets import Target
 from adaexplore.evaluate.offline.traffic import TrafficMemory
+from adaexplore.evaluate.roofline import Peaks, SpeedOfLight
 from adaexplore.evaluation import BoundBy, Estimate
-from adaexplore.problem import Precision, TargetName
+from adaexplore.problem import PRECISIONS, Precision, TargetName
 
 LAUNCH_US = 5.0
 """What starting a kernel takes the host, be it PyTorch's or Triton's; it overlaps with others."""
@@ -37,30 +42,40 @@ class Work:
 
     `memory_bytes` crosses the memory bus and `cache_bytes` that of the L2 cache. `flops` are by
     what they are computed in, as in `Target.flops`. `programs` run side by side, as far as there
-    are multiprocessors; None where there are enough.
+    are multiprocessors; None where there are enough. `partial` says that there is more of it.
     """
 
     memory_bytes: float
     cache_bytes: float
     flops: Mapping[str, float]
     programs: int | None = None
+    partial: bool = False
 
 
 def estimate(works: Iterable[Work], target: Target) -> Estimate:
     """The time of kernels that run one after the other while the host starts them.
 
-    The host is ahead of the GPU unless the kernels are shorter than their launches.
+    The host is ahead of the GPU unless the kernels are shorter than their launches. It is partial
+    if the work of a kernel is.
     """
     spent: dict[BoundBy, float] = {"memory": 0.0, "compute": 0.0}
-    count = 0
+    count, partial = 0, False
     for work in works:
         time_us, bound_by = _kernel(work, target)
         spent[bound_by] += time_us
         count += 1
+        partial |= work.partial
     kernels_us, launches_us = sum(spent.values()), LAUNCH_US * count
     if launches_us >= kernels_us:
-        return Estimate(launches_us, "overhead", target.name)
-    return Estimate(kernels_us, max(spent, key=lambda name: spent[name]), target.name)
+        return Estimate(launches_us, "overhead", target.name, partial)
+    return Estimate(kernels_us, max(spent, key=lambda name: spent[name]), target.name, partial)
+
+
+def least(bytes_moved: int, flops: int, precision: Precision, target: Target) -> Estimate:
+    """The least time of a problem that moves and multiplies so much (see `roofline`)."""
+    peaks = Peaks(target.bandwidth, {p: target.flops[p] for p in PRECISIONS}, LAUNCH_US)
+    light = SpeedOfLight(roofline.Work(bytes_moved, flops, 0), peaks, precision)
+    return Estimate(light.floor_us, light.bound_by, target.name)
 
 
 def work_of_op(op: Op, precision: Precision) -> Work:
@@ -86,7 +101,8 @@ class DryRuns:
     def work(self, launch: Launch) -> Work:
         """What a launch does; its tensors need addresses and sizes only.
 
-        Raises what `Interpreter.run` raises.
+        It is partial where there is no time for a single program. Raises what `Interpreter.run`
+        raises.
         """
         key = (launch.kernel.key, launch.grid, tuple(map(_form, launch.args.values())))
         if key not in self._known:
@@ -100,11 +116,25 @@ class DryRuns:
         # From the middle of equal parts: the amount of work may grow along the grid.
         chosen = sorted({(2 * i + 1) * total // (2 * _PROGRAMS) for i in range(_PROGRAMS)})
         memory = TrafficMemory(launch.args.values())
-        run = self._interpreter.run(launch, memory, seconds=self._launch_s, programs=chosen)
-        share = run / total
+        flops: Counter[str] = Counter()
+        started, began, partial = 0, time.monotonic(), False
+        for number in chosen:
+            taken = time.monotonic() - began
+            if started and taken + taken / started > self._launch_s:
+                break
+            started += 1
+            left = self._launch_s - taken
+            try:
+                self._interpreter.run(launch, memory, seconds=left, programs=[number])
+            except SlowInterpretationError:
+                partial = True
+            flops.update(self._interpreter.flops)
+            if partial:
+                break
+        share = started / total
         memory_bytes, cache_bytes = memory.moved_bytes(share)
-        flops = {kind: count / share for kind, count in self._interpreter.flops.items()}
-        return Work(memory_bytes, cache_bytes, flops, programs=total)
+        scaled = {kind: count / share for kind, count in flops.items()}
+        return Work(memory_bytes, cache_bytes, scaled, programs=total, partial=partial)
 
 
 def _kernel(work: Work, target: Target) -> tuple[float, BoundBy]:

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.errors import BadProblemError
-from adaexplore.evaluate.offline.count import OpCounter, without_values
+from adaexplore.evaluate.offline.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
 from adaexplore.problem import Problem
-from adaexplore.sandbox.instance import Instance, check_outputs
+from adaexplore.sandbox.instance import Instance, check_outputs, tensors_of
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
     """A problem's arguments, pickled with meta tensors, and the shapes that come out.
 
     A job (see `sandbox.jobs`) from {"problem"} to {"init", "inputs", "outputs", "parameters",
-    "works", "why"}; "works" holds what the operations of the reference do (see `estimate`). Where
-    the file does not run on the meta device there is only "why", in one line; else it is empty.
+    "works", "least", "why"}; "works" holds what the operations of the reference do, and "least" the
+    bytes and FLOPs that it takes at least: its inputs and outputs once, since parameters can be
+    folded together ahead of time, and its products (see `estimate`). Where the file does not run on
+    the meta device there is only "why", in one line; else it is empty.
     """
     problem = Problem.from_json(request["problem"])
     try:
@@ -50,6 +52,10 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
             for path, t in outputs
         ],
         "works": [asdict(work_of_op(op, problem.precision)) for op in counter.ops],
+        "least": {
+            "bytes_moved": sum(map(bytes_of, [*tensors_of(inputs), *(t for _, t in outputs)])),
+            "flops": counter.flops,
+        },
         "why": "",
     }
 

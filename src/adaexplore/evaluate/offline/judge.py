@@ -15,7 +15,7 @@ from adaexplore.errors import BadProblemError, InfrastructureError
 from adaexplore.evaluate.conversation import Conversation
 from adaexplore.evaluate.offline import full_size, shrink
 from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, compile_candidate
-from adaexplore.evaluate.offline.estimate import Work, estimate
+from adaexplore.evaluate.offline.estimate import Work, estimate, least
 from adaexplore.evaluate.offline.memory import OutOfBoundsError
 from adaexplore.evaluate.offline.shrink import Variant
 from adaexplore.evaluate.offline.specialised import made_for_sizes
@@ -112,6 +112,12 @@ class OfflineBench:
         works = [Work(**work) for work in self._full["works"]]
         return estimate(works, TARGETS[self._problem.target])
 
+    def _floor(self) -> Estimate:
+        """The least time that the problem takes."""
+        assert self._problem.target is not None
+        precision, target = self._small.reference.precision, TARGETS[self._problem.target]
+        return least(**self._full["least"], precision=precision, target=target)
+
     def evaluate(self, candidate: Candidate, timeout_s: float) -> Evaluation:
         """The verdict on one candidate, within `timeout_s` seconds of wall time."""
         started = time.monotonic()
@@ -160,7 +166,7 @@ class OfflineBench:
         talk = Conversation(worker, limit.deadline, candidate.source)
         precision = self._small.reference.precision
         compile_all = partial(
-            compile_candidate, talk, candidate, self._problem, precision, self._full
+            compile_candidate, talk, candidate, self._problem, precision, self._full, self._floor()
         )
         try:
             return decided(compile_all, talk, limit.timeout_s)

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,21 +18,18 @@ from triton.runtime.errors import OutOfResources, PTXASError
 
 from adaexplore.evaluate.offline.capture import Kernel
 from adaexplore.evaluate.offline.driver import gpu_target
-from adaexplore.evaluate.offline.targets import Target
+from adaexplore.evaluate.offline.targets import WARP, Target
 
 _REGISTERS = 0x2F  # attributes of .nv.info, as cuobjdump and nvdisasm print them
 _FRAME = 0x11
 
 
-class TooMuchSharedMemoryError(OutOfResources):  # type: ignore[misc]  # Triton has no types
+class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no types
     """A kernel that no block of the target has room for; Triton raises its base at a launch."""
 
-    def __init__(self, kernel: str, shared_bytes: int, target: Target) -> None:
-        super().__init__(shared_bytes, target.shared_bytes, "shared memory")
-        self.args = (
-            f"{kernel} needs {shared_bytes:,} bytes of shared memory; a block of {target.name} has "
-            f"at most {target.shared_bytes:,}: use smaller blocks or fewer stages",
-        )
+    def __init__(self, required: int, limit: int, what: str, message: str) -> None:
+        super().__init__(required, limit, what)
+        self.args = (message,)
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -41,7 +38,7 @@ class TooMuchSharedMemoryError(OutOfResources):  # type: ignore[misc]  # Triton 
 @dataclass(frozen=True, slots=True)
 class Resources:
     """A compiled kernel's needs: bytes of shared memory a block; registers and spilled bytes a
-    thread; warps a block."""
+    thread; warps a block; bytes of global memory a program, which an allocator has to give."""
 
     kernel: str
     num_warps: int
@@ -49,6 +46,7 @@ class Resources:
     shared_bytes: int
     registers: int
     spill_bytes: int
+    scratch_bytes: int
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -58,8 +56,8 @@ class Resources:
 def compile_for(kernel: Kernel, target: Target) -> Resources:
     """Compiles a kernel for the target, up to machine code.
 
-    Raises what Triton raises for a kernel that it refuses, or `TooMuchSharedMemoryError`; that is
-    known before the last stage, in which `ptxas` can take minutes on a kernel that is too large.
+    Raises what Triton raises for a kernel that it refuses, or `TooLargeError`; that is known
+    before the last stage, in which `ptxas` can take minutes on a kernel that is too large.
     """
     gpu = gpu_target(target)
     backend = compiler.make_backend(gpu)
@@ -80,8 +78,8 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
         )
         for name, stage in stages.items():
             module = stage(module, metadata)
-            if name == "llir" and metadata["shared"] > target.shared_bytes:
-                raise TooMuchSharedMemoryError(kernel.name, metadata["shared"], target)
+            if name == "llir":
+                _check_size(kernel.name, metadata, target)
     registers, frame = _registers_and_frame(module)
     return Resources(
         kernel.name,
@@ -90,6 +88,7 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
         metadata["shared"],
         registers,
         frame,
+        metadata["global_scratch_size"] or 0,
     )
 
 
@@ -107,6 +106,26 @@ def compile_any(kernels: Sequence[Kernel], target: Target) -> Resources:
             failure = failure or error
     assert failure is not None
     raise failure
+
+
+def _check_size(kernel: str, metadata: Mapping[str, Any], target: Target) -> None:
+    threads, shared_bytes = WARP * metadata["num_warps"], metadata["shared"]
+    if threads > target.threads_a_block:
+        raise TooLargeError(
+            threads,
+            target.threads_a_block,
+            "threads",
+            f"{kernel} has num_warps={metadata['num_warps']}, which is {threads:,} threads; a "
+            f"block of {target.name} has at most {target.threads_a_block:,}",
+        )
+    if shared_bytes > target.shared_bytes:
+        raise TooLargeError(
+            shared_bytes,
+            target.shared_bytes,
+            "shared memory",
+            f"{kernel} needs {shared_bytes:,} bytes of shared memory; a block of {target.name} has "
+            f"at most {target.shared_bytes:,}: use smaller blocks or fewer stages",
+        )
 
 
 @contextmanager

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from adaexplore.problem import TargetName
 
+WARP = 32
+"""Threads of a warp, on every target."""
+
 
 class NeedsGpuError(NotImplementedError):
     """What cannot be judged without a GPU, in one line."""
@@ -31,6 +34,7 @@ class Target:
     flops: dict[str, float]
     registers: int = 65_536
     threads: int = 2048
+    threads_a_block: int = 1024
 
     @property
     def capability(self) -> tuple[int, int]:

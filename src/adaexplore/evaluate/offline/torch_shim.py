@@ -19,7 +19,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from adaexplore.evaluate.offline.autocast import Autocast, CudaAutocast
-from adaexplore.evaluate.offline.targets import NeedsGpuError, Target
+from adaexplore.evaluate.offline.targets import WARP, NeedsGpuError, Target
 
 CUDA = torch.device("cuda", 0)
 _UNFILLED = frozenset(
@@ -230,8 +230,8 @@ def _properties(target: Target) -> SimpleNamespace:
         shared_memory_per_multiprocessor=target.shared_bytes + 1024,
         regs_per_multiprocessor=target.registers,
         max_threads_per_multi_processor=target.threads,
-        max_threads_per_block=1024,
-        warp_size=32,
+        max_threads_per_block=target.threads_a_block,
+        warp_size=WARP,
         L2_cache_size=target.l2_bytes,
         is_integrated=0,
         is_multi_gpu_board=0,

@@ -71,9 +71,18 @@ class CompilingSession(worker.Session):
                 return {"kernels": [kernels[0].name for kernels in self._kernels()]}
             case "compile":
                 kernels = self._kernels()[request["kernel"]]
-                return {"resources": compile_any(kernels, self._target).to_json()}
+                resources = compile_any(kernels, self._target)
+                return {
+                    "resources": resources.to_json(),
+                    "has_allocator": self._has_allocator(kernels[0]),
+                }
             case _:
                 return super().answer(request, fds)
+
+    def _has_allocator(self, kernel: Kernel) -> bool:
+        """Whether every launch of it would get the memory that it may need."""
+        launches = self._recorder.launches
+        return all(each.has_allocator for each in launches if each.kernel.key == kernel.key)
 
     def _kernels(self) -> list[list[Kernel]]:
         """The kernels launched so far, each with the configurations that could stand in for it."""
@@ -158,4 +167,4 @@ class CaptureSession(CompilingSession):
             total = float(
                 sum(t.untyped_storage().nbytes() for t in tensors_in(launch.args.values()))
             )
-            return Work(total, total, {})
+            return Work(total, total, {}, partial=True)

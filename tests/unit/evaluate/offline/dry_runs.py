@@ -43,6 +43,14 @@ def histogram(x, out, n, block: tl.constexpr):
     tl.atomic_add(out + tl.load(x + at, at < n), 1.0, at < n)
 
 
+@triton.jit
+def slow(x, out, n, block: tl.constexpr):
+    total = tl.zeros((block,), tl.float32)
+    for start in range(0, n, block):
+        total += tl.load(x + start + tl.arange(0, block))
+    tl.store(out + tl.arange(0, block), total)
+
+
 def main() -> None:
     driver.install(TARGETS["sm_90"])
     found = {}
@@ -73,6 +81,11 @@ def main() -> None:
     ids, counts = torch.empty(4096, dtype=torch.int32), torch.empty(64)
     histogram[(4,)](ids, counts, 4096, 1024)
     note("histogram")
+    runs = DryRuns(Interpreter(), 0.5)
+    slow[(8,)](torch.empty(1 << 20), torch.empty(16), 1 << 20, 16)
+    note("slow")
+    slow[(8,)](torch.empty(1 << 10), torch.empty(16), 1 << 10, 16)
+    note("not slow")
     print(json.dumps(found))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from adaexplore.evaluate.offline.count import OpCounter
-from adaexplore.evaluate.offline.estimate import LAUNCH_US, Work, estimate, work_of_op
+from adaexplore.evaluate.offline.estimate import LAUNCH_US, Work, estimate, least, work_of_op
 from adaexplore.evaluate.offline.targets import TARGETS
 
 H200 = TARGETS["sm_90"]
@@ -57,6 +57,17 @@ class TestDryRuns:
     )
     def test_products_are_counted_where_they_are_computed(self, dry_runs, name, kind, products):
         assert dry_runs[f"matmul {name}"]["flops"] == {kind: products * 2 * 256 * 128 * 512}
+
+    def test_one_without_time_for_a_program_tells_what_it_saw(self, dry_runs):
+        found = dry_runs["slow"]
+        assert found["partial"]
+        assert 0 < found["memory_bytes"] < 4 * (1 << 20)
+        assert 0 < found["flops"]["fp32"] < 8 * (1 << 20)
+
+    def test_with_time_for_a_few_it_is_whole(self, dry_runs):
+        found = dry_runs["not slow"]
+        assert not found["partial"]
+        assert found["flops"] == {"fp32": 8 * 1024}
 
     def test_indices_without_data_harm_nothing(self, dry_runs):
         assert dry_runs["histogram"]["memory_bytes"] >= 4 * 4096
@@ -136,6 +147,19 @@ class TestTime:
         once = estimate([Work(1e9, 1e9, {}, programs=10_000)], H200)
         often = estimate([Work(1e9, 1e11, {}, programs=10_000)], H200)
         assert often.time_us > 5 * once.time_us
+
+    def test_of_partial_work_it_is_partial(self):
+        whole, part = Work(1e9, 1e9, {}), Work(1e9, 1e9, {}, partial=True)
+        assert not estimate([whole, whole], H200).partial
+        assert estimate([whole, part], H200).partial
+        assert estimate([Work(1.0, 1.0, {}, partial=True)], H200).partial
+
+    def test_the_least_of_a_problem_is_its_roofline(self):
+        moving = least(4_800_000_000, 0, precision="fp32", target=H200)
+        assert (moving.time_us, moving.bound_by) == (pytest.approx(1000.0), "memory")
+        computing = least(1, 67_000_000_000, precision="half", target=H200)
+        assert (computing.time_us, computing.bound_by) == (pytest.approx(67 / 989e-3), "compute")
+        assert least(1, 1, precision="fp32", target=H200).time_us == LAUNCH_US
 
     def test_few_programs_leave_multiprocessors_idle(self):
         few, many = (

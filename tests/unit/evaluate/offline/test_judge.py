@@ -12,6 +12,8 @@ from sources import (
     changed,
 )
 
+from adaexplore.evaluate.offline.estimate import least
+from adaexplore.evaluate.offline.targets import TARGETS
 from adaexplore.evaluation import Estimate
 
 RIGHT = {
@@ -37,6 +39,18 @@ class TestRight:
         detail = judge(MATMUL, MATMUL_KERNEL).detail
         assert "matmul: 4 warps" in detail
         assert "bytes spilled" in detail
+
+    def test_an_estimate_of_a_part_is_not_below_the_least_time(self, judge):
+        rounds = changed(DOUBLE_KERNEL, "n, BLOCK: ", "n, rounds, BLOCK: ")
+        rounds = changed(
+            rounds, "    tl.store", "    for _ in range(rounds): v *= 1.0\n    tl.store"
+        )
+        timing = judge(
+            DOUBLE, changed(rounds, "numel(), BL", "numel(), x.numel() >> 20 << 30, BL")
+        ).timing
+        assert timing.partial
+        assert timing.time_us >= least(2 * 4 << 20, 0, "fp32", TARGETS["sm_90"]).time_us
+        assert not judge(DOUBLE, DOUBLE_KERNEL).timing.partial
 
     def test_another_target_is_estimated_on_its_own_figures(self, judge):
         times = {
