@@ -21,6 +21,7 @@ TENFOLD_REWARD = 1.6
 """What a correct candidate at a speedup of 10 earns."""
 
 _CLIP_LOW, _CLIP_HIGH = 0.1, 10.0
+_SPAN = 1.2  # not the difference of the two, which is rounded: ties shall be ties
 
 
 def published(evaluation: Evaluation) -> float:
@@ -33,8 +34,7 @@ def published(evaluation: Evaluation) -> float:
         return _failed(evaluation)
     speedup = evaluation.measured.speedup_eager if evaluation.measured else 1.0
     clipped = min(max(speedup, _CLIP_LOW), _CLIP_HIGH)
-    share = (clipped - _CLIP_LOW) / (_CLIP_HIGH - _CLIP_LOW)
-    return SLOWEST_REWARD + (TENFOLD_REWARD - SLOWEST_REWARD) * share
+    return SLOWEST_REWARD + _SPAN * (clipped - _CLIP_LOW) / (_CLIP_HIGH - _CLIP_LOW)
 
 
 def log_speedup(evaluation: Evaluation) -> float:

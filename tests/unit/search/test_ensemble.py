@@ -57,5 +57,21 @@ class TestChoice:
         assert choose_proposer(["cheap", "dear"], steps, {"cheap": 0.01, "dear": 1.0}) == "cheap"
         assert choose_proposer(["cheap", "dear"], steps, {"cheap": 0.01}) == "dear"
 
+    def test_those_who_are_being_asked_leave_the_turn_to_others(self):
+        assert choose_proposer(["a", "b", "c"], [], under_way=["a"]) == "b"
+        assert choose_proposer(["a", "b", "c"], history(("c", 3.0)), under_way=["b"]) == "a"
+        steps = history(("good", 1.5), ("bad", None), ("good", 2.0), ("bad", None))
+        asked = []
+        for _ in range(6):
+            asked.append(choose_proposer(["good", "bad"], steps, None, asked))
+        assert asked[0] == "good"
+        assert "bad" in asked
+
+    def test_prices_count_per_step_that_was_made(self):
+        steps = history(("cheap", 1.2), ("dear", 1.5))
+        spent = {"cheap": 0.01, "dear": 1.0}
+        assert choose_proposer(["cheap", "dear"], steps, spent, ["cheap"]) == "cheap"
+        assert choose_proposer(["cheap", "dear"], steps[:1], spent, ["dear"]) == "cheap"
+
     def test_steps_of_others_are_nobody_s_here(self):
         assert choose_proposer(["a", "b"], history(("elsewhere", 9.0), ("a", None))) == "b"
