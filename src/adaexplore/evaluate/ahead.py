@@ -12,7 +12,6 @@ import base64
 import os
 import pickle
 import signal
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,14 +21,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adaexplore.evaluate.offline.targets import Target
 
-_LIMIT_S = 60.0
 _CAPTURE_LIMIT_S = 10.0  # on no data: what takes longer does not end
 _MOST_KERNELS = 64  # an autotuner's configurations among them
-_CHILDREN = 4
+_MOST_CHILDREN = 8
 
 
 def compile_ahead(request: dict[str, Any]) -> None:
-    """Fills the cache for the candidate of a request; returns when that is done, or given up.
+    """Fills the cache for the candidate of a request; returns when that is done.
+
+    However long that takes, a GPU would be held for as long, or longer, if it were done there: the
+    judge's limit ends it.
 
     The request holds "source", pickled "init" and "inputs" (meta tensors), "capability" of the GPU
     (such as [9, 0]), "seed" and "mode". The process must not have used CUDA yet.
@@ -91,9 +92,10 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         kernels = {launch.kernel.key: launch.kernel for launch in recorder.launches}
         some = list(kernels.values())[:_MOST_KERNELS]
+        children = min(_MOST_CHILDREN, len(os.sched_getaffinity(0)))
 
         def compile_share(first: int) -> None:
-            for kernel in some[first::_CHILDREN]:
+            for kernel in some[first::children]:
                 try:
                     compiled = really_compile(
                         kernel.source, target=driver.gpu_target(target), options=kernel.options
@@ -102,8 +104,7 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
                 except Exception:  # noqa: BLE001 - the real call will say it
                     continue
 
-        shares = range(min(_CHILDREN, len(some)))
-        _in_children([partial(compile_share, first) for first in shares])
+        _in_children([partial(compile_share, first) for first in range(min(children, len(some)))])
 
 
 def _give_up(*_: object) -> None:
@@ -111,9 +112,8 @@ def _give_up(*_: object) -> None:
 
 
 def _in_children(tasks: Sequence[Callable[[], None]]) -> None:
-    """Runs each task in a forked child, and ends those that take too long."""
-    deadline = time.monotonic() + _LIMIT_S
-    children = set()
+    """Runs each task in a forked child."""
+    children = []
     for task in tasks:
         pid = os.fork()
         if pid == 0:
@@ -121,12 +121,6 @@ def _in_children(tasks: Sequence[Callable[[], None]]) -> None:
                 task()
             finally:
                 os._exit(0)
-        children.add(pid)
-    while children:
-        for pid in list(children):
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                children.discard(pid)
-        if children and time.monotonic() > deadline:
-            for pid in children:
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.002)
+        children.append(pid)
+    for pid in children:
+        os.waitpid(pid, 0)
