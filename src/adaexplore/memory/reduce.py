@@ -21,6 +21,9 @@ from adaexplore.evaluation import Evaluation, Failed, Fault
 from adaexplore.memory.cuts import STATEMENTS, Cut, parameters, simpler, unwrapped
 
 T = TypeVar("T")
+_Hunk = tuple[int, int, int, int]
+"""Lines of one text, first and beyond the last, and those of another that stand there instead."""
+
 Fails = Callable[[str], bool]
 """Whether a source still fails as it should."""
 
@@ -97,17 +100,16 @@ def isolated(witness: str, remedy: str, fails: Fails) -> str:
     less fails.
     """
     right, wrong = remedy.splitlines(keepends=True), witness.splitlines(keepends=True)
-    matcher = SequenceMatcher(None, right, wrong, autojunk=False)
-    hunks = [op for op in matcher.get_opcodes() if op[0] != "equal"]
+    hunks = list(_hunks(right, wrong))
 
-    def text(kept: Sequence[tuple[str, int, int, int, int]]) -> str:
+    def text(kept: Sequence[_Hunk]) -> str:
         lines, at = [], 0
-        for _, start, end, first, last in kept:
+        for start, end, first, last in kept:
             lines += [*right[at:start], *wrong[first:last]]
             at = end
         return "".join([*lines, *right[at:]])
 
-    def still(kept: Sequence[tuple[str, int, int, int, int]]) -> bool:
+    def still(kept: Sequence[_Hunk]) -> bool:
         return bool(kept) and _parses(text(kept)) and fails(text(kept))
 
     return text(ddmin(hunks, still))
@@ -220,6 +222,16 @@ class _Reduction:
                 if self.fails():
                     break
                 undo()
+
+
+def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[_Hunk]:
+    """What differs, line by line where lines were replaced."""
+    for tag, start, end, first, last in SequenceMatcher(None, old, new, False).get_opcodes():
+        if tag != "equal":
+            pairs = min(end - start, last - first)
+            yield from ((start + i, start + i + 1, first + i, first + i + 1) for i in range(pairs))
+            if end - start != last - first:
+                yield start + pairs, end, first + pairs, last
 
 
 def _top_down(tree: ast.AST) -> Iterator[ast.AST]:

@@ -1,0 +1,168 @@
+"""A rule for a failure, written by a model and believed only as far as it was checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from adaexplore.evaluation import Failed
+from adaexplore.feedback import render
+from adaexplore.llm.base import Message, Prompt, Reply
+from adaexplore.llm.code import ReplyError, extract_code
+from adaexplore.memory.check import Checked, Checker
+from adaexplore.memory.extract import Case, same_cause
+from adaexplore.memory.lint import lint
+from adaexplore.memory.reduce import isolated
+from adaexplore.memory.signature import signature_of
+from adaexplore.memory.wording import MOST_CHARS, objection
+from adaexplore.rule import Kind, Matcher, Rule, Where
+
+LABEL, LABEL_AGAIN = "rule", "rule.again"
+_FIELD = re.compile(r"^[\W_]*(NAME|KIND|STATEMENT|TOPICS)[\W_]*?:[*_ ]*(.+?)\s*$", re.MULTILINE)
+_MISSING = re.compile(r"module 'triton\.language' has no attribute '(\w+)'")
+_TEMPLATES = Environment(
+    loader=PackageLoader("adaexplore.memory"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    autoescape=False,  # prompts are plain text
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of a case: a rule that is true here, or in one line why there is none."""
+
+    rule: Rule | None
+    why: str = ""
+
+
+Writing = Generator[Prompt, Reply, Written]
+"""A talk about one case: yields what to ask, is sent the replies, returns what came of it.
+
+The same case, replies and verdicts give the same prompts and the same rule.
+"""
+
+
+def written(case: Case, checker: Checker) -> Writing:
+    """Asks for a case's rule, and once more with the reason if what comes is none.
+
+    Raises `InfrastructureError` where the checker's machinery is gone.
+    """
+    prompt = _asking(case, checker.where)
+    why = ""
+    for _ in range(2):
+        reply = yield prompt
+        if reply.finish != "complete" or not reply.text.strip():
+            return Written(None, f"the model's reply is {reply.finish}")
+        try:
+            return Written(_rule(case, reply.text, checker))
+        except ReplyError as error:
+            why = " ".join(str(error).split())
+            again = _TEMPLATES.get_template("again.j2").render(reason=str(error).strip())
+            prompt = prompt.after(reply.text, again, LABEL_AGAIN)
+    return Written(None, f"asked twice: {why}")
+
+
+def _asking(case: Case, where: Where) -> Prompt:
+    system = _TEMPLATES.get_template("system.j2").render(where=where)
+    user = _TEMPLATES.get_template("rule.j2").render(
+        case=case, failure=render(case.failed), most_chars=MOST_CHARS
+    )
+    return Prompt((Message("system", system.strip()), Message("user", user.strip())), LABEL)
+
+
+def _rule(case: Case, text: str, checker: Checker) -> Rule:
+    """The rule in a reply, if it is true; raises `ReplyError` with what the model has to mend."""
+    draft = _draft(case, text)
+    why = objection(draft.statement, draft.reference, draft.witness, draft.remedy)
+    if why:
+        raise ReplyError(f"{why}.")
+    _believe(case, checker.observe(draft))
+    rule = _nearer(case, draft, checker)
+    return replace(rule, matcher=_matcher(rule, case))
+
+
+def _draft(case: Case, text: str) -> Rule:
+    fields = {name.lower(): value for name, value in _FIELD.findall(text)}
+    missing = [name for name in ("name", "kind", "statement") if name not in fields]
+    if missing:
+        raise ReplyError(f"there is no line that begins with {missing[0].upper()}:")
+    kinds = {kind: kind for kind in get_args(Kind)}
+    kind: Kind | None = kinds.get(fields["kind"].strip("`*. ").split(" ")[0].lower())
+    if kind is None:
+        raise ReplyError(f"KIND is to be one of {', '.join(kinds)}.")
+    topics = (topic.strip(" `") for topic in fields.get("topics", "").split(","))
+    return Rule(
+        name=f"{_slug(fields['name'])}-{case.id[:4]}",
+        kind=kind,
+        statement=" ".join(fields["statement"].split()),
+        reference=_problem(text) or case.reference,
+        witness=case.witness,
+        remedy=extract_code(text, "ModelNew"),
+        signature=case.signature,
+        support=case.support,
+        tasks=case.tasks,
+        source="failure",
+        topics=tuple(dict.fromkeys(topic for topic in topics if topic)),
+    )
+
+
+def _problem(text: str) -> str:
+    """The smaller problem in a reply, empty if there is none."""
+    try:
+        return extract_code(text, "Model")
+    except ReplyError:
+        return ""
+
+
+def _believe(case: Case, checked: Checked) -> None:
+    """Raises `ReplyError` unless the remedy passes and the witness fails as the case does."""
+    witness = checked.witness
+    if not isinstance(witness, Failed) or not _fails_so(case, witness):
+        raise ReplyError(
+            "for your problem the candidate does not fail as it did: " + render(witness)
+        )
+    if not checked.true:
+        raise ReplyError(f"{checked.why.partition(':')[0]}:\n{render(checked.remedy)}")
+
+
+def _fails_so(case: Case, failed: Failed) -> bool:
+    signature = signature_of(failed)
+    if "wrong_output" in (signature.status, case.signature.status):
+        return signature.status == case.signature.status
+    return same_cause(signature, case.signature)
+
+
+def _nearer(case: Case, rule: Rule, checker: Checker) -> Rule:
+    """The rule with a witness that differs from the remedy in as little as makes it fail so."""
+
+    def fails(source: str) -> bool:
+        verdict = checker.verdict(rule, source)
+        return isinstance(verdict, Failed) and _fails_so(case, verdict)
+
+    near = replace(rule, witness=isolated(rule.witness, rule.remedy, fails))
+    return checker.observe(near).rule
+
+
+def _matcher(rule: Rule, case: Case) -> Matcher | None:
+    """What finds a missing part of `tl`: its name; None for rules about anything else."""
+    told = getattr(case.failed.feedback, "message", "")
+    missing = _MISSING.search(told.replace("\\'", "'"))
+    if not missing:
+        return None
+    matcher = Matcher((f"tl.{missing[1]}",))
+    tried = replace(rule, matcher=matcher)
+    where = rule.holds[-1]
+    found = [bool(lint(s, [tried], where.triton)) for s in (rule.witness, rule.remedy)]
+    return matcher if found == [True, False] else None
+
+
+def _slug(text: str) -> str:
+    """A rule's name of a reply's; at most 60 characters."""
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return "-".join(words)[:60].strip("-") or "rule"

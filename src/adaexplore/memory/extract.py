@@ -1,0 +1,206 @@
+"""From candidates that failed to what a rule may be made of: a small witness for each cause."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from adaexplore.evaluation import Failed, Fault, from_json, to_json
+from adaexplore.memory.check import Checker
+from adaexplore.memory.reduce import Reduced, Size, recurs, reduced
+from adaexplore.memory.signature import alike, signature_of
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.rule import Rule, Signature
+
+_TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout"})
+"""Failures of the machinery, of what a run allows, and those that a busy machine has too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A candidate that failed, for the problem of a task."""
+
+    task: str
+    reference: str
+    source: str
+    failed: Failed
+
+    @property
+    def signature(self) -> Signature:
+        """How it fails."""
+        return signature_of(self.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Failures of one cause; the exemplar is the shortest of them."""
+
+    exemplar: Failure
+    support: int
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a rule is to be made of.
+
+    `witness` is the exemplar of a group, reduced from `before` to `after`, and fails as `failed`
+    says, and `signature` in short. `id` tells cases apart, and is the same in every session.
+    """
+
+    id: str
+    reference: str
+    witness: str
+    failed: Failed
+    signature: Signature
+    support: int
+    tasks: tuple[str, ...]
+    before: Size
+    after: Size
+    evaluations: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `from_json` reads back."""
+        return asdict(self) | {"failed": to_json(self.failed), "tasks": list(self.tasks)}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Case:
+        """Inverse of `to_json`."""
+        failed = from_json(data["failed"])
+        assert isinstance(failed, Failed)
+        more: dict[str, Any] = {
+            "failed": failed,
+            "signature": Signature(**data["signature"]),
+            "tasks": tuple(data["tasks"]),
+            "before": Size(**data["before"]),
+            "after": Size(**data["after"]),
+        }
+        return Case(**data | more)
+
+
+def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
+    """The candidates of a run that failed by their own fault, each once."""
+    found: dict[str, Failure] = {}
+    if problem.language != "triton":
+        return []
+    for node in nodes:
+        evaluation = node.evaluation
+        if (
+            isinstance(evaluation, Failed)
+            and evaluation.status not in _TEACHES_NOTHING
+            and not node.proposal.failure
+        ):
+            failure = Failure(problem.name, problem.source, node.candidate.source, evaluation)
+            found.setdefault(node.candidate.digest, failure)
+    return list(found.values())
+
+
+def grouped(failures: Iterable[Failure]) -> list[Group]:
+    """Failures of one cause together; what most tasks met comes first."""
+    groups: list[list[Failure]] = []
+    for failure in failures:
+        known = next((g for g in groups if same_cause(failure.signature, g[0].signature)), None)
+        if known is None:
+            groups.append([failure])
+        else:
+            known.append(failure)
+    found = [
+        Group(
+            exemplar=min(group, key=lambda f: (len(f.source), f.source)),
+            support=len(group),
+            tasks=tuple(sorted({f.task for f in group})),
+        )
+        for group in groups
+    ]
+    return sorted(found, key=lambda g: (-len(g.tasks), -g.support, g.exemplar.source))
+
+
+def same_cause(a: Signature, b: Signature) -> bool:
+    """Whether two failures are of one cause, on one version of Triton.
+
+    Where no symbol is named the messages decide. Wrong outputs have every cause: never.
+    """
+    if "wrong_output" in (a.status, b.status):
+        return False
+    return alike(a, b) and (bool(a.symbol) or a.message == b.message)
+
+
+def counted(
+    rules: Iterable[Rule], signature: Signature, tasks: Sequence[str], support: int
+) -> Rule | None:
+    """The rule that says already why something failed so, counting it; None if there is none."""
+    for rule in rules:
+        if same_cause(rule.signature, signature):
+            tasks = tuple(dict.fromkeys((*rule.tasks, *tasks)))
+            return replace(rule, tasks=tasks, support=max(rule.support, support, len(tasks)))
+    return None
+
+
+def case_id(group: Group) -> str:
+    """Names the case of a group: by its cause, or by the exemplar where that tells nothing."""
+    signature = group.exemplar.signature
+    told: Sequence[str] = (signature.status, signature.type, signature.symbol, signature.message)
+    if signature.status == "wrong_output":
+        told = (group.exemplar.reference, group.exemplar.source)
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
+
+
+def case_of(
+    group: Group, checker: Checker, *, most_evaluations: int = 200, most_s: float = 120.0
+) -> Case:
+    """The case of a group, its exemplar reduced; raises `ValueError` if that does not fail here.
+
+    A wrong output loses whole statements only, and only such as change none of its numbers: what
+    else is cut from it may be wrong for another reason.
+    """
+    exemplar, name = group.exemplar, case_id(group)
+    rule = rule_of(name, exemplar.reference, exemplar.source)
+    failed = checker.verdict(rule, exemplar.source)
+    if not isinstance(failed, Failed):
+        raise ValueError("it passes here")
+    if failed.status in _TEACHES_NOTHING:
+        raise ValueError(f"it cannot be judged here: {failed.reason}")
+    was = failed
+
+    def fails(source: str) -> bool:
+        return recurs(was, checker.verdict(rule, source))
+
+    result: Reduced = reduced(
+        exemplar.source,
+        fails,
+        whole_statements=not isinstance(failed.feedback, Fault),
+        most_evaluations=most_evaluations,
+        most_s=most_s,
+    )
+    last = checker.verdict(rule, result.source)
+    failed = last if isinstance(last, Failed) else failed
+    return Case(
+        id=name,
+        reference=exemplar.reference,
+        witness=result.source,
+        failed=failed,
+        signature=signature_of(failed),
+        support=group.support,
+        tasks=group.tasks,
+        before=result.before,
+        after=result.after,
+        evaluations=result.evaluations,
+    )
+
+
+def rule_of(name: str, reference: str, witness: str) -> Rule:
+    """A rule of which only the programs are known that it is about."""
+    return Rule(
+        name=name,
+        kind="compile",
+        statement="",
+        reference=reference,
+        witness=witness,
+        remedy=witness,
+        signature=Signature("runtime_error"),
+        source="failure",
+    )

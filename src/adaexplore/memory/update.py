@@ -1,0 +1,45 @@
+"""One memory for several runs at a time: none of them loses what another has learned."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adaexplore.errors import BadInputError
+from adaexplore.memory.extract import counted
+from adaexplore.memory.files import load, save
+from adaexplore.memory.merge import merged
+from adaexplore.rule import Rule
+
+
+def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
+    """Adds rules to a memory, which need not be there yet; what it holds afterwards.
+
+    A rule for what another rule of the memory explains already is counted there. Waits for others
+    that are updating the same memory, in whichever process. Raises `BadInputError` for a file that
+    is no memory or cannot be written.
+    """
+    with _locked(path):
+        rules = load(path) if path.exists() else []
+        for rule in learned:
+            others = [known for known in rules if known.name != rule.name]
+            there = len(others) < len(rules)
+            same = None if there else counted(others, rule.signature, rule.tasks, rule.support)
+            rules = merged(rules, [same or rule])
+        save(path, rules)
+    return rules
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds the memory's lock, a file beside it: the memory itself is replaced at every update."""
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        file = lock.open("w")
+    except OSError as error:
+        raise BadInputError(f"cannot write beside {path}: {error.strerror}") from None
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
