@@ -22,10 +22,11 @@ LONGEST_S = 180.0
 
 
 class Run:
-    """A run directory and the command line that works on it."""
+    """A run directory and the command line that works on it, with so many steps at once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, parallel: int) -> None:
         self.path = folder / "run"
+        self._parallel = str(parallel)
         self._environment = os.environ | {"TMPDIR": str(folder)}
 
     @property
@@ -52,6 +53,7 @@ class Run:
             shutil.rmtree(self.path, ignore_errors=True)
             words = ["explore", str(PROBLEM), "--device", "cpu", "--run", str(self.path)]
             words += ["--steps", str(STEPS), "--seed", "3"]
+        words += ["--parallel", self._parallel]
         return subprocess.Popen(
             [sys.executable, "-m", "adaexplore", *words],
             env=self._environment,
@@ -95,9 +97,10 @@ def kill_at_some_moment(run: Run, search: subprocess.Popen[str], rng: random.Ran
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_killed_at_random_moments_and_resumed(tmp_path, eventually, is_running):
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_killed_at_random_moments_and_resumed(tmp_path, eventually, is_running, parallel):
     rng = random.Random(0)
-    run = Run(tmp_path)
+    run = Run(tmp_path, parallel)
     before: list[Node] = []
     for _ in range(KILLS):
         pids = kill_at_some_moment(run, run.start(), rng)
@@ -116,4 +119,5 @@ def test_killed_at_random_moments_and_resumed(tmp_path, eventually, is_running):
     assert any(node.evaluation.status == "passed" for node in nodes)
     with read_run(run.path) as directory:
         assert directory.store.confirmation() is not None
+        assert [ask.state for ask in directory.store.asks()] == ["done"] * STEPS
     assert {"best.py", "report.html"} <= {entry.name for entry in run.path.iterdir()}

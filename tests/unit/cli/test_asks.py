@@ -73,6 +73,19 @@ def test_from_prompt_to_step(adaexplore, run, asks):
     assert {node.proposal.origin for node in nodes} == {"ask"}
 
 
+def test_what_waits_is_evaluated_side_by_side(adaexplore, run, asks):
+    adaexplore("ask", run, "-n", 3, "-o", asks)
+    for number, text in enumerate((RIGHT, WRONG, RIGHT), 1):
+        (asks / f"{number}.1.reply.md").write_text(text)
+    adaexplore("tell", run, asks)
+    done = adaexplore("evaluate-pending", run, "--parallel", 3)
+    assert done.code == 0, done
+    with read_run(run) as directory:
+        nodes = directory.store.nodes()
+    assert sorted(node.evaluation.status for node in nodes) == ["passed", "passed", "wrong_output"]
+    assert [node.reused for node in nodes].count(True) == 1
+
+
 def test_the_compiler_makes_the_first_steps_if_asked_to(
     adaexplore, problem, asks, tmp_path, monkeypatch
 ):

@@ -96,6 +96,29 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(explore, adaexplore, prop
         assert run.store.node_count() == 3
 
 
+def test_several_steps_at_once(explore, adaexplore):
+    result, path = explore("--steps", 5, "--parallel", 3, "--set", "confirm=false")
+    assert result.code == 0, result
+    assert "step   5/5" in result.out
+    with read_run(path) as run:
+        record, nodes, asks = run.store.run(), run.store.nodes(), run.store.asks()
+    assert [node.evaluation.status for node in nodes] == ["passed"] * 5
+    assert max(ask.ask.id - 1 - ask.ask.seen for ask in asks) == 2
+    assert "--parallel 3" in record.command
+    assert record.plan["parallel"] == 3
+
+    longer = adaexplore("resume", path, "--steps", 6, "--parallel", 1)
+    assert longer.code == 0
+    assert "step   6/6" in longer.out
+
+
+@pytest.mark.parametrize("words", [("--parallel", 0), ("--parallel", 65)])
+def test_a_number_at_once_that_makes_no_sense(explore, words):
+    result, _ = explore(*words)
+    assert result.code == 2
+    assert "--parallel" in result.err
+
+
 def test_an_interruption_before_the_first_step_leaves_a_run_to_resume(
     explore, adaexplore, proposer
 ):
