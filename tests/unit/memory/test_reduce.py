@@ -181,7 +181,9 @@ def test_a_witness_is_brought_as_near_to_its_remedy_as_fails():
     remedy = "a = 1\nb = 2\nc = 3\nd = 4\n"
     witness = "a = 1\nb = 20\nc = 3\nd = 40\ne = 5\n"
     assert isolated(witness, remedy, lambda s: "b = 20" in s) == "a = 1\nb = 20\nc = 3\nd = 4\n"
-    assert isolated(witness, remedy, lambda s: "= 20" in s and "= 40" in s) == witness
+    both = isolated(witness, remedy, lambda s: "= 20" in s and "= 40" in s)
+    assert both == "a = 1\nb = 20\nc = 3\nd = 40\n"
+    assert isolated(witness, remedy, lambda s: "e = 5" in s and "= 2\n" in s) == remedy + "e = 5\n"
     assert isolated("a = 0\n", "a = 1\n", lambda s: "0" in s) == "a = 0\n"
 
 
