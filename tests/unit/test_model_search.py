@@ -20,6 +20,7 @@ from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.settings import Settings
 from adaexplore.store import RunRecord, create_run, open_run
+from adaexplore.study import Study
 from llm_server import LlmServer, Say, cut, cut_json, hang, html, status
 
 STEPS = 24
@@ -119,7 +120,7 @@ def new_run(tmp_path):
     return new_run
 
 
-def search(path, client, listener=None, sleep=lambda _: None):
+def search(path, client, listener=None, sleep=lambda _: None, parallel=1):
     """One session of a run; its tree."""
     with open_run(path) as directory:
         run = directory.store.run()
@@ -133,6 +134,7 @@ def search(path, client, listener=None, sleep=lambda _: None):
                 directory.best_path,
                 clients={run.proposer: client},
                 sleep=sleep,
+                parallel=parallel,
             ).run()
         finally:
             client.close()
@@ -244,6 +246,26 @@ def test_at_its_budget_the_run_ends_well(llm, new_run):
     assert "budget" in heard.stopped
     assert 0 < len(found) < 1000
     assert budget.spent.input_tokens + budget.spent.output_tokens <= 20_000
+
+
+def test_with_several_calls_in_flight_the_budget_holds_and_every_reply_is_kept(llm, new_run):
+    budget = Budget(limit_tokens=12_000)
+    heard, path = Heard(), new_run(NAMES[0], steps=1000)
+    llm.script.extend(f for pair in zip(FAULTS[:2] * 3, [None] * 6, strict=True) for f in pair)
+    found = search(path, Budgeted(asking(NAMES[0]), budget), heard, parallel=4)
+    assert "budget" in heard.stopped
+    assert 0 < len(found) < 1000
+    used = budget.spent.input_tokens + budget.spent.output_tokens
+    assert used <= 12_000
+    with open_run(path) as directory:
+        asks, calls = directory.store.asks(), directory.store.calls()
+        assert sum(ask.state == "done" for ask in asks) == len(found) >= len(asks) - 4
+        study = Study(directory.store, {NAMES[0]: ModelProposer(Prompts(), SETTINGS)})
+        led_to = [study.retrace(ask.ask)[1] for ask in asks if ask.state == "done"]
+    made = [node.proposal for node in study.nodes]
+    assert sorted(map(repr, led_to)) == sorted(map(repr, made))  # in whatever order
+    usages = [call.reply.usage for call in calls]
+    assert sum(usage.input_tokens + usage.output_tokens for usage in usages) == used
 
 
 def test_a_recorded_search_is_replayed_without_a_model(llm, new_run, tmp_path):

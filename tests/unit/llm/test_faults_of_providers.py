@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -206,3 +206,13 @@ class Crowd:
         with self._counting:
             self.inside -= 1
         await status(500)(scope, receive, send)
+
+
+def test_closing_ends_the_calls_of_other_threads(llm, open_here, eventually):
+    llm.script.append(hang)
+    client = open_here("openai-chat:gpt-5-mini")
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(client.ask, Prompt((Message("user", "hello"),)))
+        assert eventually(lambda: not llm.script)
+        client.close()
+        assert isinstance(asked.exception(20.0), CancelledError)
