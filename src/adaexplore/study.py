@@ -191,6 +191,9 @@ class Study:
     def expire_late(self) -> None:
         """Ends open asks that nobody answered in time."""
         limit_s = 3600.0 * self._run.settings.ask_expires_h
+        now = self._now()
+        if all(now - ask.opened_at <= limit_s for ask in self._under_way.values()):
+            return
         for record in self._store.asks("open"):
             if self._now() - record.ask.opened_at > limit_s:
                 self._store.expire(record.ask.id)
