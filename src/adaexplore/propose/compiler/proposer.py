@@ -126,9 +126,11 @@ def _large_tries(context: Context, rng: random.Random) -> list[Family]:
         for name in (settings["family"], *settings["passed_over"])
     }
     fresh = [f for f in families(problem.device, problem.precision) if f.name not in tried]
+    if fresh and context.abreast:  # the first ones are being tried, by the steps beside this one
+        taken = context.abreast % len(fresh)
+        return fresh[taken:] + fresh[:taken]
     if fresh:
-        taken = context.abreast % len(fresh)  # by the steps beside this one, most likely
-        return _slightly_shuffled(fresh[taken:] + fresh[:taken], rng)
+        return _slightly_shuffled(fresh, rng)
     return _combinations(context, rng)
 
 
