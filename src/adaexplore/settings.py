@@ -53,6 +53,9 @@ class Settings(BaseModel):
     memory_tokens: int = Field(
         600, ge=0, description="about how many tokens of rules from memory a prompt has at most"
     )
+    lint: bool = Field(
+        True, description="a model is told which rules its candidate breaks before it is evaluated"
+    )
     compiler_seeds: int = Field(
         0, ge=0, description="first steps that the compiler proposes, for the models to beat"
     )

@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from adaexplore.cli.recall import memory_for, recalling
+from adaexplore.cli.recall import linting, memory_for, recalling
 from adaexplore.errors import BadInputError
 from adaexplore.llm.base import Client
 from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budget, total
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import Recording, Replay
-from adaexplore.node import Node
 from adaexplore.memory.files import from_data, to_data
+from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Proposer
 from adaexplore.propose.model.prompts import Prompts
@@ -175,7 +175,7 @@ def check_searched(run: RunRecord, path: Path) -> None:
 def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
     """The proposers that need no processes of their own: they ask a model, or a person."""
     recall = recalling(plan.rules, settings.memory_tokens)
-    proposer = ModelProposer(plan.templates(), settings, recall)
+    proposer = ModelProposer(plan.templates(), settings, recall, linting(plan.rules))
     return {name: proposer for name in plan.proposers if name != COMPILER}
 
 

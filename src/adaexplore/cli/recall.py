@@ -8,6 +8,7 @@ from typing import Any
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Failed
 from adaexplore.memory.files import BUNDLED, load, memory_path
+from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.retrieve import relevant
 from adaexplore.memory.signature import signature_of
 from adaexplore.memory.topics import implied
@@ -53,6 +54,19 @@ def recalling(rules: Sequence[Rule], most_tokens: int) -> Callable[[Context], li
         return [rule.statement for rule in found]
 
     return rules_for
+
+
+def linting(rules: Sequence[Rule]) -> Callable[[Context, str], list[str]]:
+    """Says which rules a source breaks, each with how it is done right."""
+
+    def faults(context: Context, source: str) -> list[str]:
+        if context.problem.language != "triton":
+            return []
+        triton = str(context.environment.get("triton", ""))
+        target = context.problem.target or _target(context.environment)
+        return [advice(hit, source) for hit in lint(source, rules, triton, target)]
+
+    return faults
 
 
 def _target(environment: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import ndiff
 
 from adaexplore.memory.kernels import Module
 from adaexplore.memory.patterns import lines
@@ -18,6 +19,25 @@ class Hit:
 
     rule: Rule
     line: int
+
+
+def advice(hit: Hit, source: str) -> str:
+    """A hit in words: the line, the rule, and what is done wrong and right in the rule's programs."""
+    rule = hit.rule
+    lines_of = source.splitlines()
+    differing = [
+        line
+        for line in ndiff(rule.witness.splitlines(), rule.remedy.splitlines())
+        if line[:1] in "-+" and line[1:].strip()
+    ]
+    return "\n".join(
+        [
+            f"Line {hit.line}: {lines_of[hit.line - 1].strip()}",
+            rule.statement,
+            "Wrong (-) and right (+) in another kernel:",
+            *differing,
+        ]
+    )
 
 
 def lint(source: str, rules: Iterable[Rule], triton: str, target: str = "") -> list[Hit]:

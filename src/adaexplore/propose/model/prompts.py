@@ -79,10 +79,15 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "module.j2": {},
     "again.j2": {"reason": "what was wrong with the reply"},
     "cut_off.j2": {},
+    "lint.j2": {"faults": "what rules say about the module", "patch_format": "see above"},
 }
 """Every template, with the variables that it may use beside the shared ones."""
 
-_FOLLOW_UPS = ("again.j2", "cut_off.j2")  # told within a conversation, which has the rest
+_FOLLOW_UPS = (
+    "again.j2",
+    "cut_off.j2",
+    "lint.j2",
+)  # told within a conversation, which has the rest
 _LOG_CHARS = 2000
 _COMMON = ("system", "problem", "hardware")
 """The same for all steps of a run and always first, so that providers can cache them."""
@@ -194,6 +199,11 @@ class Prompts:
     def cut_off(self) -> str:
         """Asks a model to go on with a reply that was cut off at its limit."""
         return self._templates.render("cut_off.j2", {})
+
+    def lint(self, faults: Sequence[str]) -> str:
+        """Tells a model what its module does that is known to fail, and asks it to mend that."""
+        variables = {"faults": faults, "patch_format": FORMAT}
+        return self._templates.render("lint.j2", variables)
 
     def _for_writing(self, setting: Setting, pool: Sequence[Node]) -> tuple[str, ...]:
         """What stands before the pool where a whole module is asked for.

@@ -52,7 +52,8 @@ class _Answer:
 class ModelProposer:
     """Asks a language model, whichever answers.
 
-    `rules` are what memory has on a context, most useful first. Which forms of steps there are is
+    `rules` are what memory has on a context, most useful first, and `lint` what is known to fail in
+    a source: the model is told of it, once, and may mend it before it is evaluated. Which forms of steps there are is
     in the settings: a large step regenerates, chooses a strategy first or contrasts two kernels; a
     small one mends what failed, or revises and patches.
     """
@@ -62,10 +63,12 @@ class ModelProposer:
         prompts: Prompts,
         settings: Settings,
         rules: Callable[[Context], Sequence[str]] = lambda _: (),
+        lint: Callable[[Context, str], Sequence[str]] = lambda _context, _source: (),
     ) -> None:
         self._prompts = prompts
         self._settings = settings
         self._rules = rules
+        self._lint = lint
 
     def begin(self, context: Context) -> Dialogue:
         """See `Proposer.begin`."""
@@ -78,7 +81,7 @@ class ModelProposer:
         form, talk = self._talk(context, setting)
         tokens: Counter[str] = Counter()
         try:
-            answer = yield from _counting(talk, tokens)
+            answer = yield from self._mended(context, (yield from _counting(talk, tokens)))
         except _NoAnswerError as error:
             return _failed(context.problem, form, str(error), tokens)
         return Proposal(
@@ -174,6 +177,20 @@ class ModelProposer:
             return _answer(work_on, prompt, reply)
         except ReplyError as error:
             raise _NoAnswerError(f"asked twice: {_one_line(str(error))}") from None
+
+    def _mended(self, context: Context, answer: _Answer) -> Talk:
+        """The answer without what is known to fail; as it is where the model does not mend it."""
+        faults = self._lint(context, answer.source) if self._settings.lint else ()
+        if not faults:
+            return answer
+        prompt = answer.prompt.after(answer.reply.text, self._prompts.lint(faults), "lint")
+        try:
+            reply = yield from self._whole(prompt)
+            mended = _answer(_patching(answer.source), prompt, reply)
+        except (_NoAnswerError, ReplyError):
+            return answer
+        mended.note = f"{answer.note}; mended what rules forbid" if answer.note else mended.note
+        return mended
 
     def _fitting(
         self, asking: Callable[[int], Prompt], most: int

@@ -45,9 +45,12 @@ WRONG = Failed("wrong_output", "output is off by 0.5 (relative, against float64)
 class Talk:
     """A dialogue and the prompts of it, answered one after the other."""
 
+    proposer = None
+
     def __init__(self, replies, context=None, settings=PLAIN):
         self.prompts: list[Prompt] = []
-        dialogue = ModelProposer(PROMPTS, settings).begin(context or Context(PROBLEM, "large", 1))
+        proposer = self.proposer or ModelProposer(PROMPTS, settings)
+        dialogue = proposer.begin(context or Context(PROBLEM, "large", 1))
         reply = None
         try:
             for answer in [*replies, AssertionError]:
@@ -212,3 +215,52 @@ def test_the_same_context_and_replies_give_the_same_talk():
 def _turns(context, settings):
     prompt = next(ModelProposer(PROMPTS, settings).begin(context))
     return 2 if prompt.label == "strategy" else 1
+
+
+class TestLint:
+    """`number` is forbidden to be 1."""
+
+    @staticmethod
+    def faults(context, source):
+        return ["Line 2: number = 1\nNo ones."] if "number = 1" in source else []
+
+    def talk(self, *replies, settings=PLAIN, context=None):
+        class Linted(Talk):
+            proposer = ModelProposer(PROMPTS, settings, lint=self.faults)
+
+        return Linted(list(replies), context)
+
+    def test_a_candidate_that_breaks_no_rule_is_not_spoken_of(self):
+        assert self.talk(module(TWO)).labels == ["large"]
+
+    def test_a_broken_rule_is_told_and_patches_mend_the_candidate(self):
+        talk = self.talk(module(ONE), patch("    number = 1", "    number = 3"))
+        assert talk.labels == ["large", "lint"]
+        told = talk.prompts[1].messages
+        assert told[-2].text == module(ONE)
+        assert "No ones." in told[-1].text
+        assert "<<<<<<< OLD" in told[-1].text
+        assert talk.proposal.candidate.source == ONE.replace("1", "3")
+        assert talk.proposal.note == "large: Fuses everything.; mended what rules forbid"
+
+    def test_so_does_a_whole_module(self):
+        assert self.talk(module(ONE), module(TWO)).proposal.candidate.source == TWO
+
+    @pytest.mark.parametrize("reply", ["No.", Reply("", "m", "refused"), module(ONE)])
+    def test_it_is_told_once_and_what_is_not_mended_is_evaluated_as_it_is(self, reply):
+        talk = self.talk(module(ONE), reply)
+        assert talk.labels == ["large", "lint"]
+        assert talk.proposal.candidate.source == ONE
+        assert not talk.proposal.failure
+
+    def test_patches_to_an_earlier_kernel_are_looked_at_too(self):
+        context = small(node(1, TWO))
+        settings = PLAIN.model_copy(update={"reviser": False})
+        broken = patch("    number = 2", "    number = 1")
+        talk = self.talk(broken, module(TWO), settings=settings, context=context)
+        assert talk.labels == ["small.tuner", "lint"]
+        assert talk.proposal.candidate.source == TWO
+
+    def test_it_can_be_switched_off(self):
+        talk = self.talk(module(ONE), settings=PLAIN.model_copy(update={"lint": False}))
+        assert talk.labels == ["large"]
