@@ -207,3 +207,15 @@ def test_imports_no_torch() -> None:
         "assert not {'torch', 'triton'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_steps_beside_each_other_try_different_families():
+    firsts = []
+    for abreast in range(4):
+        job = Job()
+        context = Context(problem(), "large", seed=7, abreast=abreast)
+        proposed(CompilerProposer(job, timeout_s=60.0), context)
+        firsts.append(job.requests[0]["tries"][0]["family"])
+    assert len(set(firsts[1:])) == 3
+    in_order = [family.name for family in families("cpu", "fp32")]
+    assert firsts[1:] == in_order[1:4]
