@@ -22,12 +22,14 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import os
 import random
 import statistics
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -96,19 +98,25 @@ def _generate(
     options: argparse.Namespace,
     deadline: float,
 ) -> None:
-    """Has the compiler propose until there are enough, or nothing new comes three times."""
+    """Has the compiler propose until there are enough, or nothing new comes three times over."""
     proposer = running.compiler(options.settings)
     nodes: list[Node] = []
+    abreast = max(len(os.sched_getaffinity(0)) // 2, 1)
     barren = 0
-    while len(known) < options.pool and barren < 3 and time.monotonic() < deadline:
-        context = Context(problem, "large", seed=len(nodes), history=tuple(nodes))
-        proposal = _proposal(proposer.begin(context))
-        nodes.append(Node(len(nodes) + 1, 0, "large", proposal, Failed("rejected", "not judged")))
-        source = proposal.candidate.source
-        barren = barren + 1 if not source or source in known else 0
-        if not barren:
-            known.append(source)
-            (folder / f"{len(known):03}.py").write_text(source, encoding="utf-8")
+    with ThreadPoolExecutor(abreast) as threads:
+        while len(known) < options.pool and barren < 3 and time.monotonic() < deadline:
+            contexts = [
+                Context(problem, "large", len(nodes) + i, history=tuple(nodes), abreast=i)
+                for i in range(abreast)
+            ]
+            before = len(known)
+            for proposal in threads.map(lambda c: _proposal(proposer.begin(c)), contexts):
+                source, failed = proposal.candidate.source, Failed("rejected", "not judged")
+                nodes.append(Node(len(nodes) + 1, 0, "large", proposal, failed))
+                if source and source not in known:
+                    known.append(source)
+                    (folder / f"{len(known):03}.py").write_text(source, encoding="utf-8")
+            barren = barren + 1 if len(known) == before else 0
 
 
 def _proposal(dialogue: Dialogue) -> Proposal:
