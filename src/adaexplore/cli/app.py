@@ -467,6 +467,58 @@ ParallelOption = Annotated[
 
 
 @app.command()
+def synthesize(
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="Where to write tasks, or add some."),
+    ],
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many to keep.")] = 20,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="PROVIDER:NAME", help="A language model that writes them. Default: a grammar."
+        ),
+    ] = "",
+    styles: Annotated[
+        str,
+        typer.Option(
+            metavar="STYLE,...",
+            help="In turn: self-instruct, mutation, creative, composite (a model's), grammar. "
+            "Default: all of a model's, or the grammar.",
+        ),
+    ] = "",
+    budget: Annotated[
+        str, typer.Option(metavar="LIMIT", help="What the model may take: 2usd, 500ktok.")
+    ] = "",
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Problems that no task may repeat, besides KernelBench's; repeatable.",
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Make small tasks to learn on: validated, all different, and none of a benchmark's.
+
+    Each is a file in KernelBench form; tasks.json says what is known about them. Exit code 1 if
+    fewer could be made.
+    """
+    from adaexplore.cli import synthesize as commands
+
+    status = commands.synthesize(
+        output,
+        count=count,
+        seed=seed,
+        styles=styles,
+        model=model,
+        budget=budget,
+        exclude=exclude or [],
+    )
+    raise typer.Exit(status)
+
+
+@app.command()
 def adapt(
     probe: Annotated[
         bool,

@@ -104,7 +104,10 @@ def _share_memory(elements: int, dtype: torch.dtype, device: torch.device) -> Sh
             memory = torch.empty(elements, dtype=dtype, device=device)
         reduced = base64.b64encode(pickle.dumps(_reduce(memory))).decode()
         return SharedTensor(memory, handle | {"kind": "cuda", "ipc": reduced})
-    fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except PermissionError:  # a confined process (see `examine`) has nobody to share with
+        return SharedTensor(torch.empty(elements, dtype=dtype), handle | {"kind": "private"})
     os.ftruncate(fd, elements * dtype.itemsize)
     # Who opens it may write to it, but not take it away under the judge's hands.
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
