@@ -19,11 +19,12 @@ from adaexplore.llm.replay import Recording, Replay
 from adaexplore.memory.files import from_data, to_data
 from adaexplore.node import Node
 from adaexplore.problem import Problem
-from adaexplore.propose.base import Proposer
+from adaexplore.propose.base import Context, Proposer
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.rule import Rule
 from adaexplore.search.ensemble import choose_proposer
+from adaexplore.search.summary import failure_statistics
 from adaexplore.settings import Settings
 from adaexplore.store import RunRecord, Store
 from adaexplore.study import Study
@@ -175,8 +176,15 @@ def check_searched(run: RunRecord, path: Path) -> None:
 def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
     """The proposers that need no processes of their own: they ask a model, or a person."""
     recall = recalling(plan.rules, settings.memory_tokens)
+    if settings.policy == "polca":
+        recall = _summarizing(recall)
     proposer = ModelProposer(plan.templates(), settings, recall, linting(plan.rules))
     return {name: proposer for name in plan.proposers if name != COMPILER}
+
+
+def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], list[str]]:
+    """What `recall` has, and what the steps so far teach (`search.summary`)."""
+    return lambda context: [*recall(context), *failure_statistics(context.history)]
 
 
 @contextmanager
