@@ -22,9 +22,8 @@ class Hit:
 
 
 def advice(hit: Hit, source: str) -> str:
-    """A hit in words: the line, the rule, and what is done wrong and right in the rule's programs."""
+    """A hit in words: the line, the rule, and how its programs do it wrong and right."""
     rule = hit.rule
-    lines_of = source.splitlines()
     differing = [
         line
         for line in ndiff(rule.witness.splitlines(), rule.remedy.splitlines())
@@ -32,7 +31,7 @@ def advice(hit: Hit, source: str) -> str:
     ]
     return "\n".join(
         [
-            f"Line {hit.line}: {lines_of[hit.line - 1].strip()}",
+            f"Line {hit.line}: {source.splitlines()[hit.line - 1].strip()}",
             rule.statement,
             "Wrong (-) and right (+) in another kernel:",
             *differing,

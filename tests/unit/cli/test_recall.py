@@ -1,13 +1,13 @@
 import dataclasses
 
 from adaexplore.candidate import Candidate
-from adaexplore.cli.recall import recalling
+from adaexplore.cli.recall import linting, recalling
 from adaexplore.evaluation import Failed, Fault
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context
-from adaexplore.rule import Rule, Signature, Where
+from adaexplore.rule import Matcher, Rule, Signature, Where
 
 DOT = Rule(
     name="dot-fp16",
@@ -61,3 +61,16 @@ def test_before_there_is_code_whatever_fits():
 def test_other_languages_have_no_rules():
     problem = dataclasses.replace(PROBLEM, language="cpp", target=None)
     assert recalled(Context(problem, "large", 1, environment=HERE)) == []
+
+
+def test_lint_is_for_triton_and_for_this_version():
+    broken = dataclasses.replace(RELU, matcher=Matcher(("tl.relu",)))
+    head = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n"
+    source = f"{head}    return tl.relu(x)\n"
+    faults = linting([DOT, broken])
+    context = Context(PROBLEM, "large", 1, environment=HERE)
+    [fault] = faults(context, source)
+    assert fault.startswith("Line 7: return tl.relu(x)\nThere is no tl.relu.")
+    assert faults(context, head + "    return x\n") == []
+    cpp = dataclasses.replace(PROBLEM, language="cpp", target=None)
+    assert faults(dataclasses.replace(context, problem=cpp), source) == []

@@ -10,7 +10,7 @@ from test_memory_files import RULE
 
 from adaexplore.errors import BadInputError
 from adaexplore.memory.kernels import Module
-from adaexplore.memory.lint import lint
+from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.patterns import CONSTRUCTS, check_matcher, lines
 from adaexplore.memory.probes import PROBES
 from adaexplore.memory.probes.matchers import MATCHERS
@@ -169,6 +169,20 @@ def test_lint_leaves_out_what_does_not_hold_for_this_triton():
     rules = [rule("tanh", "tl.tanh", holds=("3.6.0",), gone=("3.9.0",))]
     assert lint(kernel("y = tl.tanh(n)"), rules, "3.9.0") == []
     assert len(lint(kernel("y = tl.tanh(n)"), rules, "3.6.0")) == 1
+
+
+def test_advice_shows_the_line_the_rule_and_how_it_is_done():
+    source = kernel("y = tl.tanh(n)")
+    programs = {"witness": "a = 1\ny = tl.tanh(x)\n", "remedy": "a = 1\ny = libdevice.tanh(x)\n"}
+    broken = dataclasses.replace(rule("tanh", "tl.tanh"), **programs)
+    [hit] = lint(source, [broken], "3.9.0")
+    assert advice(hit, source).splitlines() == [
+        "Line 7: y = tl.tanh(n)",
+        broken.statement,
+        "Wrong (-) and right (+) in another kernel:",
+        "- y = tl.tanh(x)",
+        "+ y = libdevice.tanh(x)",
+    ]
 
 
 @given(st.text(max_size=60) | st.sampled_from(["def f(:", "\0", "(" * 500, "x = '\ud800'"]))

@@ -79,15 +79,11 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "module.j2": {},
     "again.j2": {"reason": "what was wrong with the reply"},
     "cut_off.j2": {},
-    "lint.j2": {"faults": "what rules say about the module", "patch_format": "see above"},
+    "lint.j2": {"faults": "what rules say about the module"},
 }
 """Every template, with the variables that it may use beside the shared ones."""
 
-_FOLLOW_UPS = (
-    "again.j2",
-    "cut_off.j2",
-    "lint.j2",
-)  # told within a conversation, which has the rest
+_FOLLOW_UPS = ("again.j2", "cut_off.j2", "lint.j2")  # in a conversation, which has the rest
 _LOG_CHARS = 2000
 _COMMON = ("system", "problem", "hardware")
 """The same for all steps of a run and always first, so that providers can cache them."""

@@ -53,9 +53,9 @@ class ModelProposer:
     """Asks a language model, whichever answers.
 
     `rules` are what memory has on a context, most useful first, and `lint` what is known to fail in
-    a source: the model is told of it, once, and may mend it before it is evaluated. Which forms of steps there are is
-    in the settings: a large step regenerates, chooses a strategy first or contrasts two kernels; a
-    small one mends what failed, or revises and patches.
+    a source: the model is told of it, once, and may mend it before it is evaluated. Which forms of
+    steps there are is in the settings: a large step regenerates, chooses a strategy first or
+    contrasts two kernels; a small one mends what failed, or revises and patches.
     """
 
     def __init__(
