@@ -9,7 +9,7 @@ import pytest
 from adaexplore.candidate import Candidate
 from adaexplore.errors import BadProblemError, InfrastructureError
 from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluate.pool import EvaluatorPool
+from adaexplore.evaluate.pool import EvaluatorPool, evaluators_for
 from adaexplore.evaluation import Failed, Passed, Timing
 from adaexplore.problem import Problem
 
@@ -152,6 +152,14 @@ def test_the_first_has_to_be_prepared():
 
     with pytest.raises(BadProblemError):
         EvaluatorPool([Computed(prepare=bad), Computed()]).prepare()
+
+
+@pytest.mark.parametrize(
+    ("cores", "parallel", "judges"), [(2, 8, 1), (8, 8, 2), (16, 8, 4), (128, 64, 4), (128, 2, 2)]
+)
+def test_judges_are_as_many_as_there_are_cores_and_work_for(monkeypatch, cores, parallel, judges):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cores)))
+    assert evaluators_for(parallel) == judges
 
 
 class TestMemory:

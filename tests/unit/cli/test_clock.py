@@ -1,0 +1,41 @@
+"""How much of a budget's time earlier sessions have used."""
+
+import pytest
+
+from adaexplore.candidate import Candidate
+from adaexplore.cli.proposers import Plan, clock
+from adaexplore.evaluation import Cost, Failed
+from adaexplore.node import Node
+from adaexplore.proposal import Proposal
+
+
+class Recorded:
+    """A store with steps that began and lasted so, in seconds: proposing, then evaluating."""
+
+    def __init__(self, *spans):
+        self._nodes = []
+        for number, (began, propose_s, evaluate_s) in enumerate(spans, 1):
+            proposal = Proposal(Candidate("", "cpp"), "fake", "")
+            evaluation = Failed("rejected", "no", cost=Cost(wall_s=evaluate_s))
+            self._nodes.append(
+                Node(number, 0, "large", proposal, evaluation, began, propose_s=propose_s)
+            )
+
+    def nodes(self):
+        return self._nodes
+
+
+@pytest.mark.parametrize(
+    ("spans", "used_s"),
+    [
+        ([(0, 20, 10), (30, 20, 10)], 60),  # one after the other
+        ([(0, 20, 10), (1000, 20, 10)], 60),  # with a night between them
+        ([(0, 20, 10), (0, 25, 10), (5, 20, 10)], 35),  # side by side
+        ([(5, 20, 10), (0, 100, 0)], 100),  # one within another, recorded before it
+    ],
+)
+def test_time_is_used_once_whoever_works_in_it(spans, used_s):
+    plan = Plan(("fake",), budget=f"{used_s}s")
+    assert clock(plan, Recorded(*spans))() is not None
+    plan = Plan(("fake",), budget=f"{used_s + 60}s")
+    assert clock(plan, Recorded(*spans))() is None
