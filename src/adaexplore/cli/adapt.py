@@ -49,6 +49,7 @@ def probe(output: Path, device: str | None, target: TargetName | None, parallel:
     place = Place(device, target)
     rules = [probe.rule() for probe in PROBES]
     checked, status = tried(console, adapt.probe, rules, place, parallel)
+    _say_what_fails(console, checked)
     found = [one.rule for one in checked if one.true]
     if checked:
         save(output, merged(known, found))
@@ -76,6 +77,7 @@ def check(
     here = place.where
     left = [rule for rule in rules if not (unseen and here in (*rule.holds, *rule.gone))]
     checked, status = tried(console, adapt.check, left, place, parallel)
+    _say_what_fails(console, checked)
     true = sum(one.true for one in checked)
     seen = {one.rule.name: one.rule for one in checked}
     written = output or (None if memory == BUNDLED else memory_path(memory))
@@ -124,7 +126,6 @@ def tried(
     """What became of the rules, in the order of names, and the exit code.
 
     After Ctrl-C it is what was tried by then.
-    Prints a line for each that does not hold.
     """
     checked: list[Checked] = []
     status, started = 0, time.monotonic()
@@ -139,13 +140,16 @@ def tried(
         except KeyboardInterrupt:
             status = INTERRUPTED
     checked.sort(key=lambda one: one.rule.name)
-    for one in checked:
-        if not one.true:
-            say(console, f"{one.rule.name}: {one.why}")
     done = "stopped" if status else "tried"
     took = duration_s(time.monotonic() - started)
     say(console, f"{done} {len(checked)} of {len(rules)} in {took}")
     return checked, status
+
+
+def _say_what_fails(console: Console, checked: Sequence[Checked]) -> None:
+    for one in checked:
+        if not one.true:
+            say(console, f"{one.rule.name}: {one.why}")
 
 
 def _parallel() -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from adaexplore import adapt
@@ -83,7 +84,7 @@ def _print(console: Console, found: Sequence[Found], here: Mapping[str, Standing
     standings = [_of(one, here) for one in found]
     for one, standing in zip(found, standings, strict=True):
         name = one.rule.name if one.rule else ""
-        table.add_row(standing, f"{one.saying.count:g}", one.saying.statement, name)
+        table.add_row(standing, f"{one.saying.count:g}", escape(one.saying.statement), name)
     console.print(table)
     say(console, _summary(standings))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.syntax import Syntax
 from rich.table import Table
 
@@ -22,7 +23,7 @@ def show_all(memory: str) -> int:
     rules = load(memory_path(memory))
     for rule in rules:
         places = ", ".join(sorted({w.triton for w in rule.holds})) or "nowhere"
-        table.add_row(rule.name, rule.kind, places, str(rule.support), rule.statement)
+        table.add_row(rule.name, rule.kind, places, str(rule.support), escape(rule.statement))
     console = Console()
     console.print(table)
     console.print(f"{len(rules)} rules", highlight=False)

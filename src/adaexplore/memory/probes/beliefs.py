@@ -92,13 +92,6 @@ BELIEFS: tuple[Probe, ...] = (
         "y = x * x\nif n == 1 or n == 2 or n == 3:\n    y = x * x * 1.0",
         "y = x * x\nif (n == 1) | (n == 2) | (n == 3):\n    y = x * x * 1.0",
     ),
-    _body(
-        "belief-no-chained-comparison",
-        "Chained and multiple comparisons are refused: no `0 <= i < n`.",
-        ("<=", "<"),
-        "y = x * x\nif 0 <= tl.program_id(0) < n:\n    y = x * x * 1.0",
-        "y = x * x\nif (0 <= tl.program_id(0)) & (tl.program_id(0) < n):\n    y = x * x * 1.0",
-    ),
     _rows(
         "belief-builtins-want-a-builder",
         "A function that requires `_builder` cannot be called in a jitted function.",

@@ -797,4 +797,11 @@ LANGUAGE: tuple[Probe, ...] = (
         {"CONDITION": "y_ptr is not None"},
         body="if CONDITION:\n    y = x * x",
     ),
+    _probe(
+        "no-chained-comparison",
+        "Older Tritons have no chained comparison, `0 <= i < n`: join two by `&`.",
+        ("<=", "<", "comparison"),
+        "y = x * x\nif 0 <= tl.program_id(0) < n:\n    y = x * x * 1.0",
+        "y = x * x\nif (0 <= tl.program_id(0)) & (tl.program_id(0) < n):\n    y = x * x * 1.0",
+    ),
 )

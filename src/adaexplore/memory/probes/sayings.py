@@ -51,6 +51,7 @@ SAID: Mapping[str, Sequence[str]] = {
         "reassign a loop-carried variable from an initial scalar to a vector of some shape",
     ),
     "no-index-of-a-pointer": ("read x_ptr[i] by an index",),
+    "no-chained-comparison": ("multiple, simultaneous or chained comparisons like 0 <= i < n",),
     "belief-load": (
         "tl.load(pointer + index)",
         "tl.load(pointers, mask=mask, other=0.0)",

@@ -1,0 +1,68 @@
+"""The memory that comes with the package: what it says of itself, and whether it is still true."""
+
+import dataclasses
+import random
+from functools import cache
+from importlib.metadata import version
+
+import pytest
+
+from adaexplore import adapt
+from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.memory.check import Checker
+from adaexplore.memory.files import BUNDLED, load, memory_path
+from adaexplore.memory.probes import PROBES
+from adaexplore.problem import Problem
+from adaexplore.rule import Where
+
+HERE = Where(version("triton"), "sm_90")
+_SAMPLE = 3
+
+
+@cache
+def rules():
+    return load(memory_path(BUNDLED))
+
+
+def true_here():
+    known = [rule for rule in rules() if HERE in (*rule.holds, *rule.gone)]
+    if not known:
+        pytest.skip(f"nobody has checked it on Triton {HERE.triton} yet")
+    return known
+
+
+def disagreeing(tried, server):
+    """The rules of which the evaluator says something else than the file."""
+
+    def judge(name, source):
+        problem = Problem(name, source, "triton", "cpu", target="sm_90")
+        return OfflineEvaluator(server, problem, timeout_s=120.0, memory_bytes=4 << 30)
+
+    told = []
+    adapt.check(tried, lambda: Checker(judge, HERE), told.append)
+    recorded = {rule.name: HERE in rule.holds for rule in tried}
+    return {one.rule.name: one.why for one in told if one.true != recorded[one.rule.name]}
+
+
+def test_every_rule_holds_somewhere():
+    assert len(rules()) >= 80
+    assert [rule.name for rule in rules() if not rule.holds] == []
+
+
+def test_it_is_the_probes_of_today():
+    own = {probe.name: probe.rule() for probe in PROBES}
+    learnt = ("holds", "gone", "signature", "support", "tasks", "lift", "source")
+    assert sorted(rule.name for rule in rules()) == sorted(own)
+    for rule in rules():
+        known = {field: getattr(rule, field) for field in learnt}
+        assert rule == dataclasses.replace(own[rule.name], **known)
+
+
+def test_a_few_of_them_do_what_they_say(server):
+    assert disagreeing(random.Random(0).sample(true_here(), _SAMPLE), server) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_all_of_them_do_what_they_say(server):
+    assert disagreeing(true_here(), server) == {}
