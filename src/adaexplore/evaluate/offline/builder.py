@@ -102,7 +102,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         )
 
     def _look_at_the_clock(self) -> None:
-        """Ends a loop that waits for another program, which is never going to run meanwhile."""
+        """Ends a loop that takes too long, or waits for a program that never runs meanwhile."""
         if time.monotonic() > self._deadline:
             raise SlowInterpretationError(
                 f"{self._name}: a program of it takes more than the time for a whole launch"
@@ -150,7 +150,8 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         return super().create_fma(x, y, z)
 
     def _counted(self, result: Any) -> Any:
-        """Books the arithmetic behind a result."""
+        """Books the arithmetic behind a result, as long as there is time for it."""
+        self._look_at_the_clock()
         if result.dtype.scalar.is_floating():
             self.flops["fp32"] += result.data.size
         return result

@@ -34,10 +34,13 @@ _MOST_ELEMENTS = 1 << 24  # what a second look may take: some ten seconds
 _MOST_FLOPS = 1 << 34
 _MOST_PARAMETERS = 1 << 27
 SPECIALISED = "specialised-to-its-sizes"
+SMALLER_BATCH = "verified-with-a-smaller-batch"
 NO_KERNEL = "no-custom-kernel"
 _OF_ITS_OWN = ("wrong_output", "runtime_error", "compile_error")
 """How a candidate fails at sizes it is not for; the last one in its constructor, since its kernels
 compile."""
+_LIKE_ITS_OWN = ("batch-only", "own")
+_NOT_SEEN = "at its own sizes it was not judged, which takes the interpreter too long"
 _NO_ESTIMATE = Estimate(0.0, "overhead", "")  # of what is not going to pass
 
 
@@ -103,7 +106,7 @@ class OfflineBench:
             "notes": reference.notes,
             "target": self._problem.target,
             "estimate": asdict(self._estimate()),
-            "variants": {name: _sizes(v) for name, v in self._variants.items()},
+            "variants": {v.name: _sizes(v) for v in self._variants.values() if v.replaced},
         }
 
     def _estimate(self) -> Estimate:
@@ -150,13 +153,13 @@ class OfflineBench:
             error = max(small.error, odd.error)
             return replace(small, precision=loosest, error=error, labels=labels)
         if _refuses(odd):
-            return _specialised(small, odd)
+            return _specialised(small, odd, self._small.variant)
         hint = "right at even sizes, not at odd ones (see masks and bounds)"
         odd = replace(odd, reason=f"{hint}: {odd.reason}")
         if not made_for_sizes(candidate.source, self._odd.variant.replaced):
             return odd
         if not self._small.variant.replaced:  # the problem is small enough as it is
-            return _specialised(small, odd)
+            return _specialised(small, odd, self._small.variant)
         return self._at_its_sizes(candidate, limit, compiled, odd)
 
     def _compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
@@ -183,23 +186,25 @@ class OfflineBench:
     def _at_its_sizes(
         self, candidate: Candidate, limit: Limit, compiled: Compiled, failure: Failed
     ) -> Evaluation:
-        """Another look at a candidate that fails at other sizes, with its batch alone reduced."""
+        """Another look at a candidate that fails at other sizes: with its batch alone reduced, or
+        where it has none, at the sizes of the problem themselves."""
         if failure.status not in _OF_ITS_OWN:
             return failure
-        sizes = self._small.variant.replaced
-        if failure.status == "wrong_output" and not made_for_sizes(candidate.source, sizes):
+        made = made_for_sizes(candidate.source, self._small.variant.replaced)
+        if failure.status == "wrong_output" and not made:
             return failure
-        bench = self._bench_if_any("batch-only") if self._affords_another_look() else None
+        benches = map(self._bench_if_any, filter(self._affords, _LIKE_ITS_OWN))
+        bench = next(filter(None, benches), None)
         if bench is None:
-            return failure
+            return replace(failure, reason=f"{failure.reason}; {_NOT_SEEN}") if made else failure
         verdict = bench.evaluate(candidate, limit, compiled.estimate)
         if isinstance(verdict, Passed):
-            return _specialised(verdict, failure)
+            return _specialised(verdict, failure, bench.variant)
         return verdict if verdict.status in _OF_ITS_OWN else failure
 
-    def _affords_another_look(self) -> bool:
-        """Whether the interpreter is done with the problem's own sizes in good time."""
-        variant, parameters = self._variants.get("batch-only"), self._full["parameters"]
+    def _affords(self, name: str) -> bool:
+        """Whether the interpreter is done with these sizes in good time."""
+        variant, parameters = self._variants.get(name), self._full["parameters"]
         return (
             variant is not None
             and variant.elements - parameters <= _MOST_ELEMENTS
@@ -249,9 +254,15 @@ def _refuses(odd: Failed) -> bool:
     )
 
 
-def _specialised(verdict: Passed, elsewhere: Failed) -> Passed:
-    note = f"right at the sizes of the problem; elsewhere: {elsewhere.reason}"
-    return replace(verdict, labels=(*verdict.labels, SPECIALISED), detail=note)
+def _specialised(verdict: Passed, elsewhere: Failed, seen: Variant) -> Passed:
+    """A pass at the sizes of a variant by a candidate that fails at others."""
+    labels = [SPECIALISED, SMALLER_BATCH] if seen.name == "batch-only" else [SPECIALISED]
+    where = "the sizes of the problem"
+    if seen.replaced:
+        sizes = ", ".join(f"{r.name or 'size'} {r.old} as {r.new}" for r in seen.replaced)
+        where = f"{where} with {sizes}"
+    note = f"right at {where}; elsewhere: {elsewhere.reason}"
+    return replace(verdict, labels=(*verdict.labels, *labels), detail=note)
 
 
 def _needs(compiled: Compiled) -> str:

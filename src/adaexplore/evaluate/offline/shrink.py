@@ -49,9 +49,10 @@ MAX_FLOPS = 1 << 28
 class Variant:
     """A problem's source with other sizes, and what one `forward` of it amounts to.
 
-    `name` is "small", "odd" or "batch-only". `elements` are the inputs, the parameters and what the
-    operations of a `forward` write; `flops` those of its products. A variant is within the budget
-    if both are (`fits`); where nothing smaller runs, the smallest that does is given all the same.
+    `name` is "small", "odd", "own" or "batch-only". `elements` are the inputs, the parameters and
+    what the operations of a `forward` write; `flops` those of its products. A variant is within the
+    budget if both are (`fits`); where nothing smaller runs, the smallest that does is given all the
+    same.
     """
 
     name: str
@@ -90,21 +91,26 @@ def variants(source: str, *, mode: Mode = "as-built") -> list[Variant]:
     """Variants of a reference with other sizes, in the order in which to try them.
 
     "small", always there, has its sizes halved until it fits the budget. "odd" has sizes next to
-    those, primes where they are legal: `<` against `<=` hides where blocks divide sizes.
-    "batch-only" has nothing but the batch reduced, for kernels written for the other sizes. What
-    is equal to one before it is left out.
+    those, primes where they are legal: `<` against `<=` hides where blocks divide sizes. For
+    kernels written for their sizes "own" is the reference as it is, and "batch-only" has nothing
+    but the batch reduced. What is equal to one before it is left out.
 
     Raises `BadProblemError` where the reference as it is does not run on the meta device.
     """
     with tempfile.TemporaryDirectory() as folder:
         shapes = _Shapes(source, mode, Path(folder))
         small = _small(shapes)
-        chosen = {"small": small, "odd": _odd(shapes, small), "batch-only": _batch_only(shapes)}
+        chosen = {
+            "small": small,
+            "odd": _odd(shapes, small),
+            "own": {},
+            "batch-only": _batch_only(shapes),
+        }
         found: dict[str, Variant] = {}
         for name, choice in chosen.items():
             variant = shapes.variant(name, choice)
             found.setdefault(variant.source, variant)
-    return [v for v in found.values() if v.replaced or v.name == "small"]
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +148,15 @@ class _Size:
     is_batch: bool
 
     def halved(self, times: int) -> int:
-        """Halved so often, or as often as the least size allows."""
+        """Halved so often, or as often as the least size allows.
+
+        An odd batch stays odd: no block of several divides it then, as none divided it before.
+        """
         least = LEAST_BATCH if self.is_batch else LEAST
         value = self.value
         for _ in range(times):
             if value >= 2 * least:
-                value = (value + 1) // 2
+                value = (value + 1) // 2 | (value & 1 if self.is_batch else 0)
         return value
 
 

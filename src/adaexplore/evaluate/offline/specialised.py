@@ -10,12 +10,15 @@ from collections.abc import Iterable
 
 from adaexplore.evaluate.offline.sizes import Replaced, follow, in_setup
 
+_BEFORE_THE_MASK = {"load": 1, "store": 2}
+"""How many arguments come before it."""
+
 
 def made_for_sizes(source: str, replaced: Iterable[Replaced]) -> bool:
-    """Whether it has a size of the problem as a literal, or no access of a kernel has a mask.
+    """Whether it has a size of the problem as a literal, or an access of a kernel without a mask.
 
     Literals that follow the problem's sizes (see `sizes.follow`) or make its own inputs do not
-    count. False for what is not Python.
+    count. Without any `tl.load` and `tl.store` nothing has a mask. False for what is not Python.
     """
     replaced = list(replaced)
     try:
@@ -23,7 +26,8 @@ def made_for_sizes(source: str, replaced: Iterable[Replaced]) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False
     nodes = list(ast.walk(tree))
-    if not any(isinstance(node, ast.keyword) and node.arg == "mask" for node in nodes):
+    masked = [found for node in nodes if (found := _is_masked(node)) is not None]
+    if not masked or not all(masked):
         return True
     setup = {(site.line, site.start) for site in in_setup(tree)}
     sizes = {r.old for r in replaced}
@@ -34,3 +38,15 @@ def made_for_sizes(source: str, replaced: Iterable[Replaced]) -> bool:
         and (node.lineno, node.col_offset) not in setup
         for node in nodes
     )
+
+
+def _is_masked(node: ast.AST) -> bool | None:
+    """Whether a load or store of Triton's is kept within bounds; None for anything else."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="tl" | "language"), attr="load" | "store" as name)
+        ):
+            given = {keyword.arg for keyword in node.keywords}
+            bounded = bool(given & {"mask", "boundary_check", None})
+            return bounded or len(node.args) > _BEFORE_THE_MASK[name]
+    return None

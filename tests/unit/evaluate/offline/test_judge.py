@@ -68,12 +68,13 @@ class TestRight:
         assert verdict.labels == ("no-custom-kernel",)
 
 
+RAGGED = changed(SOFTMAX, "cols = 4096", "cols = 4000")
 MUTANTS = {
     "reads a column too many": (SOFTMAX, SOFTMAX_KERNEL, ("at < cols, other", "at <= cols, other")),
     "writes a column too many": (SOFTMAX, SOFTMAX_KERNEL, ("mask=at < cols)", "mask=at <= cols)")),
-    "stores without a mask": (SOFTMAX, SOFTMAX_KERNEL, (", mask=at < cols)", ")")),
+    "stores without a mask": (RAGGED, SOFTMAX_KERNEL, (", mask=at < cols)", ")")),
     "loads without a mask": (
-        SOFTMAX,
+        RAGGED,
         SOFTMAX_KERNEL,
         (', mask=at < cols, other=-float("inf")', ""),
     ),
@@ -234,20 +235,101 @@ SPECIALISED = changed(
 )
 
 
+UNBATCHED = """
+import torch
+from torch import nn
+
+M = 512
+K = 256
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(M, 1))
+
+    def forward(self, a, b):
+        return (a @ b) * self.scale
+
+def get_inputs():
+    return [torch.randn(M, K), torch.randn(K, M)]
+"""
+UNBATCHED_KERNEL = changed(
+    changed(
+        changed(
+            changed(
+                MATMUL_KERNEL,
+                ",\n                    mask=(m[:, None] < M) & (at[None, :] < K), other=0.0)",
+                ")",
+            ),
+            ",\n                    mask=(at[:, None] < K) & (n[None, :] < N), other=0.0)",
+            ")",
+        ),
+        ", total, mask=(m[:, None] < M) & (n[None, :] < N))",
+        ", total)",
+    ),
+    "        return out",
+    "        return out * self.scale",
+)
+UNBATCHED_KERNEL = changed(
+    UNBATCHED_KERNEL,
+    "    def forward",
+    """    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(512, 1))
+
+    def forward""",
+)
+
+
 class TestSpecialised:
     def test_one_that_refuses_other_sizes_passes_with_a_label(self, judge):
         verdict = judge(DOUBLE, SPECIALISED)
         assert verdict.status == "passed"
         assert verdict.labels == ("specialised-to-its-sizes",)
-        assert "right at the sizes of the problem; elsewhere: AssertionError" in verdict.detail
+        assert "right at the sizes of the problem with " in verdict.detail
+        assert "elsewhere: AssertionError" in verdict.detail
 
     def test_one_for_a_single_row_length_is_judged_on_fewer_rows(self, judge):
         fixed = changed(SOFTMAX_KERNEL, "rows, cols = x.shape", "rows, cols = x.shape[0], 4096")
         verdict = judge(SOFTMAX, fixed)
         assert verdict.status == "passed"
-        assert verdict.labels == ("specialised-to-its-sizes",)
+        assert verdict.labels == ("specialised-to-its-sizes", "verified-with-a-smaller-batch")
+        assert "right at the sizes of the problem with rows 2048 as " in verdict.detail
         assert judge(SOFTMAX, changed(fixed, '-float("inf")', "2.0")).status == "passed"
         assert judge(SOFTMAX, changed(fixed, "tl.exp(v", "tl.exp2(v")).status == "wrong_output"
+
+    @pytest.mark.parametrize(
+        "mask",
+        [", mask=at < cols)", ', mask=at < cols, other=-float("inf"))'],
+        ids=["store", "load"],
+    )
+    def test_one_without_a_mask_that_its_sizes_do_not_need(self, judge, mask):
+        verdict = judge(SOFTMAX, changed(SOFTMAX_KERNEL, mask, ")"))
+        assert verdict.status == "passed"
+        assert verdict.labels == ("specialised-to-its-sizes", "verified-with-a-smaller-batch")
+        assert "right at the sizes of the problem with rows 2048 as " in verdict.detail
+
+    def test_a_batch_is_no_size_that_a_kernel_may_leave_out(self, judge):
+        bare = changed(SOFTMAX_KERNEL, ", mask=at < cols)", ")")
+        blocks = changed(bare, "softmax[(rows,)]", "softmax[(rows // 64 * 64,)]")
+        ragged = changed(SOFTMAX, "rows = 2048", "rows = 2047")
+        assert judge(ragged, blocks).status == "wrong_output"
+
+    def test_one_without_a_batch_is_judged_as_large_as_it_is(self, judge):
+        verdict = judge(UNBATCHED, UNBATCHED_KERNEL)
+        assert verdict.status == "passed"
+        assert verdict.labels == ("specialised-to-its-sizes",)
+        assert "right at the sizes of the problem; elsewhere" in verdict.detail
+        wrong = changed(UNBATCHED_KERNEL, "total += tl.dot", "total -= tl.dot")
+        assert judge(UNBATCHED, wrong).status == "wrong_output"
+
+    def test_one_that_takes_too_long_at_its_sizes_is_told_so(self, judge):
+        large = changed(changed(UNBATCHED, "M = 512", "M = 16384"), "K = 256", "K = 4096")
+        verdict = judge(large, changed(UNBATCHED_KERNEL, "512", "16384"))
+        assert verdict.status == "runtime_error"
+        assert verdict.reason.endswith(
+            "at its own sizes it was not judged, which takes the interpreter too long"
+        )
 
     def test_copies_of_the_problems_constants_follow_its_sizes(self, judge):
         copied = changed(

@@ -145,6 +145,18 @@ def test_batch_only_leaves_every_other_size(tmp_path):
     assert others == [96, 20, 48, 48]
 
 
+@pytest.mark.parametrize(("batch", "reduced"), [(96, 3), (127, 3), (128, 2), (250, 3)])
+def test_a_batch_is_no_multiple_of_a_block_that_it_was_none_of(batch, reduced):
+    batch_only = by_name(GROUPED.replace("128", str(batch)))["batch-only"]
+    assert [(r.old, r.new) for r in batch_only.replaced] == [(batch, reduced)]
+
+
+def test_its_own_sizes_come_with_what_they_cost():
+    own = by_name(LINEAR)["own"]
+    assert (own.source, own.replaced) == (LINEAR, ())
+    assert own.flops == 2 * 4096 * 8192 * 2048
+
+
 def test_a_size_that_is_a_parameters_too_is_no_batch():
     source = LINEAR.replace("torch.rand(rows, inner)", "torch.rand(inner, inner)")
     assert "batch-only" not in by_name(source)
@@ -209,7 +221,7 @@ def test_a_module_that_reads_values_out_of_tensors():
 
 def test_a_small_problem_is_its_own_small_variant():
     source = LINEAR.replace("4096", "5").replace("8192, 2048", "9, 10")
-    (small,) = variants(source)
+    (small,) = variants(source)  # "own" is the same
     assert (small.name, small.source, small.replaced) == ("small", source, ())
 
 
@@ -233,7 +245,7 @@ def test_a_variant_is_the_source_with_its_constants_replaced(rows, heads, width,
         "inner, outer = 8192, 2048", f"heads = {heads}\nouter = {width}\ninner = heads * {width}"
     )
     for variant in variants(source):
-        assert variant.fits or variant.name == "batch-only"
+        assert variant.fits or variant.name in ("batch-only", "own")
         assert follow(source, variant.replaced) == variant.source
         ast.parse(variant.source)
 
