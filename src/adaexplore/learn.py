@@ -50,11 +50,13 @@ def learn(
     *,
     ask: Ask | None = None,
     least_tasks: int = 1,
+    most_evaluations: int = 200,
     tell: Tell = lambda _: None,
 ) -> Learned:
     """Makes rules of failures, and of the cases that the folder has open, into a memory.
 
-    A rule is asked for where so many tasks met the failure. Without `ask`, prompts are left in the
+    A rule is asked for where so many tasks met the failure; its exemplar is reduced within so many
+    evaluations. Without `ask`, prompts are left in the
     folder for somebody to answer. The memory has every rule as soon as it is true. Raises
     `BadInputError` for a memory or a folder that cannot be used, `InfrastructureError` where the
     checker's machinery is gone, and what `ask` raises; what was learned until then stays.
@@ -68,7 +70,7 @@ def learn(
         if rule:
             learned.counted.append(rule)
         elif len(group.tasks) >= least_tasks:
-            _take(group, folder, checker, learned, tell)
+            _take(group, folder, checker, most_evaluations, learned, tell)
     if learned.counted:
         update(memory, learned.counted)
     for path, case in _open_cases(folder):
@@ -87,14 +89,21 @@ def learn(
     return learned
 
 
-def _take(group: Group, folder: Path, checker: Checker, learned: Learned, tell: Tell) -> None:
+def _take(
+    group: Group,
+    folder: Path,
+    checker: Checker,
+    most_evaluations: int,
+    learned: Learned,
+    tell: Tell,
+) -> None:
     """Makes a case of a group, unless the folder has it."""
     name = case_id(group)
     path = folder / f"{name}.json"
     if path.exists():
         return
     try:
-        case = case_of(group, checker)
+        case = case_of(group, checker, most_evaluations=most_evaluations)
     except ValueError as error:
         learned.dropped[name] = str(error)
         tell(f"{name}: no case: {error}")

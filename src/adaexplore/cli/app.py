@@ -115,6 +115,12 @@ MemoryOption = Annotated[
 ]
 
 
+LeastTasksOption = Annotated[
+    int,
+    typer.Option(min=1, help="Ask for a rule only where so many distinct tasks met the failure."),
+]
+
+
 def _folder(path: Path | None) -> str:
     return str(path.resolve()) if path else ""
 
@@ -144,6 +150,14 @@ def explore(
     parallel: StepsAtOnceOption = 1,
     prompts: PromptsOption = None,
     memory: MemoryOption = "",
+    memory_update: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Make rules of what failed, at the end, into this memory; the first --model "
+            "writes them. Several runs may update one memory.",
+        ),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep every model's reply there, for --replay."),
@@ -190,10 +204,57 @@ def explore(
             replay=_folder(replay),
             base_url=base_url,
             memory=memory,
+            memory_update=str(memory_update) if memory_update else "",
             parallel=parallel,
         ),
         run=run,
         settings=settings or [],
+    )
+    raise typer.Exit(status)
+
+
+@app.command()
+def learn(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Directories of runs that have failures.")
+    ],
+    memory: Annotated[
+        Path, typer.Option(metavar="FILE", help="The memory to write or add to.")
+    ] = Path("memory.toml"),
+    model: Annotated[
+        str, typer.Option(metavar="PROVIDER:NAME", help="Who writes the rules. Default: you do.")
+    ] = "",
+    asks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where cases, prompts and replies are kept. Default: MEMORY.learning.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="LIMIT", help="When to stop asking, such as 2usd or 500ktok.")
+    ] = "",
+    least_tasks: LeastTasksOption = 1,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+) -> None:
+    """Make rules of what failed in runs, each with a small witness, and a remedy that passes.
+
+    Failures of one cause are taken together and the shortest candidate is reduced while it fails so
+    still. A model writes the rule and the remedy; without one, the prompts wait in files: answer
+    DIR/ID.1.md in DIR/ID.1.reply.md and run the same command again. Nothing is done twice.
+    """
+    from adaexplore.cli import learn as commands
+
+    status = commands.learn_from_runs(
+        runs,
+        memory=memory,
+        model=model,
+        asks=asks,
+        budget=budget,
+        least_tasks=least_tasks,
+        device=device,
+        target=target,
     )
     raise typer.Exit(status)
 
@@ -527,6 +588,26 @@ def adapt(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
     ] = Path("memory.toml"),
+    model: Annotated[
+        str, typer.Option(metavar="PROVIDER:NAME", help="Who attempts tasks and writes rules.")
+    ] = "",
+    problems: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The tasks, as `adaexplore synthesize` makes them: problems, a file each.",
+        ),
+    ] = None,
+    tasks: Annotated[int, typer.Option(min=1, help="How many tasks, in the order of names.")] = 200,
+    memory: MemoryOption = "",
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where runs and cases are. Default: OUTPUT.learning."),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="LIMIT", help="When to stop asking, such as 2usd or 500ktok.")
+    ] = "",
+    least_tasks: LeastTasksOption = 1,
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
@@ -535,13 +616,36 @@ def adapt(
 
     With --probe: which of the known pitfalls hold for the installed version and target. Takes
     minutes, on a laptop too. Ctrl-C keeps what was found so far.
+
+    With --model and --problems: the model attempts each task, once and with one repair, and rules
+    are made of what fails. The same command goes on where it was stopped.
     """
-    from adaexplore.cli import adapt as commands
     from adaexplore.errors import BadInputError
 
-    if not probe:
-        raise BadInputError("say how to learn: adaexplore adapt --probe")
-    raise typer.Exit(commands.probe(output, device, target, parallel))
+    if probe:
+        from adaexplore.cli import adapt as commands
+
+        raise typer.Exit(commands.probe(output, device, target, parallel))
+    if not model or problems is None:
+        raise BadInputError(
+            "say how to learn: adaexplore adapt --probe, or adaexplore adapt --model NAME "
+            "--problems DIR"
+        )
+    from adaexplore.cli import learn as by_model
+
+    status = by_model.adapt_by_model(
+        problems,
+        tasks=tasks,
+        model=model,
+        memory=memory,
+        output=output,
+        work=work,
+        budget=budget,
+        least_tasks=least_tasks,
+        device=device,
+        target=target,
+    )
+    raise typer.Exit(status)
 
 
 memory_app = typer.Typer(
@@ -651,9 +755,7 @@ def memory_import(
     """
     from adaexplore.cli import imports as commands
 
-    raise typer.Exit(
-        commands.take(source, output, known, least_count, device, target, parallel)
-    )
+    raise typer.Exit(commands.take(source, output, known, least_count, device, target, parallel))
 
 
 @memory_app.command("merge")

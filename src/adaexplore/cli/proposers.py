@@ -16,7 +16,7 @@ from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budge
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import Recording, Replay
-from adaexplore.memory.files import from_data, to_data
+from adaexplore.memory.files import from_data, load, to_data
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Context, Proposer
@@ -43,7 +43,8 @@ class Plan:
     `parse_budget` reads it; `prompts` a folder with templates of the user's own; `record` and
     `replay` folders with models' replies; `base_url` is for `openai-compatible:` models. So many
     steps as `parallel` are under way at once. `memory` names the memory, and `rules` is what was in
-    it when the run began: prompts are the same wherever the run goes on.
+    it when the run began: prompts are the same wherever the run goes on. `memory_update` is the
+    memory that learns from what fails.
     """
 
     proposers: tuple[str, ...]
@@ -54,6 +55,7 @@ class Plan:
     base_url: str = ""
     parallel: int = 1
     memory: str = ""
+    memory_update: str = ""
     rules: tuple[Rule, ...] = field(default=(), repr=False)
 
     @property
@@ -126,7 +128,14 @@ def check(plan: Plan) -> None:
     limits = plan.limits
     if (limits.usd or limits.tokens) and not plan.models:
         raise BadInputError("a budget in usd or tokens goes with --model; there is none")
-    for option in ("prompts", "record", "replay", "base_url", "memory"):
+    for option in (
+        "prompts",
+        "record",
+        "replay",
+        "base_url",
+        "memory",
+        "memory_update",
+    ):
         if getattr(plan, option) and not plan.models:
             raise BadInputError(f"--{option.replace('_', '-')} goes with --model; there is none")
     if plan.record and plan.replay:
@@ -139,6 +148,19 @@ def check(plan: Plan) -> None:
     plan.templates()
     with open_clients(plan):
         pass
+
+
+def check_update(plan: Plan, problem: Problem) -> None:
+    """Raises `BadInputError` for a memory that cannot be updated, or has nothing to learn."""
+    if not plan.memory_update:
+        return
+    path = Path(plan.memory_update)
+    if problem.language != "triton":
+        raise BadInputError("--memory-update: rules are about Triton: --language triton")
+    if not path.parent.is_dir():
+        raise BadInputError(f"--memory-update {path}: {path.parent} is no folder")
+    if path.exists():
+        load(path)
 
 
 def check_compiler(problem: Problem) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.cli.inspect import summary_of, write_report
+from adaexplore.cli.learn import learn_from_search
 from adaexplore.cli.progress import SearchProgress, working
 from adaexplore.cli.proposers import (
     COMPILER,
@@ -17,6 +18,7 @@ from adaexplore.cli.proposers import (
     check,
     check_compiler,
     check_searched,
+    check_update,
     chooser,
     clock,
     model_proposers,
@@ -63,6 +65,7 @@ def explore(
     require_free(path)  # said at once, not after the workers have started
     check(plan)
     plan = with_memory(plan, problem)
+    check_update(plan, problem)
     with ExitStack() as stack:
         try:
             running = start_session(stack, console, problem, chosen, plan.parallel)
@@ -154,6 +157,8 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
     write_report(summary, directory.report_path)
     console.print(tree_table(summary))
     console.print(headline(summary))
+    if plan.memory_update and not status:
+        status = learn_from_search(console, directory, plan)
     files = f"{directory.path}: run.db, best.py, report.html"
     console.print(files, highlight=False, markup=False, soft_wrap=True)
     return status
@@ -179,7 +184,7 @@ def command(
         words += ["--model", model]
     words += ["--proposer", COMPILER] if COMPILER in plan.proposers else []
     words += ["--parallel", str(plan.parallel)] if plan.parallel > 1 else []
-    for option in ("budget", "prompts", "record", "replay", "base_url", "memory"):
+    for option in ("budget", "prompts", "record", "replay", "base_url", "memory", "memory_update"):
         value = getattr(plan, option)
         words += [f"--{option.replace('_', '-')}", value] if value else []
     words += ["--language", problem.language]
