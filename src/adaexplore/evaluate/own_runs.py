@@ -18,7 +18,10 @@ NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0*
 """Relative noise on inputs and parameters, by the loosest class asked for: larger than the rounding
 of an honest kernel, so that what it leaves as it is, an honest kernel leaves as well."""
 
-_STRICT_ROUNDING = 2.0**-22  # four roundings to float32
+_ROUNDING: dict[Precision, float] = {"fp32": 2.0**-22, "tf32": 2.0**-11, "half": 2.0**-9}
+"""What inputs and parameters are rounded by: four roundings to float32, one to the others' operands
+(half is what it is in bfloat16)."""
+
 _SHAKY = 1e-3  # what rounding to float32 may do at most, if anything is to be told from it
 _STEP, _STEP_NOISES = 0.01, 32.0
 """Noise that moves an element by this much of its scale, and by that many times its own size, has
@@ -30,11 +33,12 @@ _MOST_TIES, _MOST_INTEGER_TIES = 0.02, 0.5
 class OwnRun:
     """One output of the reference on one input set.
 
-    `value` is the truth; `by_class` the deviation of PyTorch's own run in each class. In the strict
-    class that is at least what rounding the inputs and parameters to float32 would do: PyTorch may
-    happen to be exact where an honest kernel is not. `ties` and `around` are as in `compare.Truth`.
-    `blur` is what rounding inputs and parameters does in each class, None where it is not known; it
-    is `shaky` where that leaves little of the truth.
+    `value` is the truth; `by_class` the deviation of PyTorch's own run in each class. That is at
+    least what rounding the inputs and parameters as the class does would do: PyTorch may happen to
+    be exact where an honest kernel is not, or choose an algorithm without TF32 where TF32 is
+    allowed. `ties` and `around` are as in `compare.Truth`. `blur` is what the floors of each class
+    do to inputs and parameters, None where it is not known; it is `shaky` where that leaves little
+    of the truth.
     """
 
     path: str
@@ -90,13 +94,14 @@ def own_runs(
 
 def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
     moved = deviation(blurred, own.value, ties=own.ties, around=own.around)
-    share = _STRICT_ROUNDING / noise
-    if not moved.norm * share <= _SHAKY:
+    if not moved.norm * _ROUNDING["fp32"] / noise <= _SHAKY:
         return replace(own, shaky=True)
-    by_class = dict(own.by_class)
-    if "fp32" in by_class:
-        rounding = Deviation(moved.norm * share, moved.element * share)
-        by_class["fp32"] = by_class["fp32"].or_worse(rounding)
+
+    def rounding(precision: Precision) -> Deviation:
+        share = _ROUNDING[precision] / noise
+        return Deviation(moved.norm * share, moved.element * share)
+
+    by_class = {p: found.or_worse(rounding(p)) for p, found in own.by_class.items()}
     blur = {precision: moved.norm * FLOOR[precision] / noise for precision in by_class}
     return replace(own, by_class=by_class, blur=blur)
 

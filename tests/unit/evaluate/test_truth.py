@@ -243,3 +243,32 @@ class TestBlindClasses:
             assert truth.classify(truth.deviation(rounded)) == "half"
         constants = [t.classify(t.deviation(torch.ones_like(t.value))) for t in narrowed]
         assert None in constants
+
+
+class TestOtherAlgorithms:
+    """Autocast leaves this product in float32: PyTorch's own run says nothing of half precision."""
+
+    LITTLE_LEFT = forward(
+        "return torch.clamp((x[:, :, None] * self.w).sum(1) - 2.5, min=0.0)",
+        "torch.randn(128, 128)",
+        "self.w = nn.Parameter(torch.randn(128, 128) / 128 ** 0.5)",
+    )
+
+    @pytest.mark.parametrize(("kept", "reached"), [(7, "half"), (3, None)])
+    def test_rounding_the_operands_is_allowed_where_little_is_left_of_the_product(
+        self, truths_of, kept, reached
+    ):
+        truths = truths_of(self.LITTLE_LEFT, precision="half")
+        weight = rounded(truths._runs.instance.model.w.detach(), kept)
+        for checked in truths.own:
+            x, truth = rounded(checked.inputs.args[0], kept), checked.truths[0]
+            found = truth.deviation(torch.clamp(x.double() @ weight.double() - 2.5, min=0.0))
+            assert found.norm > 2.0**-8
+            assert truth.classify(found) == reached
+
+
+def rounded(tensor, bits):
+    """To nearest, with so many bits of mantissa (7 are bfloat16's)."""
+    dropped = 23 - bits
+    whole = tensor.view(torch.int32) + (1 << (dropped - 1))
+    return (whole & -(1 << dropped)).view(torch.float32)
