@@ -106,6 +106,8 @@ def _traced(model: nn.Module, inputs: Inputs) -> Graph:
     tensors = [t.detach() for t in (*parameters.values(), *buffers.values(), *given)]
     with torch.no_grad():
         traced = make_fx(functionalize(call), decomposition_table=_decompositions())(tensors)
+        if any(_changes_in_place(node) for node in traced.graph.nodes):  # so do some decompositions
+            traced = make_fx(functionalize(traced))(tensors)
     kinds = [("weight", f"weight {name}") for name in parameters] + [("constant", "")] * len(
         buffers
     )
@@ -114,6 +116,11 @@ def _traced(model: nn.Module, inputs: Inputs) -> Graph:
     for node, (kind, called) in zip(places, kinds, strict=True):
         node.meta.update(kind=kind, called=called)
     return traced.graph
+
+
+def _changes_in_place(node: Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and bool(schema.is_mutable)
 
 
 @functools.cache

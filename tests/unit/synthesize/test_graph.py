@@ -27,6 +27,10 @@ def structure(traced):
         (("x0 = x0 + 1\nx0.relu_()\nreturn x0",), ("return torch.relu(x0 + 1)",)),
         (("return x0.sin()",), ("return x0.sin()", "torch.randn(3, 3, dtype=torch.bfloat16)")),
         (("x0.cos()\nreturn x0.sin()",), ("return x0.sin()",)),
+        (
+            ('return F.pad(x0, (1, 1), mode="circular").sin()',),
+            ('return F.pad(x0, (2, 3), mode="circular").sin()',),
+        ),
     ],
 )
 def test_sizes_dtypes_numbers_and_spelling_do_not_count(structure, one, other):
@@ -41,6 +45,10 @@ def test_sizes_dtypes_numbers_and_spelling_do_not_count(structure, one, other):
         (("return x0 * x0",), ("return x0 * x1", "torch.randn(2), torch.randn(2)")),
         (("return x0.cos(), x0.sin()",), ("return x0.sin()",)),
         (("return x0 - torch.exp(x0)",), ("return torch.exp(x0) - x0",)),
+        (
+            ('return F.pad(x0.cos(), (1, 1), mode="circular")',),
+            ('return F.pad(x0.sin(), (1, 1), mode="circular")',),
+        ),
         (("return x0.max(0).values",), ("return x0.max(0).indices",)),
         (
             ("return self.m(x0)", "torch.randn(1, 2, 9)", "self.m = nn.Conv1d(2, 2, 3)"),

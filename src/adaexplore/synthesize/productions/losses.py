@@ -14,7 +14,7 @@ _FORMS = {
     "bce_with_logits": "F.binary_cross_entropy_with_logits({x}, torch.sigmoid({y}){r})",
     "soft_margin_loss": "F.soft_margin_loss({x}, torch.tanh({y}){r})",
     "poisson_nll_loss": "F.poisson_nll_loss({x}.clamp(max=3.0), {y}.abs(){r})",
-    "gaussian_nll_loss": "F.gaussian_nll_loss({x}, {y}, {y}.square() + 0.1{r})",
+    "kl_div": "F.kl_div(F.logsigmoid({x}), torch.sigmoid({y}){r})",
 }
 
 
