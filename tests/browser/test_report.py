@@ -17,7 +17,7 @@ from adaexplore.llm.base import Message, Prompt, Reply, Usage
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
-from adaexplore.report import RunInfo, summarize
+from adaexplore.report import RunInfo, embed, summarize
 from adaexplore.report.html import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -268,3 +268,20 @@ def test_two_thousand_nodes_stay_usable(open_report, tmp_path):
     assert len(ids(page)) == 2000
     page.locator("#tree .node[data-id='1500']").click()
     assert "return x * 1500" in page.locator("#detail .code").inner_text()
+
+
+def test_ten_thousand_nodes_open_with_the_way_to_the_best(open_report, tmp_path, monkeypatch):
+    monkeypatch.setattr(embed, "HIGHLIGHT_BUDGET", 100_000)
+    watched = open_report(many_nodes(10_000))
+    page = watched.page
+
+    assert watched.complaints == []
+    assert (tmp_path / "report.html").stat().st_size < 20_000_000
+    assert "Node 10000 ★ best" in page.locator("#detail").inner_text()
+    shown = page.locator("#tree .node").count()
+    assert shown < 100
+    assert page.locator("svg.chart.wide .mark").count() < 2100
+    page.locator("#find").fill("threads=7777")
+    page.locator("#candidates tbody tr[data-id='7777']").click()
+    assert page.locator("#tree .node[data-id='7777']").is_visible()
+    assert page.locator("#tree .node").count() > shown

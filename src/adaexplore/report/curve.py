@@ -22,6 +22,9 @@ TICK_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 DENSE = 300
 """Marks beyond which they overlap and are drawn fainter."""
 
+MOST = 2000
+"""Marks beyond which only some are drawn: a browser is slow with more, and nobody can tell."""
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -111,14 +114,15 @@ def make_chart(summary: Summary, size: Size) -> Chart:
     """The chart of `summary` at `size`; works for any number of steps, none included."""
     low, high = _bounds(summary)
     scale = _Scale(size, max((row.node.id for row in summary.rows), default=1), low, high)
-    marks = tuple(_mark(row, scale) for row in summary.rows)
+    rows = _drawn(summary.rows)
+    marks = tuple(_mark(row, scale) for row in rows)
     return Chart(
         size=size,
         baseline_y=scale.y(1.0),
         x_ticks=tuple(Tick(scale.x(step), str(step)) for step in step_ticks(scale.steps)),
         y_ticks=tuple(Tick(scale.y(value), f"{value:g}×") for value in ratio_ticks(low, high)),
         staircase=_staircase(summary.curve, scale),
-        lineage=_lineage(summary.rows, marks),
+        lineage=_lineage(rows, marks),
         marks=marks,
         radius=round(min(4.2, max(2.4, 0.28 * (scale.x(2) - scale.x(1)))), 1),
         dense=len(marks) > DENSE,
@@ -162,6 +166,17 @@ def _bounds(summary: Summary) -> tuple[float, float]:
     high = max([1.0, *values])
     air = max((high / low) ** 0.06, 1.04)
     return low / air, high * air
+
+
+def _drawn(rows: Sequence[Row]) -> Sequence[Row]:
+    """All rows, or about `MOST`: the way to the best, improvements if few, every so many others."""
+    stride = math.ceil(len(rows) / MOST)
+    few = sum(row.improved for row in rows) <= MOST // 10
+    return [
+        row
+        for i, row in enumerate(rows)
+        if i % stride == 0 or row.on_best_path or (few and row.improved)
+    ]
 
 
 def _mark(row: Row, scale: _Scale) -> Mark:

@@ -5,18 +5,17 @@ const treeRows = new Map();
 const collapsed = new Set();
 const children = new Map();
 
-/** Steps in outline order: every step is followed by what grew from it. */
-function outline() {
-  for (const step of steps) {
-    if (!children.has(step.parent)) children.set(step.parent, []);
-    children.get(step.parent).push(step);
-  }
+/** Beyond so many steps, only the way to the best is open at first. */
+const MANY = 2500;
+
+/** Steps that grew from one, each followed by its own, as far as branches are open. */
+function shownBelow(id) {
   const order = [];
-  const waiting = [...(children.get(0) ?? [])].reverse();
+  const waiting = [...(children.get(id) ?? [])].reverse();
   while (waiting.length) {
     const step = waiting.pop();
     order.push(step);
-    waiting.push(...[...(children.get(step.id) ?? [])].reverse());
+    if (!collapsed.has(step.id)) waiting.push(...[...(children.get(step.id) ?? [])].reverse());
   }
   return order;
 }
@@ -56,7 +55,7 @@ function treeRow(step, at) {
       "data-id": step.id,
       "aria-level": step.depth,
       "aria-selected": "false",
-      "aria-expanded": parent ? "true" : null,
+      "aria-expanded": parent ? String(!collapsed.has(step.id)) : null,
       tabindex: "-1",
     },
     make("span", { class: "guides" }),
@@ -72,13 +71,26 @@ function treeRow(step, at) {
   return row;
 }
 
+/** The row of a step, made when it is first shown. */
+function rowOf(step) {
+  if (!treeRows.has(step.id)) treeRows.set(step.id, treeRow(step, treeScale));
+  return treeRows.get(step.id);
+}
+
+let treeScale;
+
 function drawTree(select) {
+  for (const step of steps) {
+    if (!children.has(step.parent)) children.set(step.parent, []);
+    children.get(step.parent).push(step);
+  }
+  if (steps.length > MANY)
+    for (const step of steps) if (!step.path && children.has(step.id)) collapsed.add(step.id);
   const deepest = steps.reduce((depth, step) => Math.max(depth, step.depth), 1);
   treeBox.style.setProperty("--deepest", deepest);
   treeBox.classList.toggle("deep", deepest > 24);
-  const at = logScale();
-  for (const step of outline()) treeRows.set(step.id, treeRow(step, at));
-  treeBox.append(...treeRows.values());
+  treeScale = logScale();
+  treeBox.append(...shownBelow(0).map(rowOf));
   treeBox.addEventListener("click", (event) => {
     const row = event.target.closest(".node");
     if (!row) return;
@@ -90,15 +102,15 @@ function drawTree(select) {
 }
 
 function toggle(id, close = !collapsed.has(id)) {
-  if (!children.has(id)) return;
-  if (close) collapsed.add(id);
-  else collapsed.delete(id);
-  treeRows.get(id).setAttribute("aria-expanded", !close);
-  const hidden = new Set();
-  for (const [rowId, row] of treeRows) {
-    const parent = byId.get(rowId).parent;
-    row.hidden = collapsed.has(parent) || hidden.has(parent);
-    if (row.hidden) hidden.add(rowId);
+  if (!children.has(id) || close === collapsed.has(id)) return;
+  const row = rowOf(byId.get(id));
+  row.setAttribute("aria-expanded", !close);
+  if (close) {
+    for (const step of shownBelow(id)) treeRows.get(step.id)?.remove();
+    collapsed.add(id);
+  } else {
+    collapsed.delete(id);
+    if (row.isConnected) row.after(...shownBelow(id).map(rowOf));
   }
 }
 
@@ -106,7 +118,7 @@ function treeKey(event, select) {
   const row = event.target.closest(".node");
   if (!row) return;
   const id = Number(row.dataset.id);
-  const visible = [...treeRows.values()].filter((other) => !other.hidden);
+  const visible = [...treeBox.children];
   const at = visible.indexOf(row);
   const open = children.has(id) && !collapsed.has(id);
   const moves = {
@@ -132,9 +144,10 @@ function markInTree(step, reveal) {
     row.setAttribute("aria-selected", "false");
     row.tabIndex = -1;
   }
-  for (let parent = byId.get(step.parent); parent; parent = byId.get(parent.parent))
-    if (collapsed.has(parent.id)) toggle(parent.id, false);
-  const row = treeRows.get(step.id);
+  const above = [];
+  for (let parent = byId.get(step.parent); parent; parent = byId.get(parent.parent)) above.push(parent.id);
+  for (const id of above.reverse()) toggle(id, false);
+  const row = rowOf(step);
   row.setAttribute("aria-selected", "true");
   row.tabIndex = 0;
   if (reveal) {
