@@ -473,8 +473,8 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="LANDSCAPE",
-            help="synthetic:NAME, a run's directory, or a file written by --save. Repeatable. "
-            "Default: every synthetic one.",
+            help="synthetic:NAME, or synthetic:NAME:KEY=VALUE,... for another of its kind, a run's "
+            "directory, or a file written by --save. Repeatable. Default: every synthetic one.",
         ),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each search.")] = 100,

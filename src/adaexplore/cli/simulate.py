@@ -26,6 +26,7 @@ from adaexplore.simulate import (
     checkpoints,
     landscape_json,
     parse_contender,
+    parse_terrain,
     read_landscape,
     recorded_steps,
     simulate,
@@ -88,11 +89,7 @@ def save(landscape: str, output: Path) -> int:
 
 def _landscape(text: str) -> Landscape:
     if text.startswith(_SYNTHETIC):
-        name = text.removeprefix(_SYNTHETIC)
-        if name not in SYNTHETIC:
-            known = ", ".join(SYNTHETIC)
-            raise BadInputError(f"--landscape {text}: no such synthetic one; known: {known}")
-        return SYNTHETIC[name]
+        return parse_terrain(text.removeprefix(_SYNTHETIC))
     path = Path(text)
     if path.is_dir():
         return Recorded(*_recorded(path))

@@ -21,7 +21,7 @@ from adaexplore.simulate.recorded import (
 )
 from adaexplore.simulate.runner import Outcome, Plan, run, simulate
 from adaexplore.simulate.statistics import Standing, checkpoints, standings
-from adaexplore.simulate.synthetic import SYNTHETIC
+from adaexplore.simulate.synthetic import SYNTHETIC, parse_terrain
 
 __all__ = [
     "SYNTHETIC",
@@ -37,6 +37,7 @@ __all__ = [
     "checkpoints",
     "landscape_json",
     "parse_contender",
+    "parse_terrain",
     "read_landscape",
     "recorded_steps",
     "run",

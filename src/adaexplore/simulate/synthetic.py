@@ -17,9 +17,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
+from adaexplore.errors import BadInputError
 from adaexplore.evaluation import FailureStatus
 from adaexplore.node import StepKind
 from adaexplore.simulate.landscape import Kernel, Look, World
@@ -238,3 +239,29 @@ SYNTHETIC: Mapping[str, Terrain] = {
     )
 }
 """By name."""
+
+
+def parse_terrain(text: str) -> Terrain:
+    """`NAME`, or `NAME:KEY=VALUE,...` with other numbers, such as `families:context=0.3`.
+
+    Raises `BadInputError` for a name, a key or a value that there is not.
+    """
+    name, _, rest = text.partition(":")
+    if name not in SYNTHETIC:
+        known = ", ".join(SYNTHETIC)
+        raise BadInputError(f"synthetic:{text}: no such landscape; known: {known}")
+    terrain = SYNTHETIC[name]
+    numbers = {k: v for k, v in asdict(terrain).items() if isinstance(v, int | float)}
+    changes: dict[str, Any] = {}
+    for pair in filter(None, rest.split(",")):
+        key, _, value = pair.partition("=")
+        if key not in numbers:
+            raise BadInputError(f"synthetic:{text}: no number {key!r}; known: {', '.join(numbers)}")
+        try:
+            changes[key] = type(numbers[key])(value)
+        except ValueError:
+            raise BadInputError(f"synthetic:{text}: {key} cannot be {value!r}") from None
+    changed = replace(terrain, name=text, **changes)
+    if changed.families < 1 or not 0 < changed.low <= changed.high:
+        raise BadInputError(f"synthetic:{text}: it takes a family, and 0 < low <= high")
+    return changed
