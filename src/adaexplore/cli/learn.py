@@ -37,6 +37,9 @@ ATTEMPT = Settings(
 evaluation saw, so nothing is kept from it."""
 _STEPS = 2
 
+MOST_EVALUATIONS = 200
+"""To reduce one failing candidate; each takes a fraction of a second."""
+
 
 def learn_from_runs(
     runs: Sequence[Path],
@@ -208,6 +211,7 @@ def _learn(
                 checker,
                 ask=client.ask if client else None,
                 least_tasks=least_tasks,
+                most_evaluations=MOST_EVALUATIONS,
                 tell=lambda line: say(console, line),
             )
         except BudgetSpentError as error:

@@ -1,0 +1,101 @@
+"""learn, adapt --model and explore --memory-update: over real HTTP, with real evaluations."""
+
+import pytest
+
+from adaexplore.cli import learn as commands
+from adaexplore.memory.files import load
+from adaexplore.memory.probes.base import elementwise, with_body
+from adaexplore.store import read_run
+from llm_server import LlmServer
+
+LOCAL = "openai-compatible:local"
+REFERENCE, CANDIDATE = elementwise("torch.tanh(x)")
+WRONG = with_body(CANDIDATE, "y = tl.tanh(x)")
+RIGHT = with_body(CANDIDATE, "y = 2 * tl.sigmoid(2 * x) - 1")
+RULE = f"""NAME: no tanh
+KIND: compile
+STATEMENT: There is no `tl.tanh`: take `tl.sigmoid`.
+TOPICS: tl.tanh
+```python
+{RIGHT}```
+"""
+
+
+def answer(messages):
+    """A model that errs, does not mend it, and knows why."""
+    if "STATEMENT:" in messages[-1]["text"]:
+        return RULE
+    return f"Again.\n```python\n{WRONG}```\n"
+
+
+@pytest.fixture
+def model(monkeypatch):
+    with LlmServer(answer) as server:
+        server.use(monkeypatch)
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Reduces little: that it does more is tested elsewhere."""
+    monkeypatch.setattr(commands, "MOST_EVALUATIONS", 4)
+
+
+def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, model, file, tmp_path):
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "tanh.py").write_text(REFERENCE)
+    memory = tmp_path / "memory.toml"
+    words = ("adapt", "--model", LOCAL, "--problems", folder, "-o", memory, "--target", "sm_90")
+    words += ("--memory", "none")
+
+    result = adaexplore(*words)
+    assert result.code == 0, result
+    assert "0 of 1 tasks came out right" in result.out
+    assert "1 new rules" in result.out
+    [rule] = load(memory)
+    assert rule.tasks == ("tanh",)
+    with read_run(tmp_path / "memory.learning" / "runs" / "tanh") as run:
+        assert [node.step_kind for node in run.store.nodes()] == ["large", "small"]
+
+    asked = len(model.conversations)
+    again = adaexplore(*words)
+    assert "0 new rules, 1 known ones counted" in again.out
+    assert len(model.conversations) == asked
+    assert load(memory) == [rule]
+
+    run = tmp_path / "memory.learning" / "runs" / "tanh"
+    other, asks = tmp_path / "other.toml", tmp_path / "asks"
+    by_hand = ("learn", run, "--memory", other, "--asks", asks, "--target", "sm_90")
+    assert "answer in" in adaexplore(*by_hand).out
+    [question] = asks.glob("*.1.md")
+    question.with_name(f"{question.stem}.reply.md").write_text(RULE)
+    assert "1 new rules" in adaexplore(*by_hand).out
+    assert [r.statement for r in load(other)] == [rule.statement]
+
+
+def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path):
+    problem, memory = file("tanh.py", REFERENCE), tmp_path / "memory.toml"
+    result = adaexplore(
+        *("explore", problem, "--model", LOCAL, "--target", "sm_90", "--memory", "none"),
+        *("--memory-update", memory, "--steps", 1, "--run", tmp_path / "run"),
+    )
+    assert result.code == 0, result
+    [rule] = load(memory)
+    assert (rule.source, rule.tasks) == ("failure", ("tanh",))
+    assert rule.matcher.code == ("tl.tanh",)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("adapt",), "say how to learn"),
+        (("adapt", "--model", LOCAL), "say how to learn"),
+        (("learn", "nowhere"), "nowhere"),
+        (("learn", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
+        (("explore", "PROBLEM", "--memory-update", "m.toml"), "--memory-update goes with --model"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_said_in_one_line(adaexplore, problem, words, complaint):
+    words = [problem if word == "PROBLEM" else word for word in words]
+    assert complaint in adaexplore(*words).complaint
