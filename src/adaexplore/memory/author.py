@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from typing import get_args
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from adaexplore.evaluation import Failed
 from adaexplore.feedback import render
 from adaexplore.llm.base import Message, Prompt, Reply
 from adaexplore.llm.code import ReplyError, extract_code
+from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker
 from adaexplore.memory.extract import Case, same_cause
 from adaexplore.memory.lint import lint
@@ -24,13 +25,12 @@ from adaexplore.rule import Kind, Matcher, Rule, Where
 LABEL, LABEL_AGAIN = "rule", "rule.again"
 _FIELD = re.compile(r"^[\W_]*(NAME|KIND|STATEMENT|TOPICS)[\W_]*?:[*_ ]*(.+?)\s*$", re.MULTILINE)
 _MISSING = re.compile(r"module 'triton\.language' has no attribute '(\w+)'")
-_TEMPLATES = Environment(
-    loader=PackageLoader("adaexplore.memory"),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    autoescape=False,  # prompts are plain text
-)
+TEMPLATES: Mapping[str, Sequence[str]] = {
+    "system.j2": ("where",),
+    "rule.j2": ("case", "failure", "most_chars"),
+    "again.j2": ("reason",),
+}
+"""Every template, with its variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,21 @@ def written(case: Case, checker: Checker) -> Writing:
             return Written(_rule(case, reply.text, checker))
         except ReplyError as error:
             why = " ".join(str(error).split())
-            again = _TEMPLATES.get_template("again.j2").render(reason=str(error).strip())
+            again = _templates().render("again.j2", {"reason": str(error).strip()})
             prompt = prompt.after(reply.text, again, LABEL_AGAIN)
     return Written(None, f"asked twice: {why}")
 
 
 def _asking(case: Case, where: Where) -> Prompt:
-    system = _TEMPLATES.get_template("system.j2").render(where=where)
-    user = _TEMPLATES.get_template("rule.j2").render(
-        case=case, failure=render(case.failed), most_chars=MOST_CHARS
-    )
-    return Prompt((Message("system", system.strip()), Message("user", user.strip())), LABEL)
+    system = _templates().render("system.j2", {"where": where})
+    told = {"case": case, "failure": render(case.failed), "most_chars": MOST_CHARS}
+    user = _templates().render("rule.j2", told)
+    return Prompt((Message("system", system), Message("user", user)), LABEL)
+
+
+@cache
+def _templates() -> Templates:
+    return Templates(files("adaexplore.memory") / "templates", None, TEMPLATES)
 
 
 def _rule(case: Case, text: str, checker: Checker) -> Rule:
