@@ -16,6 +16,7 @@ from tomlkit.items import String, StringType
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import FailureStatus
+from adaexplore.memory.patterns import check_matcher
 from adaexplore.rule import Kind, Matcher, Rule, Signature, Source, Where
 
 FORMAT_VERSION = 1
@@ -172,7 +173,7 @@ def _rule(place: str, name: str, table: Any) -> Rule:
             lift=None if table.get("lift") is None else float(table["lift"]),
             matcher=None if "matcher" not in table else _matcher(table["matcher"]),
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, BadInputError) as error:
         raise refuse(str(error)) from None
 
 
@@ -185,7 +186,9 @@ def _signature(data: Mapping[str, Any]) -> Signature:
 def _matcher(data: Mapping[str, Any]) -> Matcher:
     if data.get("scope", "kernel") not in ("kernel", "host"):
         raise ValueError("its matcher's 'scope' is to be kernel or host")
-    return Matcher(**{**data, "code": tuple(map(str, data.get("code", [])))})
+    matcher = Matcher(**{**data, "code": tuple(map(str, data.get("code", [])))})
+    check_matcher(matcher)
+    return matcher
 
 
 def _where(text: Any) -> Where:
