@@ -195,12 +195,13 @@ class OfflineBench:
             return failure
         benches = map(self._bench_if_any, filter(self._affords, _LIKE_ITS_OWN))
         bench = next(filter(None, benches), None)
-        if bench is None:
-            return replace(failure, reason=f"{failure.reason}; {_NOT_SEEN}") if made else failure
-        verdict = bench.evaluate(candidate, limit, compiled.estimate)
-        if isinstance(verdict, Passed):
-            return _specialised(verdict, failure, bench.variant)
-        return verdict if verdict.status in _OF_ITS_OWN else failure
+        if bench is not None:
+            verdict = bench.evaluate(candidate, limit, compiled.estimate)
+            if isinstance(verdict, Passed):
+                return _specialised(verdict, failure, bench.variant)
+            if verdict.status in _OF_ITS_OWN:
+                return verdict
+        return replace(failure, reason=f"{failure.reason}; {_NOT_SEEN}") if made else failure
 
     def _affords(self, name: str) -> bool:
         """Whether the interpreter is done with these sizes in good time."""
