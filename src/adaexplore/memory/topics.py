@@ -30,8 +30,29 @@ _IMPLIED: tuple[tuple[str, str], ...] = (
     (r"transpose|permute|t|mT|T", "transpose stride contiguous tl.trans"),
     (r"embedding\w*|gather|scatter\w*|index_\w+|long|int64", "int64 int32 pointer"),
     (r"scatter_add|bincount|histc|index_add", "tl.atomic_add"),
-    (r"dropout\w*|rand\w*", "dropout tl.rand"),
+    (r"dropout\w*|bernoulli\w*", "dropout tl.rand"),
 )
+_FRAME = {
+    "torch",
+    "nn",
+    "self",
+    "class",
+    "model",
+    "module",
+    "super",
+    "forward",
+    "init",
+    "import",
+    "from",
+    "return",
+    "def",
+    "randn",
+    "rand",
+    "randint",
+    "get_inputs",
+    "get_init_inputs",
+}
+"""What every reference names."""
 
 
 def implied(reference: str) -> str:
@@ -41,7 +62,7 @@ def implied(reference: str) -> str:
     what of Triton a kernel for them uses.
     """
     names = {_as_function(name) for name in re.findall(r"[A-Za-z_]\w*", reference)}
-    found = set(names)
+    found = names - _FRAME
     if "@" in re.sub(r"(?m)^\s*@.*$", "", reference):  # a product, not a decorator
         names.add("matmul")
     for pattern, topics in _IMPLIED:

@@ -23,3 +23,8 @@ def test_what_a_kernel_for_it_will_use(source, topics):
 
 def test_a_decorator_is_no_product():
     assert "tl.dot" not in implied("@property\ndef forward(self, x): return x + 1").split()
+
+
+def test_what_every_reference_names_tells_nothing():
+    source = "import torch\nfrom torch import nn\nclass Model(nn.Module):\n    x = torch.rand(3)"
+    assert set(implied(source).split()) == {"x"}
