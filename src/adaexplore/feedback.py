@@ -157,7 +157,7 @@ def _launch(launch: Launch) -> str:
         parts.append(f"{launch.spills_bytes} B spilled")
     if launch.shared_bytes:
         parts.append(f"{amount(launch.shared_bytes, 'B')} shared")
-    if launch.occupancy is not None:
+    if launch.occupancy:  # a library's kernel may have none told
         parts.append(f"occupancy {share(launch.occupancy)}")
     return ", ".join(parts)
 

@@ -20,12 +20,19 @@ from adaexplore.evaluation import Mismatch
 _RELATIVE, _OF_SCALE = 1e-3, 1e-4
 """An element is wrong if it is off by more than this share of itself plus this of the largest."""
 
+_COARSER = 30.0
+"""Times that is what a coarser precision does; wrong indices or masks do more somewhere."""
+
 _NEARLY_ALL = 0.98
 _MOST = 0.9
 _FEW = 4
 _SORTABLE = 1 << 24
 _TILES = (256, 128, 64, 32, 16, 8)
 _FLAT_TILES = (8192, 4096, 2048, 1024, 512, 256, 128, 64, 32)
+
+_EVERYWHERE, _SCATTERED = "everywhere", "scattered"
+_NOWHERE = (_EVERYWHERE, _SCATTERED)
+"""Regions that speak of no place."""
 
 
 def find_mismatch(
@@ -40,8 +47,8 @@ def find_mismatch(
     """How `out` differs from `truth`, which `compare.exact` made of a tensor of its shape.
 
     `output` and `inputs` are names; `others` holds the truths of other input sets by name; elements
-    marked in `ties` do not count. Where no single element is clearly wrong, the worst one stands
-    for all and the share is 0.
+    marked in `ties` do not count. Where no element is wrong by more than rounding, the worst one
+    stands for all; where none is clearly wrong at all, the share is 0.
     """
     got = exact(out)
     wrong = ~_close(got, truth)
@@ -49,13 +56,17 @@ def find_mismatch(
         wrong &= ~ties
     nans = int(got.isnan().sum()) - int(truth.isnan().sum()) if got.is_floating_point() else 0
     count = int(wrong.sum())
-    if count:
+    region = _region(wrong, wrong | _telling(truth)) if count else ""
+    if not count or (region in _NOWHERE and _is_coarse(got, truth, ties)):
+        off = (got.double() - truth.double()).abs().nan_to_num(0.0)
+        at = int((off if ties is None else off.masked_fill(ties, 0.0)).flatten().argmax())
+        pattern = "every element is close: rounding, not logic"
+        if count:
+            pattern = "every element is nearly right: too low a precision, not logic"
+    else:
         at = int(wrong.flatten().to(torch.uint8).argmax())
         what = _arrangement(got, truth, others or {}) or _value(got[wrong], truth[wrong])
-        pattern = "; ".join(filter(None, [what, _region(wrong, wrong | _telling(truth))]))
-    else:
-        at = int((got.double() - truth.double()).abs().nan_to_num(0.0).flatten().argmax())
-        pattern = "every element is close: rounding, not logic"
+        pattern = "; ".join(filter(None, [what, region]))
     return Mismatch(
         output=output,
         inputs=inputs,
@@ -68,13 +79,21 @@ def find_mismatch(
     )
 
 
-def _close(a: Tensor, b: Tensor) -> Tensor:
-    """Which elements of `a` are those of `b`, but for rounding."""
+def _is_coarse(got: Tensor, truth: Tensor, ties: Tensor | None) -> bool:
+    """Whether all elements are right but for a coarser rounding."""
+    if not truth.is_floating_point():
+        return False
+    near = _close(got, truth, _COARSER)
+    return bool((near if ties is None else near | ties).all())
+
+
+def _close(a: Tensor, b: Tensor, times: float = 1.0) -> Tensor:
+    """Which elements of `a` are those of `b`, but for so many times a rounding."""
     if not b.is_floating_point():
         return a == b
     finite = b[b.isfinite()]
     scale = float(finite.abs().max()) if finite.numel() else 1.0
-    near = (a - b).abs() <= _RELATIVE * b.abs() + _OF_SCALE * scale
+    near = (a - b).abs() <= times * (_RELATIVE * b.abs() + _OF_SCALE * scale)
     return (near & b.isfinite()) | (a == b) | (a.isnan() & b.isnan())
 
 
@@ -159,7 +178,7 @@ def _region(wrong: Tensor, counted: Tensor) -> str:
     Only `counted` elements speak for or against a form, and some of them may be right by accident.
     """
     if wrong.dim() == 0 or int(wrong.sum()) >= _NEARLY_ALL * int(counted.sum()):
-        return "everywhere"
+        return _EVERYWHERE
     return (
         _block(wrong, counted, _NEARLY_ALL)
         or _stretch(wrong, counted, _NEARLY_ALL)
@@ -167,7 +186,7 @@ def _region(wrong: Tensor, counted: Tensor) -> str:
         or _flat_blocks(wrong, counted)
         or _block(wrong, counted, _MOST)
         or _stretch(wrong, counted, _MOST)
-        or "scattered"
+        or _SCATTERED
     )
 
 

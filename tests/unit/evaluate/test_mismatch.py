@@ -126,6 +126,18 @@ class TestWhat:
         worst = (truth.half().double() - truth.double()).abs()
         assert worst[mismatch.first_index] == worst.max()
 
+    def test_a_precision_that_is_too_low_is_no_matter_of_places(self, truth):
+        noisy = truth * (1 + 0.01 * torch.rand(truth.shape))
+        mismatch = found(noisy, truth)
+        assert mismatch.share > 0.5
+        assert mismatch.pattern == "every element is nearly right: too low a precision, not logic"
+        off = (noisy.double() - truth.double()).abs()
+        assert off[mismatch.first_index] == off.max()
+
+    def test_a_place_is_told_even_where_little_is_wrong_there(self, truth):
+        mismatch = found(edit(truth, (slice(64, None),), lambda t: t * 1.01), truth)
+        assert mismatch.pattern.startswith("the right values times 1.01; whole tiles")
+
     def test_no_pattern_is_made_up(self, truth):
         noise = torch.randn(truth.shape)
         assert found(noise, truth).pattern == "everywhere"

@@ -90,15 +90,16 @@ class Hardware:
     @property
     def has_tf32(self) -> bool:
         """Whether its tensor cores take fp32 operands, as they do since compute capability 8.0."""
-        return self._generation >= 8
+        return self.generation >= 8
 
     @property
     def has_tma(self) -> bool:
         """Whether it copies tiles that descriptors describe, as since compute capability 9.0."""
-        return self._generation >= 9
+        return self.generation >= 9
 
     @property
-    def _generation(self) -> int:
+    def generation(self) -> int:
+        """The major compute capability, 0 on a CPU."""
         return int(self.capability.partition(".")[0] or 0)
 
 

@@ -38,6 +38,7 @@ SHARED: Mapping[str, str] = {
     "errors": "PyTorch's own relative error by precision class",
     "outputs": "the reference's outputs, each with `path`, `shape` and `dtype`",
     "labels": "what the problem is, each with why",
+    "notes": "warnings about the reference, such as a baseline that is wrong",
     "rules": "rules from memory, most useful first",
     "patch_format": "a patch as the parser of replies reads it",
 }
@@ -45,6 +46,7 @@ SHARED: Mapping[str, str] = {
 
 _LEFT_OUT = {"left_out": "how many older kernels are not shown, for want of room"}
 _WINDOW = {"window": "kernels made one from another, oldest first, the last to be changed"}
+_GUIDANCE = {"guidance": "the reviser's changes, empty if it was not asked"}
 _FAILED = {"kernel": "the kernel that failed", "log": "the end of its log where that says more"}
 
 TEMPLATES: Mapping[str, Mapping[str, str]] = {
@@ -66,14 +68,14 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "earlier.j2": _WINDOW,
     "current.j2": _WINDOW,
     "window.j2": {**_WINDOW, **_LEFT_OUT},
-    "guidance.j2": {"guidance": "the reviser's changes, empty if it was not asked"},
+    "guidance.j2": _GUIDANCE,
     "failed.j2": _FAILED,
     "task_large.j2": {"pool": "correct kernels"},
     "task_plan.j2": {"pool": "correct kernels"},
     "task_strategy.j2": {},
     "task_contrast.j2": {},
     "task_reviser.j2": _WINDOW,
-    "task_tuner.j2": _WINDOW,
+    "task_tuner.j2": {**_WINDOW, **_GUIDANCE},
     "task_repair.j2": {},
     "patches.j2": {},
     "module.j2": {},
@@ -137,7 +139,8 @@ class Prompts:
     def strategy(self, setting: Setting, pool: Sequence[Node]) -> SectionedPrompt:
         """Asks for the name of a strategy and two sentences on how to follow it."""
         parts = (*_COMMON, "kernels:verdicts", "strategies", "task:task_strategy")
-        choice = strategies_for(setting.problem.language)
+        hardware = hardware_of(setting.problem, setting.environment)
+        choice = strategies_for(setting.problem.language, hardware.generation)
         more = {"pool": [shown(node) for node in pool], "strategies": choice}
         return self._prompt("strategy", setting, parts, more)
 
@@ -167,7 +170,7 @@ class Prompts:
 
     def reviser(self, setting: Setting, window: Sequence[Node]) -> SectionedPrompt:
         """Asks for the one to three most important changes to the last kernel of `window`."""
-        parts = (*_COMMON, "earlier", "current", "task:task_reviser")
+        parts = (*_COMMON, "language", "earlier", "current", "task:task_reviser")
         more = {"window": [shown(node) for node in window]}
         return self._prompt("small.reviser", setting, parts, more)
 
@@ -251,6 +254,7 @@ def _variables(setting: Setting) -> dict[str, Any]:
         "errors": facts.get("errors", {}),
         "outputs": facts.get("outputs", []),
         "labels": facts.get("labels", {}),
+        "notes": facts.get("notes", []),
         "rules": setting.rules,
         "patch_format": FORMAT,
     }

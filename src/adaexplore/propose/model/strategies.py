@@ -14,7 +14,8 @@ _ALL = (*_GPU, "cpp")
 class Strategy:
     """A strategy: its name, when it helps, how it is done, and the languages that can do it.
 
-    `details` are what there is to say for one language only.
+    `details` are what there is to say for one language only, `since` the generation of GPUs (the
+    major compute capability) from which on a language can do it.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Strategy:
     how: str
     languages: tuple[str, ...] = _ALL
     details: Mapping[str, str] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
 
 
 CATALOGUE: tuple[Strategy, ...] = (
@@ -78,7 +80,8 @@ CATALOGUE: tuple[Strategy, ...] = (
         "a product on compute capability 9.0 or newer is bound by issue slots, not by tensor cores",
         "Let some warps only load (TMA) and others only multiply, with barriers between them.",
         _GPU,
-        {"triton": "`tl.range(..., warp_specialize=True)`, on Blackwell (10.0) only."},
+        {"triton": "`tl.range(..., warp_specialize=True)`."},
+        since={"cuda": 9, "triton": 10},
     ),
     Strategy(
         "vectorized access",
@@ -143,9 +146,10 @@ CATALOGUE: tuple[Strategy, ...] = (
 )
 
 
-def strategies_for(language: str) -> tuple[Strategy, ...]:
-    """Those that kernels in `language` can follow."""
-    return tuple(s for s in CATALOGUE if language in s.languages)
+def strategies_for(language: str, generation: int = 0) -> tuple[Strategy, ...]:
+    """Those that kernels in `language` can follow on a GPU of this generation, 0 for none."""
+    fitting = (s for s in CATALOGUE if language in s.languages)
+    return tuple(s for s in fitting if generation >= s.since.get(language, 0))
 
 
 def find_strategy(reply: str) -> str | None:

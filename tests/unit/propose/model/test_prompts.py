@@ -268,7 +268,12 @@ class TestStrategy:
     def test_the_catalogue_is_that_of_the_language(self, language):
         told = text(PROMPTS.strategy(setting(language=language), POOL))
         offered = {s.name for s in CATALOGUE if f"- {s.name}: when" in told}
-        assert offered == {s.name for s in strategies_for(language)}
+        assert offered == {s.name for s in strategies_for(language, generation=9)}
+
+    def test_what_a_gpu_of_this_generation_cannot_do_is_not_offered(self):
+        blackwell = setting(environment={**H200, "compute_capability": "10.0"})
+        assert "- warp specialisation: when" in text(PROMPTS.strategy(blackwell, POOL))
+        assert "- warp specialisation: when" not in text(PROMPTS.strategy(setting(), POOL))
 
     def test_a_strategy_says_nothing_of_other_languages(self):
         told = {
