@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from test_memory_files import RULE
 
 from adaexplore.errors import BadInputError
+from adaexplore.memory.files import load, save
 from adaexplore.memory.kernels import Module
 from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.patterns import CONSTRUCTS, check_matcher, lines
@@ -146,6 +147,14 @@ def test_global_numbers_are_those_that_a_kernel_reads_as_such():
 def test_a_matcher_that_cannot_be_used_is_refused(matcher, complaint):
     with pytest.raises(BadInputError, match=complaint):
         check_matcher(matcher)
+
+
+def test_so_is_the_memory_that_has_it(tmp_path):
+    path = tmp_path / "memory.toml"
+    save(path, [dataclasses.replace(RULE, matcher=Matcher(construct="break"))])
+    path.write_text(path.read_text().replace('"break"', '"goto"'))
+    with pytest.raises(BadInputError, match="rule 'no-power-operator': no such construct: 'goto'"):
+        load(path)
 
 
 def rule(name, code, *, holds=("3.9.0",), gone=()):
