@@ -30,8 +30,10 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    policy: PolicyName = Field(
-        "uct", description="what grows where: " + ", ".join(get_args(PolicyName))
+    policy: Literal["auto"] | PolicyName = Field(
+        "auto",
+        description=f"what grows where: {', '.join(get_args(PolicyName))}; auto is archive, and "
+        "uct with the published reward",
     )
     c: float = Field(0.3, ge=0, description="UCT exploration constant")
     expand_ratio: float = Field(1.0, ge=0, description="weight of expanding against descending")
@@ -76,6 +78,13 @@ class Settings(BaseModel):
         3600.0, ge=0, le=1e6, description="how long a run waits for a model that is out of reach"
     )
     confirm: bool = Field(True, description="re-measure the winner in a fresh process at the end")
+
+    @property
+    def chosen_policy(self) -> PolicyName:
+        """The policy that is meant: the published reward asks for the published search."""
+        if self.policy != "auto":
+            return self.policy
+        return "uct" if self.reward == "published" else "archive"
 
 
 def parse_settings(pairs: Iterable[str], base: Settings | None = None) -> Settings:

@@ -54,7 +54,7 @@ class Study:
         self._run = store.run()
         self._proposers = proposers
         self._now = now
-        self._policy = POLICIES[self._run.settings.policy](self._run.settings)
+        self._policy = POLICIES[self._run.settings.chosen_policy](self._run.settings)
         self._reward = reward_function(self._run.settings.reward)
         self._tree = Tree()
         self._by_digest: dict[str, Evaluation] = {}

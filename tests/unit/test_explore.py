@@ -116,7 +116,7 @@ class Listener:
         self._hear("confirming")
 
 
-SETTINGS = Settings(p_large=0.4, pool_size=2, extra_max=1, window=3)
+SETTINGS = Settings(policy="uct", p_large=0.4, pool_size=2, extra_max=1, window=3)
 
 
 def record(steps=STEPS, **settings) -> RunRecord:

@@ -24,7 +24,9 @@ from adaexplore.study import Study
 from llm_server import LlmServer, Say, cut, cut_json, hang, html, status
 
 STEPS = 24
-SETTINGS = Settings(p_large=0.4, p_strategy=0.3, p_contrast=0.3, pool_size=3, window=3)
+SETTINGS = Settings(
+    policy="uct", p_large=0.4, p_strategy=0.3, p_contrast=0.3, pool_size=3, window=3
+)
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 NAMES = ["openai:gpt-5-mini", "anthropic:claude-haiku-4-5"]
 QUICK = ClientOptions(call_timeout_s=20.0, patience=Patience(attempts=4))

@@ -184,7 +184,7 @@ class Silent:
     "published", [LEVEL_2, LEVEL_3, ADAPT], ids=["level-2", "level-3", "adapt"]
 )
 def test_every_step_grows_where_the_formulas_say(tmp_path, published):
-    settings = Settings(reward="published", policy="uct", **published)
+    settings = Settings(reward="published", **published)
     record = RunRecord(
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
         settings=settings,

@@ -98,3 +98,9 @@ def test_settings_never_change():
 
 def test_every_setting_is_explained():
     assert all(field.description for field in Settings.model_fields.values())
+
+
+def test_the_published_reward_asks_for_the_published_search():
+    assert Settings().chosen_policy == "archive"
+    assert Settings(reward="published").chosen_policy == "uct"
+    assert Settings(reward="published", policy="beam").chosen_policy == "beam"

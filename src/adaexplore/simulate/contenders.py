@@ -23,7 +23,7 @@ class Contender:
 
     def policy(self) -> Policy:
         """The policy, with nothing recorded yet."""
-        make = partial(POLICIES[self.settings.policy], self.settings)
+        make = partial(POLICIES[self.settings.chosen_policy], self.settings)
         return make(**dict(self.parameters))
 
 

@@ -18,6 +18,9 @@ from adaexplore.proposal import Proposal
 from adaexplore.settings import Settings
 from adaexplore.store.base import RunRecord
 
+_EARLIER = {"policy": "uct"}
+"""Settings that runs did not have from the beginning, and what they went by."""
+
 
 def run_values(run: RunRecord) -> dict[str, Any]:
     """A row of `schema.run`."""
@@ -40,7 +43,7 @@ def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
     """The run of a row, with its plan."""
     values = dict(row._mapping)
     values["problem"] = Problem.from_json(values["problem"])
-    values["settings"] = Settings.model_validate(values["settings"])
+    values["settings"] = Settings.model_validate({**_EARLIER, **values["settings"]})
     return RunRecord(**values, plan=plan)
 
 

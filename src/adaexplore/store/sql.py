@@ -44,6 +44,7 @@ class SqlStore:
     def __init__(self, engine: Engine, place: Path) -> None:
         self._engine = engine
         self._place = place
+        self._complete = False  # whether all tables are known to be there
 
     @classmethod
     def create(cls, engine: Engine, place: Path, run: RunRecord) -> SqlStore:
@@ -99,11 +100,13 @@ class SqlStore:
     def open_ask(self, ask: Ask) -> None:
         """Keeps a new ask, open."""
         with self._transaction("open an ask") as connection:
-            schema.metadata.create_all(connection)  # a run of an earlier release lacks the tables
+            if not self._complete:
+                schema.metadata.create_all(connection)  # a run of an earlier release lacks some
             last = _last(connection, schema.asks)
             if ask.id != last + 1:
                 raise ValueError(f"ask {ask.id} cannot be opened: the next is {last + 1}")
             connection.execute(insert(schema.asks).values(rows.ask_values(ask)))
+        self._complete = True
 
     def ask_count(self) -> int:
         """How many asks were ever opened."""

@@ -92,7 +92,7 @@ def test_the_compiler_makes_the_first_steps_if_asked_to(
     monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
     path = tmp_path / "run"
     words = ["start", problem, "--device", "cpu", "--run", path, "--set", "compiler_seeds=1"]
-    started = adaexplore(*words, *SETTINGS, "--set", "p_large=0")
+    started = adaexplore(*words, *SETTINGS, "--set", "policy=uct", "--set", "p_large=0")
     assert started.code == 0, started
     assert "step   1/20" in started.out
     assert (path / "best.py").exists()
