@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+import warnings
 
 from adaexplore.cli.app import app
 from adaexplore.errors import AdaExploreError
@@ -13,6 +15,9 @@ def main() -> None:
 
     0: done (`evaluate`: any verdict). 2: bad input. 3: infrastructure trouble. 130: interrupted.
     """
+    if not sys.warnoptions:  # what libraries tell programmers is no news to users
+        warnings.simplefilter("ignore")
+        logging.getLogger().addHandler(logging.NullHandler())
     try:
         app()
     except AdaExploreError as error:

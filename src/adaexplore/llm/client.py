@@ -26,6 +26,7 @@ from pydantic_ai.settings import ModelSettings
 
 from adaexplore.errors import BadInputError
 from adaexplore.llm.base import Message, Prompt, Reply, Usage
+from adaexplore.llm.credentials import Key, credential_errors
 from adaexplore.llm.options import ClientOptions
 from adaexplore.llm.outcome import meaning, text_and_finish
 from adaexplore.llm.prices import cost_usd
@@ -39,7 +40,7 @@ class ProviderClient:
     """A `Client` for one model of a provider.
 
     Connections live on an event loop in a thread of their own, so that `ask` may be called from
-    any. `slots` bounds the calls in flight; `key` says in messages where the key comes from.
+    any. `slots` bounds the calls in flight; `key` is for messages.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class ProviderClient:
         options: ClientOptions,
         *,
         slots: threading.Semaphore,
-        key: str,
+        key: Key,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._model = model
@@ -99,6 +100,10 @@ class ProviderClient:
                 raise meaning(error, self._model, base_url, self._key) from None
             except UserError as error:
                 raise BadInputError(f"{self._model}: {error.message}") from None
+            except credential_errors() as error:
+                if getattr(error, "retryable", False):  # google.auth: its server is out of reach
+                    raise TransientError(str(error)) from None
+                raise self._key.unusable(self._model, error) from None
             latency_s = time.monotonic() - started
         return Reply(text, self._model, finish, self._usage(response), latency_s)
 

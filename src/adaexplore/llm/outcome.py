@@ -23,6 +23,7 @@ from pydantic_ai.models import known_model_names
 
 from adaexplore.errors import BadInputError
 from adaexplore.llm.base import ContextTooLongError, Finish
+from adaexplore.llm.credentials import Key
 from adaexplore.llm.retry import TransientError
 
 _MAY_PASS = frozenset({408, 409, 425, 429})
@@ -52,11 +53,10 @@ def text_and_finish(response: ModelResponse) -> tuple[str, Finish]:
     return text, "complete" if text.strip() else "empty"
 
 
-def meaning(error: AgentRunError, model: str, base_url: str, key: str) -> Exception:
+def meaning(error: AgentRunError, model: str, base_url: str, key: Key) -> Exception:
     """What to raise instead of a provider's failure, in one line.
 
-    A `TransientError` for what may pass, a `BadInputError` for what only the user can mend. `key`
-    says where the key comes from.
+    A `TransientError` for what may pass, a `BadInputError` for what only the user can mend.
     """
     match error:
         case ModelContextWindowExceededError():
@@ -66,11 +66,13 @@ def meaning(error: AgentRunError, model: str, base_url: str, key: str) -> Except
         case ModelHTTPError(status_code=413):
             return ContextTooLongError(f"the prompt is too long for {model} (413)")
         case ModelQuotaExceededError():
-            return BadInputError(f"{model}: no credit is left on the account of {key}")
+            return BadInputError(f"{model}: no credit is left on the account of {key.described}")
         case ModelAuthenticationError() | ModelHTTPError(status_code=401 | 403):
             # What the provider says is left out: it may repeat part of the key.
             status = f" ({error.status_code})" if isinstance(error, ModelHTTPError) else ""
-            return BadInputError(f"{model}: the provider refuses {key}{status}; set a valid one")
+            return BadInputError(
+                f"{model}: the provider refuses {key.described}{status}; {key.remedy}"
+            )
         case ModelNotFoundError() | ModelHTTPError(status_code=404):
             near = [name for name in get_close_matches(model, known_model_names()) if name != model]
             hint = f"did you mean {' or '.join(near)}?" if near else "see its list of models"

@@ -8,12 +8,14 @@ import os
 import re
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from adaexplore.errors import BadInputError
 from adaexplore.llm.base import Client
+from adaexplore.llm.credentials import KEY_VARIABLES, credential_errors, key_of
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.prices import provider_of
 
@@ -21,24 +23,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 BASE_URL_VARIABLE = "ADAEXPLORE_BASE_URL"
-KEY_VARIABLES = {
-    "anthropic": "ANTHROPIC_API_KEY",
-    "azure": "AZURE_OPENAI_API_KEY",
-    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "google": "GOOGLE_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "openai": "OPENAI_API_KEY",
-    "openai-chat": "OPENAI_API_KEY",
-    "openai-responses": "OPENAI_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "together": "TOGETHER_API_KEY",
-    "xai": "XAI_API_KEY",
-    COMPATIBLE: "ADAEXPLORE_API_KEY",
-}
-"""Where the best-known providers' keys are read from."""
-
 _FORMER_NAMES = {"google-gla": "google", "google-vertex": "google-cloud"}
 
 
@@ -69,9 +53,8 @@ def open_client(
             f"{name}: a base URL goes with {COMPATIBLE}:MODEL; other providers have variables of "
             "their own for it, such as OPENAI_BASE_URL"
         )
-    variable = KEY_VARIABLES.get(_FORMER_NAMES.get(provider, provider))
-    if variable:
-        _check_key(variable)
+    key = key_of(_FORMER_NAMES.get(provider, provider))
+    key.check()
     backend = _backend(name, options)
 
     from adaexplore.llm.client import ProviderClient
@@ -81,7 +64,7 @@ def open_client(
         backend,
         options,
         slots=_slots(provider, options.concurrency),
-        key=f"the key in {variable}" if variable else "its key",
+        key=key,
         sleep=sleep,
     )
 
@@ -111,11 +94,15 @@ def _backend(name: str, options: ClientOptions) -> Model:
     except ImportError as error:
         raise BadInputError(_missing_package(provider, error)) from None
     try:
-        return infer_model(f"{provider}:{model}")
+        with warnings.catch_warnings():  # what is deprecated there is for us to follow
+            warnings.simplefilter("ignore")
+            return infer_model(f"{provider}:{model}")
     except ImportError as error:
         raise BadInputError(_missing_package(provider, error)) from None
     except UserError as error:
         raise BadInputError(_unusable(name, error.message)) from None
+    except credential_errors() as error:
+        raise key_of(provider).unusable(name, error) from None
 
 
 def _compatible(model: str, options: ClientOptions) -> Model:
@@ -132,20 +119,10 @@ def _compatible(model: str, options: ClientOptions) -> Model:
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    key = os.environ.get(KEY_VARIABLES[COMPATIBLE])
+    key = os.environ.get(key_of(COMPATIBLE).variable)
     return OpenAIChatModel(
         model, provider=OpenAICompatibleProvider(COMPATIBLE, base_url=url, api_key=key)
     )
-
-
-def _check_key(variable: str) -> None:
-    """A key that no HTTP header can hold is refused here, by name and not by value."""
-    key = os.environ.get(variable)
-    if key is not None and not re.fullmatch(r"[!-~]+", key):
-        raise BadInputError(
-            f"{variable} is empty, or holds blanks, line breaks or letters beyond ASCII: "
-            "set it to the key alone"
-        )
 
 
 def _unusable(name: str, said: str) -> str:

@@ -13,7 +13,8 @@ from test_search_commands import Renaming
 
 from adaexplore.cli import proposers
 from adaexplore.cli.session import Session
-from adaexplore.llm.providers import KEY_VARIABLES, open_client
+from adaexplore.llm.credentials import KEY_VARIABLES
+from adaexplore.llm.providers import open_client
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.store import read_run
 from llm_server import LlmServer, hang, html, status
@@ -264,7 +265,8 @@ class TestBadInput:
             raise AssertionError("a process was started")
 
         monkeypatch.setattr(ForkServer, "start", staticmethod(start))
-        for variable in {*KEY_VARIABLES.values(), "ADAEXPLORE_BASE_URL"}:
+        keys = [variable for variables in KEY_VARIABLES.values() for variable in variables]
+        for variable in {*keys, "ADAEXPLORE_BASE_URL"}:
             monkeypatch.delenv(variable, raising=False)
 
     @pytest.mark.parametrize(

@@ -216,3 +216,14 @@ def test_closing_ends_the_calls_of_other_threads(llm, open_here, eventually):
         assert eventually(lambda: not llm.script)
         client.close()
         assert isinstance(asked.exception(20.0), CancelledError)
+
+
+def test_a_server_that_wants_a_key_where_none_is_set(open_here, llm, monkeypatch):
+    monkeypatch.delenv("ADAEXPLORE_API_KEY")
+    client = open_here("openai-compatible:mine")
+    assert client.ask(PROMPT).text
+
+    llm.script.append(status(401, "who are you?", type="authentication_error"))
+    with pytest.raises(BadInputError) as caught:
+        client.ask(PROMPT)
+    assert "refuses calls without a key (401); set ADAEXPLORE_API_KEY" in str(caught.value)

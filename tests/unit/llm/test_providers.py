@@ -1,14 +1,16 @@
 import pytest
 
 from adaexplore.errors import BadInputError
+from adaexplore.llm.credentials import KEY_VARIABLES, Key, key_of
 from adaexplore.llm.options import ClientOptions
-from adaexplore.llm.providers import KEY_VARIABLES, known_models, open_client
+from adaexplore.llm.providers import known_models, open_client
 from llm_server import KEY
 
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch):
-    for variable in (*KEY_VARIABLES.values(), "GEMINI_API_KEY", "ADAEXPLORE_BASE_URL"):
+    keys = [variable for variables in KEY_VARIABLES.values() for variable in variables]
+    for variable in (*keys, "GITHUB_API_KEY", "ADAEXPLORE_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
     for provider in ("OPENAI", "ANTHROPIC"):
         monkeypatch.delenv(f"{provider}_BASE_URL", raising=False)
@@ -82,3 +84,40 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(monkeypatch, key):
 def test_known_models_can_be_asked_by_name():
     assert "anthropic:claude-haiku-4-5" in known_models()
     assert all(":" in name for name in known_models())
+
+
+def test_credentials_that_are_not_found_are_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")  # or it looks for a machine of Google's around here
+    with pytest.raises(BadInputError) as caught:
+        open_client("google-vertex:gemini-2.5-pro")
+
+    said = str(caught.value)
+    assert said.startswith("google-vertex:gemini-2.5-pro: set GOOGLE_APPLICATION_CREDENTIALS in ")
+    assert "\n" not in said
+
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "no such file.json"))
+    with pytest.raises(BadInputError, match="mend GOOGLE_APPLICATION_CREDENTIALS") as caught:
+        open_client("google-vertex:gemini-2.5-pro")
+    assert "no such file.json" in str(caught.value)
+
+
+def test_the_providers_libraries_warn_nobody(monkeypatch, recwarn):
+    monkeypatch.setenv("GITHUB_API_KEY", KEY)
+    open_client("github:gpt-5-mini").close()
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("given", "variable"),
+    [
+        ({}, "GOOGLE_API_KEY"),
+        ({"GEMINI_API_KEY": KEY}, "GEMINI_API_KEY"),
+        ({"GOOGLE_API_KEY": "", "GEMINI_API_KEY": KEY}, "GEMINI_API_KEY"),
+        ({"GOOGLE_API_KEY": KEY, "GEMINI_API_KEY": KEY}, "GOOGLE_API_KEY"),
+    ],
+)
+def test_the_variable_that_is_used_is_known(monkeypatch, given, variable):
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert key_of("google") == Key(variable, given=bool(given))
