@@ -72,7 +72,7 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "failed.j2": _FAILED,
     "task_large.j2": {"pool": "correct kernels"},
     "task_plan.j2": {"pool": "correct kernels"},
-    "task_strategy.j2": {},
+    "task_strategy.j2": {"pool": "correct kernels"},
     "task_contrast.j2": {},
     "task_reviser.j2": _WINDOW,
     "task_tuner.j2": {**_WINDOW, **_GUIDANCE},
