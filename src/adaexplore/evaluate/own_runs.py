@@ -18,10 +18,12 @@ NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0*
 """Relative noise on inputs and parameters, by the loosest class asked for: larger than the rounding
 of an honest kernel, so that what it leaves as it is, an honest kernel leaves as well."""
 
-_ROUNDING: dict[Precision, float] = {"fp32": 2.0**-22, "tf32": 2.0**-11, "half": 2.0**-9}
-"""What inputs and parameters are rounded by: four roundings to float32, one to the others' operands
-(half is what it is in bfloat16)."""
-
+_ROUNDING: dict[Precision, float] = {"fp32": 2.0**-22, "tf32": 2.0**-12.5, "half": 2.0**-9.5}
+"""What inputs and parameters are rounded by: four roundings to float32, or one to the operands of
+the other classes (root mean square of rounding to nearest; half is bfloat16)."""
+_AS_STRICT = 4.0
+"""Where PyTorch's own run is off by no more than this times its strict run, it rounds no operands:
+it chose an algorithm that does not make use of the class."""
 _SHAKY = 1e-3  # what rounding to float32 may do at most, if anything is to be told from it
 _STEP, _STEP_NOISES = 0.01, 32.0
 """Noise that moves an element by this much of its scale, and by that many times its own size, has
@@ -33,12 +35,12 @@ _MOST_TIES, _MOST_INTEGER_TIES = 0.02, 0.5
 class OwnRun:
     """One output of the reference on one input set.
 
-    `value` is the truth; `by_class` the deviation of PyTorch's own run in each class. That is at
-    least what rounding the inputs and parameters as the class does would do: PyTorch may happen to
-    be exact where an honest kernel is not, or choose an algorithm without TF32 where TF32 is
-    allowed. `ties` and `around` are as in `compare.Truth`. `blur` is what the floors of each class
-    do to inputs and parameters, None where it is not known; it is `shaky` where that leaves little
-    of the truth.
+    `value` is the truth; `by_class` the deviation of PyTorch's own run in each class. In the strict
+    class that is at least what rounding the inputs and parameters to float32 would do, since
+    PyTorch may happen to be exact where an honest kernel is not; in the others what rounding them
+    to operands would do, where PyTorch itself rounds none. `ties` and `around` are as in
+    `compare.Truth`. `blur` is what the floors of each class do to inputs and parameters, None where
+    it is not known; it is `shaky` where that leaves little of the truth.
     """
 
     path: str
@@ -101,7 +103,12 @@ def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
         share = _ROUNDING[precision] / noise
         return Deviation(moved.norm * share, moved.element * share)
 
-    by_class = {p: found.or_worse(rounding(p)) for p, found in own.by_class.items()}
+    by_class = dict(own.by_class)
+    if "fp32" in by_class:
+        exact_to = _AS_STRICT * by_class["fp32"].norm
+        for precision, found in own.by_class.items():
+            if precision == "fp32" or found.norm <= exact_to:
+                by_class[precision] = found.or_worse(rounding(precision))
     blur = {precision: moved.norm * FLOOR[precision] / noise for precision in by_class}
     return replace(own, by_class=by_class, blur=blur)
 
