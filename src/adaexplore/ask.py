@@ -9,6 +9,9 @@ from adaexplore.llm.base import Prompt, Reply
 from adaexplore.node import StepKind
 from adaexplore.proposal import Proposal
 
+PERSON = "ask"
+"""The proposer whose prompts are answered by whoever runs `ask` and `tell`."""
+
 AskState = Literal["open", "queued", "done", "expired"]
 """Waits for a reply; has a proposal that waits for its evaluation; is a recorded step; too late."""
 

@@ -1,7 +1,6 @@
 """Ask and tell: a search as a place where steps are handed out and their results come back.
 
-    ask = study.ask("openai:gpt-5-mini")
-    turn = study.turn(ask.id)
+    ask, turn = study.prompt("ask")
     while isinstance(turn, Prompt):                    # somebody answers, now or next week
         turn = study.tell(ask.id, turn_number, reply)
     for ask, proposal in study.queued():               # on the machine with the GPU
@@ -68,13 +67,29 @@ class Study:
 
     def ask(self, proposer: str) -> Ask:
         """Opens an ask: chooses where the tree is to grow next, as if all others had failed."""
+        ask = self.choose(proposer)
+        self.begin(ask)
+        return ask
+
+    def prompt(self, proposer: str) -> tuple[Ask, Prompt]:
+        """Opens an ask for somebody who is to be asked, and its first prompt.
+
+        Opens none, and raises `BadInputError`, where the prompt cannot be made.
+        """
+        ask = self.choose(proposer)
+        prompt = next(self.dialogue(ask))
+        self.begin(ask)
+        return ask, prompt
+
+    def choose(self, proposer: str) -> Ask:
+        """The next ask, not opened yet."""
         self.expire_late()
         number = self._store.ask_count() + 1
         rng = step_rng(self._run.seed, number)
         place = self._policy.select(self._tree, rng)
         shown = shown_to(self._tree, place, self._run.settings, rng)
         large = place.step_kind == "large"
-        ask = Ask(
+        return Ask(
             id=number,
             parent_id=place.node_id,
             step_kind=place.step_kind,
@@ -85,9 +100,16 @@ class Study:
             proposer=proposer,
             opened_at=self._now(),
         )
+
+    def begin(self, ask: Ask) -> None:
+        """Opens an ask that was chosen."""
         self._store.open_ask(ask)
         self._begin_step(ask)
-        return ask
+
+    @property
+    def left(self) -> int:
+        """How many of the planned steps are neither recorded nor under way."""
+        return self._run.steps - len(self.nodes) - len(self._under_way)
 
     def open(self) -> list[Ask]:
         """The asks that wait for a reply."""

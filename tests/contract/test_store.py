@@ -95,8 +95,11 @@ def test_what_a_run_learns_about_itself_is_kept(database):
     store.set_reference({"eager_us": 12.5, "outputs": ["float32"]})
     store.set_reference({"eager_us": 13.0})
     store.set_steps(50)
+    store.set_plan({"budget": "2usd"})
+    store.set_plan({"budget": "5usd", "templates": {"mine/pool.j2": "none"}})
     store.close()
-    assert database.open().run() == replace(RUN, reference={"eager_us": 13.0}, steps=50)
+    plan = {"budget": "5usd", "templates": {"mine/pool.j2": "none"}}
+    assert database.open().run() == replace(RUN, reference={"eager_us": 13.0}, steps=50, plan=plan)
 
 
 def test_steps_come_back_in_order_and_continue_after_reopening(database):

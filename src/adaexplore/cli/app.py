@@ -283,8 +283,9 @@ def start(
     Then, again and again: `ask` for prompts, answer them in files, `tell` the replies, and
     `evaluate-pending` on the machine with the device.
     """
+    from adaexplore.ask import PERSON
     from adaexplore.cli import asks as commands
-    from adaexplore.cli.proposers import PERSON, Plan
+    from adaexplore.cli.proposers import Plan
     from adaexplore.cli.session import Asked
 
     status = commands.start(
@@ -304,6 +305,10 @@ def ask(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Where to write the prompts.")
     ] = Path("asks"),
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="New total of steps. Default: what was planned.")
+    ] = None,
+    prompts: PromptsOption = None,
 ) -> None:
     """Write prompts as files: those of new steps, and of all that still wait for an answer.
 
@@ -312,7 +317,7 @@ def ask(
     """
     from adaexplore.cli import asks as commands
 
-    raise typer.Exit(commands.ask(run, count, output))
+    raise typer.Exit(commands.ask(run, count, output, steps, _folder(prompts)))
 
 
 @app.command()
@@ -372,11 +377,26 @@ def resume(
     parallel: Annotated[
         int | None, typer.Option(min=1, max=64, help=f"{_AT_ONCE} Default: as many as before.")
     ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="LIMIT",
+            help="New budget in place of the run's, counting what was used. Default: as before.",
+        ),
+    ] = "",
+    base_url: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Where the openai-compatible:MODEL is served now."),
+    ] = "",
+    prompts: PromptsOption = None,
 ) -> None:
-    """Go on with a run that was stopped or killed, or give it more steps."""
+    """Go on with a run that was stopped or killed, or give it more steps or another budget."""
     from adaexplore.cli import run as commands
 
-    raise typer.Exit(commands.resume(run, steps, parallel))
+    status = commands.resume(
+        run, steps, parallel, budget=budget, base_url=base_url, prompts=_folder(prompts)
+    )
+    raise typer.Exit(status)
 
 
 @app.command()
@@ -427,13 +447,28 @@ def cost(
 
 @app.command()
 def retrace(run: RunArg) -> None:
-    """Go through a run's recorded replies again, with the prompts and parsers of today.
+    """Go through a recorded search again, with the policies, prompts and parsers of today.
 
-    Prints which asks no longer lead to the candidate that was recorded. Exit code 1 if any.
+    Asks nobody and measures nothing: recorded replies and evaluations stand in. Prints the first
+    step that would grow elsewhere or be shown something else, the first prompt that says something
+    else (figures aside), and the first replies that lead to another candidate. Exit code 1 if any.
     """
     from adaexplore.cli import retrace as commands
 
-    raise typer.Exit(commands.retrace(run))
+    raise typer.Exit(commands.retrace_run(run))
+
+
+@app.command()
+def export(
+    run: RunArg,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Ends in .json.xz.")
+    ],
+) -> None:
+    """Write a run as one small file, which show, cost, report and retrace take in its place."""
+    from adaexplore.cli import inspect
+
+    raise typer.Exit(inspect.export(run, output))
 
 
 @app.command()

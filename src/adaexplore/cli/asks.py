@@ -9,16 +9,18 @@ from pathlib import Path
 
 from rich.console import Console
 
+from adaexplore.ask import PERSON
 from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.cli.progress import SearchProgress, working
 from adaexplore.cli.proposers import (
     COMPILER,
-    PERSON,
     Plan,
     check_answered,
     check_compiler,
     model_proposers,
+    try_templates,
     with_memory,
+    with_templates,
 )
 from adaexplore.cli.run import STARTING, command, start_session
 from adaexplore.cli.session import (
@@ -40,6 +42,7 @@ from adaexplore.study import Study
 
 _REPLY_SUFFIX = ".reply.md"
 _NAME = re.compile(r"(\d+)\.(\d+)\.reply\.md")
+_PROMPT_NAME = re.compile(r"\d+\.\d+\.md")
 _MOST_BYTES = 4 << 20
 
 
@@ -72,9 +75,8 @@ def new_run(
 ) -> tuple[Path, Session]:
     """A new run that a person or an agent proposes for, and the processes of its problem."""
     chosen = parse_settings(settings)
-    plan.templates()  # a broken one is said at once
     problem = load_problem(asked)
-    plan = with_memory(plan, problem)
+    plan = with_memory(with_templates(plan, plan.prompts), problem)
     if chosen.compiler_seeds:
         check_compiler(problem)
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -92,6 +94,7 @@ def new_run(
         reference=running.evaluator.prepare(),
         plan=plan.to_json(),
     )
+    try_templates(plan, record)
     create_run(path, record).close()
     return path, running
 
@@ -116,14 +119,19 @@ def _seed(directory: RunDirectory, running: Session, console: Console) -> None:
             ).finish_queued()
 
 
-def ask(path: Path, count: int, folder: Path) -> int:
-    """Opens so many asks and writes the prompts of all that are open; the exit code."""
+def ask(path: Path, count: int, folder: Path, steps: int | None = None, prompts: str = "") -> int:
+    """Opens so many asks and writes the prompts of all that are open; the exit code.
+
+    `steps` is a new total of planned ones, `prompts` a folder with templates from now on.
+    """
     console = Console()
     with open_run(path) as directory:
+        _replan(directory, steps, prompts)
         study = study_of(directory)
+        _require_left(study, directory, count)
         _make(folder)
         for _ in range(count):
-            study.ask(PERSON)
+            study.prompt(PERSON)
         for opened in study.open():
             if opened.proposer != PERSON:  # a seed that was stopped half-way
                 continue
@@ -173,7 +181,7 @@ def evaluate_pending(path: Path, parallel: int = 1) -> int:
             with SearchProgress(console, run.steps, store.node_count()) as progress:
                 Search(
                     store,
-                    model_proposers(Plan.from_json(run.plan, run.proposer), run.settings),
+                    {},  # nobody is asked
                     running.evaluator,
                     progress,
                     directory.best_path,
@@ -199,6 +207,29 @@ def study_of(directory: RunDirectory) -> Study:
     return Study(
         directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
     )
+
+
+def _replan(directory: RunDirectory, steps: int | None, prompts: str) -> None:
+    store = directory.store
+    run = store.run()
+    check_answered(run, directory.path)
+    if prompts:
+        plan = with_templates(Plan.from_json(run.plan, run.proposer), prompts)
+        try_templates(plan, run)
+        store.set_plan(plan.to_json())
+    if steps is not None:
+        store.set_steps(max(steps, store.node_count()))
+
+
+def _require_left(study: Study, directory: RunDirectory, count: int) -> None:
+    if count > max(study.left, 0):
+        planned, made = directory.store.run().steps, len(study.nodes)
+        waiting = len(directory.store.asks("open", "queued"))
+        raise BadInputError(
+            f"{directory.path}: of {planned} planned steps {made} are made and {waiting} are asked "
+            f"for, so there are {max(study.left, 0)} to ask for, not {count}; plan more with "
+            "--steps, or write the open prompts again with -n 0"
+        )
 
 
 def say(console: Console, text: str) -> None:
@@ -245,6 +276,10 @@ def _tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
     """Tells one reply; what came of it, in words."""
     match = _NAME.fullmatch(file.name)
     if match is None:
+        if _PROMPT_NAME.fullmatch(file.name):
+            raise BadInputError(
+                f"that is the prompt; its answer goes to {file.stem}{_REPLY_SUFFIX}"
+            )
         raise BadInputError(f"name it after its prompt: 7.1.md is answered in 7.1{_REPLY_SUFFIX}")
     if file.stat().st_size > _MOST_BYTES:
         raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")

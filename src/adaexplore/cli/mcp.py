@@ -13,9 +13,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from rich.console import Console
 
 from adaexplore import __version__
+from adaexplore.ask import PERSON
 from adaexplore.cli.asks import new_run, study_of
 from adaexplore.cli.inspect import summary_of, write_report
-from adaexplore.cli.proposers import PERSON, Plan, model_proposers
+from adaexplore.cli.proposers import Plan
 from adaexplore.cli.session import Asked, Session, session
 from adaexplore.errors import AdaExploreError
 from adaexplore.evaluation import Passed, rank, to_json
@@ -23,7 +24,7 @@ from adaexplore.explore import Listener, Search
 from adaexplore.feedback import render, verdict
 from adaexplore.llm.base import Finish, Prompt, Reply
 from adaexplore.node import Node
-from adaexplore.problem import Language, Precision, TargetName
+from adaexplore.problem import Language, Mode, Precision, TargetName
 from adaexplore.store import RunDirectory, open_run, read_run
 from adaexplore.study import Study
 
@@ -52,31 +53,36 @@ class Runs:
         """Ends all processes."""
         self._stack.close()
 
-    def start(self, asked: Asked, steps: int, path: Path | None) -> dict[str, Any]:
+    def start(
+        self, asked: Asked, steps: int, path: Path | None, plan: Plan, settings: list[str]
+    ) -> dict[str, Any]:
         """Makes a run and keeps its processes."""
         with ExitStack() as stack:
             quiet = Console(quiet=True)  # standard output is the protocol's
             path, running = new_run(
-                stack, quiet, asked, steps=steps, plan=Plan((PERSON,)), run=path, settings=[]
+                stack, quiet, asked, steps=steps, plan=plan, run=path, settings=settings
             )
             with self._guard:
                 self._sessions[path.resolve()] = running
                 self._stack.push(stack.pop_all())
         return {"run": str(path)} | self.results(path)
 
-    def next_prompt(self, path: Path) -> dict[str, Any]:
-        """A prompt that nobody was given yet: of an ask that waits for a reply, or of a new one."""
+    def next_prompt(self, path: Path, ask_id: int | None = None) -> dict[str, Any]:
+        """The prompt that an ask waits at; without one, a prompt that nobody was given yet."""
         with self._open(path) as (directory, study):
-            run = directory.store.run()
-            waiting = [a for a in study.open() if (path.resolve(), a.id) not in self._handed_out]
-            left = run.steps - len(study.nodes) - len(study.queued()) - len(study.open())
-            if not waiting and left <= 0:
-                return {"done": True, "why": f"all {run.steps} steps are made or handed out"}
-            ask = waiting[0] if waiting else study.ask(PERSON)
-            self._handed_out.add((path.resolve(), ask.id))
-            turn, prompt = study.turn(ask.id)
-            assert isinstance(prompt, Prompt)
-            return _asked(ask.id, turn, prompt)
+            if ask_id is None:
+                waiting = [ask.id for ask in study.open()]
+                new = [id for id in waiting if (path.resolve(), id) not in self._handed_out]
+                if not new and study.left <= 0:
+                    planned = directory.store.run().steps
+                    why = f"all {planned} steps are made or handed out"
+                    return {"done": True, "why": why, "waiting": waiting}
+                ask_id = new[0] if new else study.prompt(PERSON)[0].id
+            self._handed_out.add((path.resolve(), ask_id))
+            turn, prompt = study.turn(ask_id)
+            if not isinstance(prompt, Prompt):
+                raise ToolError(f"ask {ask_id} has been answered and waits for its evaluation")
+            return _asked(ask_id, turn, prompt)
 
     def submit(self, path: Path, ask_id: int, turn: int, text: str) -> dict[str, Any]:
         """Takes a reply; a follow-up, or the verdict on what came of it."""
@@ -101,6 +107,7 @@ class Runs:
             "steps_made": len(nodes),
             "steps_planned": run.steps,
             "under_way": len(waiting),
+            "waiting": [record.ask.id for record in waiting if record.state == "open"],
             "baselines_us": run.reference.get("baselines_us"),
             "best": {"step": best.id, "verdict": verdict(best.evaluation)} if best else None,
             "steps": [
@@ -126,15 +133,12 @@ class Runs:
 
     def _search(self, directory: RunDirectory, path: Path) -> Search:
         run = directory.store.run()
-        proposers = model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
         with self._guard:
             running = self._sessions.get(path.resolve())
             if running is None:
                 running = self._stack.enter_context(session(run.problem, run.settings))
                 self._sessions[path.resolve()] = running
-        return Search(
-            directory.store, proposers, running.evaluator, Listener(), directory.best_path
-        )
+        return Search(directory.store, {}, running.evaluator, Listener(), directory.best_path)
 
 
 def serve(transport: Literal["stdio", "http"], host: str, port: int) -> int:
@@ -166,19 +170,31 @@ def build(runs: Runs) -> MCPServer:
         language: Language | None = None,
         target: TargetName | None = None,
         precision: Precision = "fp32",
+        mode: Mode = "as-built",
+        require_custom: bool = False,
         seed: int = 0,
+        prompts: str | None = None,
+        memory: str = "",
+        settings: list[str] | None = None,
     ) -> dict[str, Any]:
         """Start a search on a problem: the path of a Python file in KernelBench form (Model,
-        get_inputs, get_init_inputs). Returns the run's directory, which the other tools take."""
-        asked = Asked(Path(problem), language, device, precision, "as-built", seed, False, target)
+        get_inputs, get_init_inputs). `prompts` is a folder of templates, `memory` the rules'
+        (a file, bundled or none), `settings` are key=value texts; all as `adaexplore start` takes
+        them. Returns the run's directory, which the other tools take."""
+        asked = Asked(
+            Path(problem), language, device, precision, mode, seed, require_custom, target
+        )
+        folder = str(Path(prompts).resolve()) if prompts else ""
+        plan = Plan((PERSON,), prompts=folder, memory=memory)
         with _told():
-            return runs.start(asked, steps, Path(run) if run else None)
+            return runs.start(asked, steps, Path(run) if run else None, plan, settings or [])
 
     @server.tool()
-    def next_prompt(run: str) -> dict[str, Any]:
-        """The next prompt to answer: its ask and turn, and the messages."""
+    def next_prompt(run: str, ask: int | None = None) -> dict[str, Any]:
+        """The next prompt to answer: its ask and turn, and the messages. With `ask`, the prompt
+        that this ask waits at, again; `results` lists those that wait."""
         with _told():
-            return runs.next_prompt(Path(run))
+            return runs.next_prompt(Path(run), ask)
 
     @server.tool()
     def submit_reply(run: str, ask: int, turn: int, reply: str) -> dict[str, Any]:

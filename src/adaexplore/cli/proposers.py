@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from adaexplore.ask import PERSON
 from adaexplore.cli.recall import linting, memory_for, recalling
 from adaexplore.errors import BadInputError
 from adaexplore.llm.base import Client
@@ -20,8 +21,9 @@ from adaexplore.memory.files import from_data, load, to_data
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Context, Proposer
-from adaexplore.propose.model.prompts import Prompts
+from adaexplore.propose.model.prompts import Prompts, Setting, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
+from adaexplore.propose.model.rehearsal import rehearse
 from adaexplore.rule import Rule
 from adaexplore.search.ensemble import choose_proposer
 from adaexplore.search.summary import failure_statistics
@@ -31,8 +33,6 @@ from adaexplore.study import Study
 from adaexplore.units import duration_s
 
 COMPILER = "compiler"
-PERSON = "ask"
-"""The proposer whose prompts are answered by whoever runs `ask` and `tell`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Plan:
     """What a run's proposals come from, as the store keeps it.
 
     `proposers` are asked, by what they bring: "compiler", "ask", or names of models. `budget` is as
-    `parse_budget` reads it; `prompts` a folder with templates of the user's own; `record` and
-    `replay` folders with models' replies; `base_url` is for `openai-compatible:` models. So many
-    steps as `parallel` are under way at once. `memory` names the memory, and `rules` is what was in
-    it when the run began: prompts are the same wherever the run goes on. `memory_update` is the
-    memory that learns from what fails.
+    `parse_budget` reads it; `record` and `replay` are folders with models' replies; `base_url` is
+    for `openai-compatible:` models. So many steps as `parallel` are under way at once. `prompts` is
+    the folder of the user's own templates and `memory` names the memory; `templates`, by file, and
+    `rules` are what was in them when the run began: prompts are the same wherever the run goes on.
+    `memory_update` is the memory that learns from what fails.
     """
 
     proposers: tuple[str, ...]
@@ -57,6 +57,7 @@ class Plan:
     memory: str = ""
     memory_update: str = ""
     rules: tuple[Rule, ...] = field(default=(), repr=False)
+    templates: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def models(self) -> list[str]:
@@ -82,14 +83,34 @@ class Plan:
             values["rules"] = tuple(from_data(values["rules"], "the run's memory"))
         return Plan(**({"proposers": (proposer,)} | values))
 
-    def templates(self) -> Prompts:
-        """The prompts in force."""
-        return Prompts(Path(self.prompts) if self.prompts else None)
+    def prompt_maker(self) -> Prompts:
+        """What makes the prompts."""
+        return Prompts(self.templates)
 
     @property
     def digest(self) -> str:
         """Content hash of the prompts in force."""
-        return self.templates().digest
+        return self.prompt_maker().digest
+
+
+def with_templates(plan: Plan, folder: str) -> Plan:
+    """The plan with the templates in a folder, or as it is without a folder.
+
+    Raises `BadInputError` for a folder or a template that cannot be used.
+    """
+    if not folder:
+        return plan
+    plan = replace(plan, prompts=folder, templates=read_prompts(Path(folder)))
+    plan.prompt_maker()
+    return plan
+
+
+def try_templates(plan: Plan, run: RunRecord) -> None:
+    """Raises `BadInputError` for templates of the user's own that ask for what is not there."""
+    if plan.templates:
+        rules = tuple(rule.statement for rule in plan.rules)
+        setting = Setting(run.problem, run.reference, run.environment, rules)
+        rehearse(plan.prompt_maker(), setting)
 
 
 def with_memory(plan: Plan, problem: Problem) -> Plan:
@@ -145,7 +166,7 @@ def check(plan: Plan) -> None:
             f"--base-url goes with --model {COMPATIBLE}:MODEL; other providers have variables of "
             "their own for it, such as OPENAI_BASE_URL"
         )
-    plan.templates()
+    plan.prompt_maker()
     with open_clients(plan):
         pass
 
@@ -200,7 +221,7 @@ def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
     recall = recalling(plan.rules, settings.memory_tokens)
     if settings.policy == "polca":
         recall = _summarizing(recall)
-    proposer = ModelProposer(plan.templates(), settings, recall, linting(plan.rules))
+    proposer = ModelProposer(plan.prompt_maker(), settings, recall, linting(plan.rules))
     return {name: proposer for name in plan.proposers if name != COMPILER}
 
 
@@ -210,13 +231,14 @@ def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], 
 
 
 @contextmanager
-def open_clients(plan: Plan, store: Store | None = None) -> Iterator[dict[str, Client]]:
-    """A client for each model, all within one budget, of which the run in `store` has used some.
+def open_clients(plan: Plan, *stores: Store) -> Iterator[dict[str, Client]]:
+    """A client for each model, all within one budget, of which the runs in `stores` have used some.
 
     Raises `BadInputError` for a model that cannot be asked: no such name, no key, no price to
     account a budget in dollars with.
     """
-    spent = total(counted(call.prompt, call.reply) for call in store.calls()) if store else None
+    calls = [call for store in stores for call in store.calls()]
+    spent = total(counted(call.prompt, call.reply) for call in calls)
     budget = Budget(plan.limits.usd, plan.limits.tokens, spent=spent)
     clients: dict[str, Client] = {}
     with ExitStack() as stack:
@@ -257,7 +279,7 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
 
     Those of earlier sessions count as well, what went on between sessions does not.
     """
-    before_s = _under_way_s(store.nodes())
+    before_s = under_way_s(store.nodes())
     started, limit_s = time.monotonic() - before_s, plan.limits.seconds
 
     def spent() -> str | None:
@@ -268,7 +290,7 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
     return spent
 
 
-def _under_way_s(nodes: Sequence[Node]) -> float:
+def under_way_s(nodes: Sequence[Node]) -> float:
     """For how long any step was under way: those that were so together count once."""
     total_s = until = 0.0
     for node in sorted(nodes, key=lambda node: node.started_at):

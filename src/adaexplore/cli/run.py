@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -23,7 +24,9 @@ from adaexplore.cli.proposers import (
     clock,
     model_proposers,
     open_clients,
+    try_templates,
     with_memory,
+    with_templates,
 )
 from adaexplore.cli.session import (
     INTERRUPTED,
@@ -64,7 +67,7 @@ def explore(
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)  # said at once, not after the workers have started
     check(plan)
-    plan = with_memory(plan, problem)
+    plan = with_memory(with_templates(plan, plan.prompts), problem)
     check_update(plan, problem)
     with ExitStack() as stack:
         try:
@@ -81,24 +84,45 @@ def explore(
             environment=running.environment,
             command=command("explore", asked, problem, steps, settings, plan),
             created_at=time.time(),
+            reference=running.evaluator.prepare(),
             plan=plan.to_json(),
         )
+        try_templates(plan, record)
         directory = stack.enter_context(create_run(path, record))
         return _search(directory, running, console, plan.parallel)
 
 
-def resume(path: Path, steps: int | None, parallel: int | None = None) -> int:
-    """Continues a run; the exit code. Without `parallel`, as many steps at once as before."""
+def resume(
+    path: Path,
+    steps: int | None,
+    parallel: int | None = None,
+    *,
+    budget: str = "",
+    base_url: str = "",
+    prompts: str = "",
+) -> int:
+    """Continues a run; the exit code. Without `parallel`, as many steps at once as before.
+
+    `budget`, `base_url` and `prompts` take the place of those in the run's plan, for good.
+    """
     console = Console()
     with open_run(path) as directory, ExitStack() as stack:
-        run = directory.store.run()
+        store = directory.store
+        run = store.run()
         check_searched(run, path)
         plan = Plan.from_json(run.plan, run.proposer)
-        check(plan)
-        if run.plan.get("prompts_digest", plan.digest) != plan.digest:
+        changed = replace(plan, budget=budget or plan.budget, base_url=base_url or plan.base_url)
+        changed = with_templates(changed, prompts)
+        check(changed)
+        if prompts:
+            try_templates(changed, run)
+        elif run.plan.get("prompts_digest", plan.digest) != plan.digest:
             console.print("note: the prompts are not those that the run began with")
-        if steps is not None:
-            directory.store.set_steps(max(steps, directory.store.node_count()))
+        if changed != plan:
+            store.set_plan(changed.to_json())
+        planned = [n for n in (steps, changed.limits.steps if budget else None) if n is not None]
+        if planned:
+            store.set_steps(max(min(planned), store.node_count()))
         parallel = parallel or plan.parallel
         try:
             running = start_session(stack, console, run.problem, run.settings, parallel)
@@ -159,7 +183,8 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
     console.print(headline(summary))
     if plan.memory_update and not status:
         status = learn_from_search(console, directory, plan)
-    files = f"{directory.path}: run.db, best.py, report.html"
+    names = [p.name for p in (directory.best_path, directory.report_path) if p.exists()]
+    files = f"{directory.path}: {', '.join(['run.db', *names])}"
     console.print(files, highlight=False, markup=False, soft_wrap=True)
     return status
 

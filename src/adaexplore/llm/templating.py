@@ -40,19 +40,19 @@ class Templates:
     """Every template in force, compiled and checked.
 
     `own` is where the package keeps them, and `known` maps the name of each to the variables it may
-    use. Files in `folder` replace templates of the same name; hidden ones are passed over. Raises
-    `BadInputError` for a folder or a file that cannot be used: an unknown name, a syntax error, an
-    unknown variable.
+    use. The texts in `others`, by the path of the file that each comes from, replace templates of
+    the same name. Raises `BadInputError` for one that cannot be used: an unknown name, a syntax
+    error, an unknown variable.
     """
 
     def __init__(
-        self, own: Traversable, folder: Path | None, known: Mapping[str, Collection[str]]
+        self, own: Traversable, others: Mapping[str, str], known: Mapping[str, Collection[str]]
     ) -> None:
         self._places = {name: str(own / name) for name in known}
         self._texts = {name: (own / name).read_text(encoding="utf-8") for name in known}
-        for file in _overriding(folder, known) if folder else ():
-            self._places[file.name] = str(file)
-            self._texts[file.name] = _read(file)
+        for place, text in others.items():
+            name = _known_name(Path(place), known)
+            self._places[name], self._texts[name] = place, text
         self._environment = Environment(
             loader=FunctionLoader(self._load),
             undefined=StrictUndefined,
@@ -76,7 +76,7 @@ class Templates:
         """
         try:
             return self._environment.get_template(name).render(variables).strip()
-        except (TemplateError, TypeError, ValueError) as error:
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             self._complain(error)
 
     def _load(self, name: str) -> tuple[str, str, None] | None:
@@ -107,14 +107,23 @@ class Templates:
         raise BadInputError(f"{lines[-1]}: {error}") from None
 
 
-def _overriding(folder: Path, known: Collection[str]) -> list[Path]:
+def read_templates(folder: Path, known: Collection[str]) -> dict[str, str]:
+    """The templates in a folder, by the path of each file; hidden ones are passed over.
+
+    Raises `BadInputError` for a folder that is none, and a file that is no template.
+    """
     if not folder.is_dir():
         raise BadInputError(f"{folder}: no such folder of prompt templates")
     found = sorted(f for f in folder.iterdir() if not f.name.startswith("."))
     for file in found:
-        if file.name not in known:
-            raise BadInputError(f"{file}: no such prompt template; {_hint(file.name, known)}")
-    return found
+        _known_name(file, known)
+    return {str(file): _read(file) for file in found}
+
+
+def _known_name(file: Path, known: Collection[str]) -> str:
+    if file.name not in known:
+        raise BadInputError(f"{file}: no such prompt template; {_hint(file.name, known)}")
+    return file.name
 
 
 def _read(file: Path) -> str:

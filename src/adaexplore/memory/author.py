@@ -77,7 +77,7 @@ def _asking(case: Case, where: Where) -> Prompt:
 
 @cache
 def _templates() -> Templates:
-    return Templates(files("adaexplore.memory") / "templates", None, TEMPLATES)
+    return Templates(files("adaexplore.memory") / "templates", {}, TEMPLATES)
 
 
 def _rule(case: Case, text: str, checker: Checker) -> Rule:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adaexplore.ask import Call
+from adaexplore.ask import PERSON, Call
 from adaexplore.evaluation import Passed
 from adaexplore.node import Node
 from adaexplore.report.conversations import Conversation
@@ -18,7 +18,8 @@ class Spent:
 
     Tokens are as the providers count them, and estimated for the `estimated` calls, which came
     without a count. `cost_usd` is that of the calls whose price is known; of the `unpriced` it is
-    not. `waited_s` sums the wall times of the calls.
+    not, and those `by_hand`, which a person answered, have none. `waited_s` sums the wall times of
+    the calls.
     """
 
     calls: int = 0
@@ -28,6 +29,7 @@ class Spent:
     estimated: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
+    by_hand: int = 0
     waited_s: float = 0.0
 
     @property
@@ -38,7 +40,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """What one model cost; "ask" is whoever answers by hand."""
+    """What one model cost; `PERSON` is whoever answers by hand."""
 
     model: str
     spent: Spent
@@ -136,7 +138,8 @@ def _spent(calls: Iterable[Call], tokens_of: Callable[[str], int]) -> Spent:
         cached_tokens=sum(reply.usage.cached_tokens for reply in replies),
         estimated=estimated,
         cost_usd=sum(reply.usage.cost_usd or 0.0 for reply in replies),
-        unpriced=sum(reply.usage.cost_usd is None for reply in replies),
+        unpriced=sum(r.usage.cost_usd is None for r in replies if r.model != PERSON),
+        by_hand=sum(reply.model == PERSON for reply in replies),
         waited_s=sum(reply.latency_s for reply in replies),
     )
 

@@ -39,9 +39,11 @@ def usage(counted: Usage) -> str:
 
 
 def cost_usd(spent: Spent) -> str:
-    """What calls cost as far as it is known, such as `0.0312 USD`; empty without any call."""
-    if spent.unpriced == spent.calls:
-        return "unknown price" if spent.calls else ""
+    """What calls cost as far as it is known, such as `0.0312 USD`; `-` where nobody is paid."""
+    if spent.by_hand == spent.calls:
+        return "-"
+    if spent.unpriced == spent.calls - spent.by_hand:
+        return "unknown price"
     known = f"{spent.cost_usd:.2f}" if spent.cost_usd >= 1 else f"{spent.cost_usd:.4f}"
     beside = f" and {spent.unpriced} of unknown price" if spent.unpriced else ""
     return f"{known} USD{beside}"
@@ -54,8 +56,9 @@ def spent(some: Spent) -> str:
         f"{some.calls} call{'' if some.calls == 1 else 's'}",
         f"{about}{tokens(some.input_tokens)} in",
         f"{about}{tokens(some.output_tokens)} out",
-        cost_usd(some),
     ]
+    if some.calls > some.by_hand:
+        parts.append(cost_usd(some))
     if some.waited_s:
         parts.append(f"{duration_s(some.waited_s)} waiting")
     return ", ".join(parts)

@@ -81,6 +81,10 @@ class Store(Protocol):
         """Changes how many steps are planned in total."""
         ...
 
+    def set_plan(self, plan: Mapping[str, Any]) -> None:
+        """Replaces the plan."""
+        ...
+
     def open_ask(self, ask: Ask) -> None:
         """Keeps a new ask, open.
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Row,
     Table,
     Update,
+    delete,
     func,
     insert,
     inspect,
@@ -96,6 +97,13 @@ class SqlStore:
         """Changes how many steps are planned in total."""
         with self._transaction("keep the number of steps") as connection:
             connection.execute(update(schema.run).values(steps=steps))
+
+    def set_plan(self, plan: Mapping[str, Any]) -> None:
+        """Replaces the plan."""
+        with self._transaction("keep the plan") as connection:
+            schema.metadata.create_all(connection)  # a run of an earlier release lacks the tables
+            connection.execute(delete(schema.plan))
+            connection.execute(insert(schema.plan).values(plan=dict(plan)))
 
     def open_ask(self, ask: Ask) -> None:
         """Keeps a new ask, open."""

@@ -72,7 +72,7 @@ class Author:
     def __init__(self, client: Client) -> None:
         self._client = client
         own = files("adaexplore.synthesize") / "templates"
-        self._templates = Templates(own, None, TEMPLATES)
+        self._templates = Templates(own, {}, TEMPLATES)
 
     def write(self, style: Style, rng: random.Random, known: Sequence[Task]) -> Task | Unusable:
         """A task in this style, which shows the model some of the `known` ones."""

@@ -1,13 +1,18 @@
 """The command line, run in this process with the workers of a server that is up already."""
 
+import functools
+import itertools
 import sys
 import textwrap
 from dataclasses import dataclass
 
 import pytest
+from answering import answer_by
 
-from adaexplore.cli import main
+from adaexplore.cli import main, proposers
+from adaexplore.llm.providers import open_client
 from adaexplore.sandbox.process import ForkServer
+from llm_server import LlmServer
 
 PROBLEM = """
 import torch
@@ -98,3 +103,30 @@ def problem(file):
 @pytest.fixture
 def candidate(file):
     return file("candidate.py", CANDIDATE)
+
+
+@pytest.fixture(scope="module")
+def loopback():
+    with LlmServer() as server:
+        yield server
+
+
+@pytest.fixture
+def llm(loopback, monkeypatch):
+    """A model behind every provider's name, which are asked again without a wait."""
+    loopback.reset(answer_by(itertools.count(3)))
+    loopback.use(monkeypatch)
+    impatient = functools.partial(open_client, sleep=lambda _: None)
+    monkeypatch.setattr(proposers, "open_client", impatient)
+    return loopback
+
+
+@pytest.fixture
+def explore(adaexplore, problem, tmp_path):
+    numbers = itertools.count()
+
+    def explore(*words):
+        path = tmp_path / f"run-{next(numbers)}"
+        return adaexplore("explore", problem, "--device", "cpu", "--run", path, *words), path
+
+    return explore

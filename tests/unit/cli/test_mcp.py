@@ -68,7 +68,9 @@ async def call(session, tool, **arguments):
 
 @pytest.mark.parametrize("connect", [over_stdio, over_http])
 def test_an_agent_makes_a_step(connect, problem, tmp_path):
-    path = str(tmp_path / "run")
+    path, prompts = str(tmp_path / "run"), tmp_path / "prompts"
+    prompts.mkdir()
+    (prompts / "problem.j2").write_text("Mine: {{ problem.mode }}")
 
     async def agent():
         async with connect() as session:
@@ -77,13 +79,21 @@ def test_an_agent_makes_a_step(connect, problem, tmp_path):
                 "start_run", "next_prompt", "submit_reply", "results", "best_kernel",
             }  # fmt: skip
             started = await call(
-                session, "start_run", problem=str(problem), run=path, steps=1, device="cpu"
-            )
+                session, "start_run", problem=str(problem), run=path, steps=1, device="cpu",
+                mode="eval", memory="none", settings=["reviser=false"], prompts=str(prompts),
+            )  # fmt: skip
             assert (started["run"], started["steps_made"]) == (path, 0)
             assert "no correct kernel yet" in await call(session, "best_kernel", run=path)
 
             asked = await call(session, "next_prompt", run=path)
             assert asked["messages"][-1]["role"] == "user"
+            assert "Mine: eval" in asked["messages"][-1]["text"]
+            assert "all 1 steps are made or handed out" in json.dumps(
+                done := await call(session, "next_prompt", run=path)
+            )
+            assert done["waiting"] == (await call(session, "results", run=path))["waiting"] == [1]
+            assert await call(session, "next_prompt", run=path, ask=1) == asked
+            assert "no ask 7" in await call(session, "next_prompt", run=path, ask=7)
             while asked["kind"] == "strategy":
                 asked = await call(
                     session, "submit_reply", run=path, ask=asked["ask"], turn=asked["turn"],

@@ -1,100 +1,25 @@
 """explore and resume with language models: over real HTTP, with real evaluations."""
 
-import functools
-import itertools
 import json
 import os
-import re
 import signal
 
 import pytest
+from answering import LOCAL, MODULE, kept
 from starlette.responses import JSONResponse
 from test_search_commands import Renaming
 
-from adaexplore.cli import proposers
 from adaexplore.cli.session import Session
 from adaexplore.llm.credentials import KEY_VARIABLES
-from adaexplore.llm.providers import open_client
 from adaexplore.sandbox.process import ForkServer
-from adaexplore.store import read_run
-from llm_server import LlmServer, hang, html, status
+from llm_server import hang, html, status
 
-LOCAL = "openai-compatible:local"
-MODULE = """Clamped.
-
-```python
-import torch
-from torch import nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        times = {times}
-        for _ in range(times):
-            out = x.clamp(min=0) + 1
-        return out
-```
-"""
-PATCH = """Fewer.
-
-<<<<<<< OLD
-        times = {old}
-=======
-        times = {new}
->>>>>>> NEW
-"""
 QUIET = ("--set", "confirm=false", "--set", "p_strategy=0", "--set", "p_contrast=0")
-
-
-def answer_by(numbers):
-    """A model that patches where it may and writes a module where it must."""
-
-    def answer(messages):
-        asked = messages[-1]["text"]
-        times = re.findall(r"times = (\d+)", asked)
-        if "<<<<<<< OLD" in asked and times:
-            return PATCH.format(old=times[-1], new=next(numbers))
-        return MODULE.format(times=next(numbers))
-
-    return answer
-
-
-@pytest.fixture(scope="module")
-def loopback():
-    with LlmServer() as server:
-        yield server
-
-
-@pytest.fixture
-def llm(loopback, monkeypatch):
-    """A model behind every provider's name, which are asked again without a wait."""
-    loopback.reset(answer_by(itertools.count(3)))
-    loopback.use(monkeypatch)
-    impatient = functools.partial(open_client, sleep=lambda _: None)
-    monkeypatch.setattr(proposers, "open_client", impatient)
-    return loopback
 
 
 @pytest.fixture
 def compiler(monkeypatch):
     monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
-
-
-@pytest.fixture
-def explore(adaexplore, problem, tmp_path):
-    numbers = itertools.count()
-
-    def explore(*words):
-        path = tmp_path / f"run-{next(numbers)}"
-        return adaexplore("explore", problem, "--device", "cpu", "--run", path, *words), path
-
-    return explore
-
-
-def kept(path):
-    """A run's record, its steps, and the calls made for them."""
-    with read_run(path) as run:
-        return run.store.run(), run.store.nodes(), run.store.calls()
 
 
 def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):

@@ -4,7 +4,7 @@ from importlib.resources import files
 import pytest
 
 from adaexplore.errors import BadInputError
-from adaexplore.llm.templating import Templates
+from adaexplore.llm.templating import Templates, read_templates
 
 OWN = files("adaexplore.propose.model") / "templates"
 KNOWN = {"again.j2": ("reason",), "module.j2": ()}
@@ -12,7 +12,7 @@ KNOWN = {"again.j2": ("reason",), "module.j2": ()}
 
 def complaint(folder, known=KNOWN):
     with pytest.raises(BadInputError) as caught:
-        Templates(OWN, folder, known)
+        Templates(OWN, read_templates(folder, known), known)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -34,7 +34,9 @@ def test_a_name_like_no_other_has_all(tmp_path):
 
 def test_hidden_files_are_passed_over(tmp_path):
     (tmp_path / ".again.j2.swp").write_bytes(b"\xff")
-    assert "why" in Templates(OWN, tmp_path, KNOWN).render("again.j2", {"reason": "why"})
+    assert "why" in Templates(OWN, read_templates(tmp_path, KNOWN), KNOWN).render(
+        "again.j2", {"reason": "why"}
+    )
 
 
 def test_what_is_no_text(tmp_path):
@@ -60,16 +62,30 @@ def test_a_template_that_is_wrong_whatever_it_is_given(tmp_path, body, line, wha
 
 @pytest.mark.parametrize(
     ("body", "line"),
-    [("{{ reason.nothing }}", 1), ("\n{{ reason | time }}", 2), ('\n\n{% include "gone" %}', 3)],
+    [
+        ("{{ reason.nothing }}", 1),
+        ("\n{{ reason | time }}", 2),
+        ('\n\n{% include "gone" %}', 3),
+        ("{{ 1 / (reason | length - 3) }}", 1),
+    ],
 )
 def test_a_template_that_turns_out_wrong(tmp_path, body, line):
     (tmp_path / "again.j2").write_text(body)
-    templates = Templates(OWN, tmp_path, KNOWN)
+    templates = Templates(OWN, read_templates(tmp_path, KNOWN), KNOWN)
     with pytest.raises(BadInputError, match=rf"^{re.escape(str(tmp_path))}/again.j2, line {line}:"):
         templates.render("again.j2", {"reason": "why"})
 
 
 def test_text_is_not_escaped(tmp_path):
     (tmp_path / "again.j2").write_text("{{ reason }}")
-    told = Templates(OWN, tmp_path, KNOWN).render("again.j2", {"reason": "a < b && c"})
+    told = Templates(OWN, read_templates(tmp_path, KNOWN), KNOWN).render(
+        "again.j2", {"reason": "a < b && c"}
+    )
     assert told == "a < b && c"
+
+
+def test_a_text_that_was_kept_under_a_name_that_is_gone():
+    with pytest.raises(
+        BadInputError, match=r"mine/agin\.j2: no such prompt template; did you mean"
+    ):
+        Templates(OWN, {"mine/agin.j2": "why"}, KNOWN)

@@ -59,6 +59,11 @@ def test_errors_are_short(error, shown):
             Spent(3, 2_500_000, 50, estimated=1, cost_usd=12.345, unpriced=1),
             "3 calls, about 2.50 Mtok in, about 50 tok out, 12.35 USD and 1 of unknown price",
         ),
+        (Spent(1, 900, 20, estimated=1, by_hand=1), "1 call, about 900 tok in, about 20 tok out"),
+        (
+            Spent(3, 900, 20, unpriced=1, by_hand=2),
+            "3 calls, 900 tok in, 20 tok out, unknown price",
+        ),
     ],
 )
 def test_what_calls_used_is_one_line(spent, shown):

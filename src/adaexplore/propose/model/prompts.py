@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Failed, Fault
-from adaexplore.llm.templating import Templates
+from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.propose.model.hardware import hardware_of
@@ -108,18 +109,18 @@ class Setting:
 
 
 class Prompts:
-    """Makes the prompts, from templates that the files of `folder` may replace one by one.
+    """Makes the prompts, from templates that `others` (`read_prompts`) may replace one by one.
 
-    Raises `BadInputError`, with file and line, for a folder or template that cannot be used, and
-    for a problem whose language has no notes here. Every prompt has its sections' costs with it.
+    Raises `BadInputError`, with file and line, for a template that cannot be used, and for a
+    problem whose language has no notes here. Every prompt has its sections' costs with it.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, others: Mapping[str, str] = MappingProxyType({})) -> None:
         known = {
             name: own.keys() if name in _FOLLOW_UPS else {*SHARED, *own}
             for name, own in TEMPLATES.items()
         }
-        self._templates = Templates(OWN, folder, known)
+        self._templates = Templates(OWN, others, known)
         self._examples = {language: _example(language) for language in LANGUAGES}
 
     @property
@@ -234,6 +235,14 @@ class Prompts:
             file = template or (setting.problem.language if name == "language" else name)
             sections.append(Section(name, self._templates.render(f"{file}.j2", variables)))
         return assembled(label, sections)
+
+
+def read_prompts(folder: Path) -> dict[str, str]:
+    """The templates in a folder of the user's own, by the path of each file.
+
+    Raises `BadInputError` for a folder that is none, and a file that is no template.
+    """
+    return read_templates(folder, TEMPLATES)
 
 
 def _variables(setting: Setting) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class ModelProposer:
         form, talk = self._talk(context, setting)
         tokens: Counter[str] = Counter()
         try:
-            answer = yield from self._mended(context, (yield from _counting(talk, tokens)))
+            answer = yield from _counting(self._mended(context, talk), tokens)
         except _NoAnswerError as error:
             return _failed(context.problem, form, str(error), tokens)
         return Proposal(
@@ -178,8 +178,9 @@ class ModelProposer:
         except ReplyError as error:
             raise _NoAnswerError(f"asked twice: {_one_line(str(error))}") from None
 
-    def _mended(self, context: Context, answer: _Answer) -> Talk:
+    def _mended(self, context: Context, talk: Talk) -> Talk:
         """The answer without what is known to fail; as it is where the model does not mend it."""
+        answer = yield from talk
         faults = self._lint(context, answer.source) if self._settings.lint else ()
         if not faults:
             return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,9 @@ from adaexplore.units import estimated_tokens
 
 SYSTEM = "system"
 """The section that becomes the system message; all others are the user's, in one message."""
+
+SAID = "reply"
+"""The section of what the model said before, in a conversation that goes on."""
 
 _SEPARATOR = "\n\n"
 
@@ -36,7 +40,16 @@ class SectionedPrompt(Prompt):
     @property
     def costs(self) -> dict[str, int]:
         """About how many tokens each section costs, by its name."""
-        return {section.name: section.tokens for section in self.sections}
+        costs: Counter[str] = Counter()
+        for section in self.sections:
+            costs[section.name] += section.tokens
+        return dict(costs)
+
+    def after(self, reply: str, answer: str, label: str = "") -> SectionedPrompt:
+        """The conversation that goes on: everything so far is sent again."""
+        told = Prompt.after(self, reply, answer, label)
+        sections = (*self.sections, Section(SAID, reply), Section(told.label, answer))
+        return SectionedPrompt(told.messages, told.label, sections)
 
 
 def assembled(label: str, sections: Iterable[Section]) -> SectionedPrompt:

@@ -264,3 +264,23 @@ class TestLint:
     def test_it_can_be_switched_off(self):
         talk = self.talk(module(ONE), settings=PLAIN.model_copy(update={"lint": False}))
         assert talk.labels == ["large"]
+
+
+def test_what_follow_ups_cost_is_noted_too():
+    once = Talk([module(ONE)]).proposal.settings["prompt_tokens"]
+    refusal = "I would rather not. " * 20
+    twice = Talk([refusal, module(ONE)]).proposal.settings["prompt_tokens"]
+    assert twice["problem"] == 2 * once["problem"]
+    assert twice["reply"] > 100
+    assert twice["again"] > 0
+
+
+def test_that_a_patch_was_taken_though_it_did_not_match_is_in_the_note():
+    source = "class ModelNew:\n    number_of_rows = 1\n    number_of_columns = 2\n"
+    old = "    number_of_rows = 1\n    number_of_colums = 2"
+    talk = Talk(
+        [patch(old, "    number_of_rows = 4\n    number_of_columns = 8")],
+        small(node(1, source)),
+        PLAIN.model_copy(update={"reviser": False}),
+    )
+    assert "patch 1: lines 2-3 match by 9" in talk.proposal.note

@@ -20,7 +20,14 @@ from adaexplore.evaluate.precision import FLOOR, NORM_FACTOR
 from adaexplore.evaluation import Estimate, Failed, Mismatch
 from adaexplore.feedback import render, verdict
 from adaexplore.propose.model.patches import parse_patches
-from adaexplore.propose.model.prompts import LANGUAGES, OWN, SHARED, TEMPLATES, Prompts
+from adaexplore.propose.model.prompts import (
+    LANGUAGES,
+    OWN,
+    SHARED,
+    TEMPLATES,
+    Prompts,
+    read_prompts,
+)
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
 from adaexplore.units import estimated_tokens
 
@@ -390,17 +397,17 @@ class TestTemplates:
     def test_the_digest_follows_the_text(self, tmp_path):
         assert Prompts().digest == PROMPTS.digest
         (tmp_path / "again.j2").write_text("No: {{ reason }}")
-        mine = Prompts(tmp_path)
+        mine = Prompts(read_prompts(tmp_path))
         assert mine.digest != PROMPTS.digest
         assert mine.again("why") == "No: why"
         assert mine.cut_off() == PROMPTS.cut_off()
 
     def test_a_section_can_be_replaced(self, tmp_path):
         (tmp_path / "system.j2").write_text("Kernels in {{ language }} for {{ hardware.name }}.")
-        prompt = Prompts(tmp_path).large(setting(), POOL)
+        prompt = Prompts(read_prompts(tmp_path)).large(setting(), POOL)
         assert prompt.messages[0].text == "Kernels in triton for NVIDIA H200."
         assert prompt.sections[1:] == PROMPTS.large(setting(), POOL).sections[1:]
 
     def test_an_emptied_section_is_left_out(self, tmp_path):
         (tmp_path / "hardware.j2").write_text("")
-        assert "hardware" not in Prompts(tmp_path).large(setting(), POOL).costs
+        assert "hardware" not in Prompts(read_prompts(tmp_path)).large(setting(), POOL).costs

@@ -1,0 +1,30 @@
+import pytest
+from asked import CPU, H200, setting
+
+from adaexplore.errors import BadInputError
+from adaexplore.propose.model.prompts import TEMPLATES, Prompts
+from adaexplore.propose.model.rehearsal import rehearse
+
+LANGUAGES = {"triton.j2", "cuda.j2", "cpp.j2"}
+NEVER = {"compiler.j2", "kernel.j2"}  # no compiler's source is filled in; macros
+
+
+@pytest.mark.parametrize(
+    ("language", "environment", "target"),
+    [("triton", H200, None), ("cuda", H200, None), ("cpp", CPU, None), ("triton", CPU, "sm_90")],
+)
+def test_the_package_s_own_templates(language, environment, target):
+    rehearse(Prompts(), setting(language=language, environment=environment, target=target))
+
+
+@pytest.mark.parametrize("name", sorted({*TEMPLATES} - NEVER - LANGUAGES | {"triton.j2"}))
+def test_what_is_wrong_in_any_template_is_found(name):
+    variable = "problem" if "problem" in _variables(name) else next(iter(TEMPLATES[name]), "")
+    body = f"fine so far\n{{{{ {variable}.nosuch }}}}" if variable else "\n{{ 1 / 0 | time }}"
+    with pytest.raises(BadInputError, match=rf"^mine/{name}, line 2: "):
+        rehearse(Prompts({f"mine/{name}": body}), setting(rules=["a rule"]))
+
+
+def _variables(name):
+    follow_ups = ("again.j2", "cut_off.j2", "lint.j2")
+    return {} if name in follow_ups else {"problem"}
