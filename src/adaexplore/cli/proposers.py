@@ -231,14 +231,13 @@ def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], 
 
 
 @contextmanager
-def open_clients(plan: Plan, *stores: Store) -> Iterator[dict[str, Client]]:
-    """A client for each model, all within one budget, of which the runs in `stores` have used some.
+def open_clients(plan: Plan, store: Store | None = None) -> Iterator[dict[str, Client]]:
+    """A client for each model, all within one budget, of which the run in `store` has used some.
 
     Raises `BadInputError` for a model that cannot be asked: no such name, no key, no price to
     account a budget in dollars with.
     """
-    calls = [call for store in stores for call in store.calls()]
-    spent = total(counted(call.prompt, call.reply) for call in calls)
+    spent = total(counted(call.prompt, call.reply) for call in store.calls()) if store else None
     budget = Budget(plan.limits.usd, plan.limits.tokens, spent=spent)
     clients: dict[str, Client] = {}
     with ExitStack() as stack:
@@ -279,7 +278,7 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
 
     Those of earlier sessions count as well, what went on between sessions does not.
     """
-    before_s = under_way_s(store.nodes())
+    before_s = _under_way_s(store.nodes())
     started, limit_s = time.monotonic() - before_s, plan.limits.seconds
 
     def spent() -> str | None:
@@ -290,7 +289,7 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
     return spent
 
 
-def under_way_s(nodes: Sequence[Node]) -> float:
+def _under_way_s(nodes: Sequence[Node]) -> float:
     """For how long any step was under way: those that were so together count once."""
     total_s = until = 0.0
     for node in sorted(nodes, key=lambda node: node.started_at):
