@@ -17,6 +17,7 @@ from adaexplore.llm.outage import Enduring
 from adaexplore.node import Node, StepKind
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Dialogue, Proposer
+from adaexplore.search.headroom import why_stop
 from adaexplore.store import Confirmation, Store
 from adaexplore.study import Study
 from adaexplore.workers import Landed, Workers
@@ -45,7 +46,7 @@ class Listener:
         """The step is in the store; `best` if nothing before it was better."""
 
     def stopping(self, reason: str) -> None:
-        """The budget is spent: no further step."""
+        """No further step is begun: the budget is spent, or no gain is to be expected."""
 
     def confirming(self, node: Node) -> None:
         """The winner is measured again."""
@@ -111,8 +112,10 @@ class Search:
             for name, client in (clients or {}).items()
         }
 
-    def run(self) -> None:
-        """Goes on until the planned steps are recorded or the budget is spent; then confirms.
+    def run(self, until: int | None = None) -> None:
+        """Goes on until the planned steps are recorded or there is a reason to stop; then confirms.
+
+        With `until` it pauses once so many steps are recorded, and confirms nothing.
 
         Raises `BadProblemError` before the first step for a reference that cannot be verified
         against, `InfrastructureError` when the machinery is gone, and `BadInputError` when the
@@ -125,8 +128,10 @@ class Search:
         if self._study.best is not None:  # a kill may have come between recording and writing it
             self._write_best(self._study.best)
         self._study.expire_late()
-        self._go_through(self._planned())
-        if self._run.settings.confirm:
+        steps = min(until or self._run.steps, self._run.steps)
+        self._go_through(self._planned(steps, facts))
+        paused = steps < self._run.steps and not self._stopped
+        if self._run.settings.confirm and not paused:
             self._confirm()
 
     def finish_queued(self) -> None:
@@ -139,11 +144,11 @@ class Search:
         if self._run.settings.confirm and len(self._study.nodes) >= self._run.steps:
             self._confirm()
 
-    def _planned(self) -> Iterator[AskRecord]:
+    def _planned(self, steps: int, facts: Mapping[str, Any]) -> Iterator[AskRecord]:
         """The asks that a kill left under way, then new ones, as long as there are to be more."""
         left = iter(self._store.asks("open", "queued"))
-        while len(self._study.nodes) + len(self._under_way) < self._run.steps:
-            reason = self._spent()
+        while len(self._study.nodes) + len(self._under_way) < steps:
+            reason = self._spent() or why_stop(self._study.nodes, facts, self._run.settings)
             if reason:
                 self._stop(reason)
                 return

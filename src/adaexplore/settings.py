@@ -77,6 +77,15 @@ class Settings(BaseModel):
     outage_patience_s: float = Field(
         3600.0, ge=0, le=1e6, description="how long a run waits for a model that is out of reach"
     )
+    stop_near: float = Field(
+        0.0, ge=0, le=1, description="stop at this share of the roofline (0: never; campaigns: 0.9)"
+    )
+    stop_flat: int = Field(
+        0, ge=0, description="stop after so many steps that gain nothing (0: never; campaigns: 40)"
+    )
+    stop_flat_gain: float = Field(
+        0.01, ge=0, le=1, description="what those steps gain together counts as nothing below this"
+    )
     confirm: bool = Field(True, description="re-measure the winner in a fresh process at the end")
 
     @property
@@ -94,19 +103,26 @@ def parse_settings(pairs: Iterable[str], base: Settings | None = None) -> Settin
     out of bounds.
     """
     values: dict[str, Any] = (base or Settings()).model_dump()
-    for pair in pairs:
-        key, sep, value = pair.partition("=")
-        key = key.strip()
-        if not sep:
-            raise BadInputError(f"--set {pair!r}: write it as key=value, for example --set c=0.5")
+    for key, value in parse_pairs(pairs):
         if key not in Settings.model_fields:
             near = difflib.get_close_matches(key, Settings.model_fields, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(values)}"
             raise BadInputError(f"--set {key}: no such setting; {hint}")
-        values[key] = value.strip()
+        values[key] = value
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise BadInputError(f"--set {name}={first['input']}: {first['msg']}") from None
+
+
+def parse_pairs(pairs: Iterable[str]) -> list[tuple[str, str]]:
+    """Keys with their values; raises `BadInputError` for a text without `=`."""
+    found = []
+    for pair in pairs:
+        key, sep, value = pair.partition("=")
+        if not sep:
+            raise BadInputError(f"--set {pair!r}: write it as key=value, for example --set c=0.5")
+        found.append((key.strip(), value.strip()))
+    return found

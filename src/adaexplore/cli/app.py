@@ -214,6 +214,108 @@ def explore(
 
 
 @app.command()
+def campaign(
+    what: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PROBLEMS", help="A TOML file, problem files, or a campaign to go on with."
+        ),
+    ],
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Candidates a problem. Default: as the budget, or 20.")
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="LIMIT", help="For all together, such as 20usd, 2h, 500steps."),
+    ] = None,
+    allocation: Annotated[
+        Literal["headroom", "uniform"] | None,
+        typer.Option(
+            help="Who gets the next steps: whose steps gain most of what the roofline leaves "
+            "(headroom, the default), or who has had the fewest (uniform)."
+        ),
+    ] = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Steps under way at once, over all problems. Default: 1."),
+    ] = None,
+    model: ModelOption = None,
+    proposer: Annotated[
+        Literal["compiler"] | None, typer.Option(help="compiler: beside models, it is asked too.")
+    ] = None,
+    prompts: PromptsOption = None,
+    memory: MemoryOption = "",
+    record: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep every model's reply there.")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Take models' replies from there.")
+    ] = None,
+    base_url: Annotated[
+        str, typer.Option(metavar="URL", help="Where an openai-compatible:MODEL is served.")
+    ] = "",
+    language: LanguageOption = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="One, or several by commas to spread problems over: cuda:0,cuda:1."),
+    ] = None,
+    target: TargetOption = None,
+    precision: Annotated[
+        Precision | None, typer.Option(help="The loosest precision class allowed. Default: fp32.")
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(help="How references run. Default: as their constructors leave them."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**31 - 1, help="Default: 0.")] = None,
+    require_custom: RequireCustomOption = False,
+    run: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to keep the runs. Default: runs/campaign-<time>."),
+    ] = None,
+    settings: SetOption = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write the results there, as JSON.")
+    ] = None,
+) -> None:
+    """Search many problems within one budget, and put it where it pays.
+
+    Every problem is a run directory of its own in one folder; index.html there has the results.
+    Stop it at any time; the same command with the folder goes on. Exit code 0 also where some
+    problems could not be judged, 3 where the machinery failed for some.
+    """
+    from adaexplore.cli import campaign as commands
+    from adaexplore.cli.campaign_file import Options
+    from adaexplore.settings import parse_pairs
+
+    shared = {
+        "budget": budget,
+        "parallel": parallel,
+        "allocation": allocation,
+        "prompts": _folder(prompts) or None,
+        "memory": memory or None,
+        "record": _folder(record) or None,
+        "replay": _folder(replay) or None,
+        "base_url": base_url or None,
+    }
+    options = Options(
+        language=language,
+        device=device,
+        target=target,
+        precision=precision,
+        mode=mode,
+        seed=seed,
+        require_custom=require_custom or None,
+        steps=steps,
+        model=model or None,
+        proposer=proposer,
+        settings=dict(parse_pairs(settings or [])),
+    )
+    said = {name: value for name, value in shared.items() if value is not None}
+    raise typer.Exit(commands.campaign(what, commands.Asked(options, said, run, json)))
+
+
+@app.command()
 def learn(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Directories of runs that have failures.")

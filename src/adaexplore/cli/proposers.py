@@ -231,13 +231,14 @@ def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], 
 
 
 @contextmanager
-def open_clients(plan: Plan, store: Store | None = None) -> Iterator[dict[str, Client]]:
-    """A client for each model, all within one budget, of which the run in `store` has used some.
+def open_clients(plan: Plan, *stores: Store) -> Iterator[dict[str, Client]]:
+    """A client for each model, all within one budget, of which the runs in `stores` have used some.
 
     Raises `BadInputError` for a model that cannot be asked: no such name, no key, no price to
     account a budget in dollars with.
     """
-    spent = total(counted(call.prompt, call.reply) for call in store.calls()) if store else None
+    calls = [call for store in stores for call in store.calls()]
+    spent = total(counted(call.prompt, call.reply) for call in calls)
     budget = Budget(plan.limits.usd, plan.limits.tokens, spent=spent)
     clients: dict[str, Client] = {}
     with ExitStack() as stack:
@@ -278,7 +279,7 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
 
     Those of earlier sessions count as well, what went on between sessions does not.
     """
-    before_s = _under_way_s(store.nodes())
+    before_s = under_way_s(store.nodes())
     started, limit_s = time.monotonic() - before_s, plan.limits.seconds
 
     def spent() -> str | None:
@@ -289,7 +290,7 @@ def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
     return spent
 
 
-def _under_way_s(nodes: Sequence[Node]) -> float:
+def under_way_s(nodes: Sequence[Node]) -> float:
     """For how long any step was under way: those that were so together count once."""
     total_s = until = 0.0
     for node in sorted(nodes, key=lambda node: node.started_at):

@@ -57,6 +57,7 @@ _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0
 _IN_FORCE = "adaexplore.sandbox.isolation:in_force"
 _CORES_A_JOB = 2  # a compiler's: with less, several would run into their time limits together
+_JOBS = threading.Semaphore(max(len(os.sched_getaffinity(0)) // _CORES_A_JOB, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +130,8 @@ class Session:
         """The proposer that needs no model."""
         from adaexplore.propose.compiler.proposer import CompilerProposer
 
-        slots = threading.Semaphore(max(len(os.sched_getaffinity(0)) // _CORES_A_JOB, 1))
-
         def job(entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-            with slots:
+            with _JOBS:
                 return run_job(self.server, entry, request, timeout_s)
 
         return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
@@ -144,36 +143,53 @@ def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator
 
     Raises `BadInputError` where the device cannot be used.
     """
+    server = start_server(problem)
+    try:
+        with session_on(server, problem, settings, parallel) as running:
+            yield running
+    finally:
+        server.close()
+
+
+def start_server(problem: Problem) -> ForkServer:
+    """A fork server for a problem, and for all of its language and with a target if it has one.
+
+    Raises `BadInputError` where the language lacks its compiler.
+    """
     lacking = toolkit.lacking() if problem.language == "cuda" else None
     if lacking:
         raise BadInputError(f"--language cuda: {lacking}")
     warm = _WARM.get(problem.language, [])
-    server = ForkServer.start(PRELOAD_OFFLINE if problem.target else [*PRELOAD, *warm])
+    return ForkServer.start(PRELOAD_OFFLINE if problem.target else [*PRELOAD, *warm])
+
+
+@contextmanager
+def session_on(
+    server: ForkServer, problem: Problem, settings: Settings, parallel: int = 1
+) -> Iterator[Session]:
+    """As `session`, on a server that others may use as well."""
+    environment = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
+    if "unusable" in environment:
+        raise BadInputError(environment["unusable"])
+    kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
+    environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
+    if problem.language == "cuda":
+        environment |= _tried_building(server, environment)
+    kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
+    evaluators = [
+        kind_of_evaluator(
+            server,
+            problem,
+            timeout_s=settings.timeout_s,
+            memory_bytes=int(settings.memory_gb * 2**30),
+        )
+        for _ in range(evaluators_for(parallel))
+    ]
+    evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
     try:
-        environment = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
-        if "unusable" in environment:
-            raise BadInputError(environment["unusable"])
-        kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
-        environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
-        if problem.language == "cuda":
-            environment |= _tried_building(server, environment)
-        kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
-        evaluators = [
-            kind_of_evaluator(
-                server,
-                problem,
-                timeout_s=settings.timeout_s,
-                memory_bytes=int(settings.memory_gb * 2**30),
-            )
-            for _ in range(evaluators_for(parallel))
-        ]
-        evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
-        try:
-            yield Session(server, evaluator, environment)
-        finally:
-            evaluator.close()
+        yield Session(server, evaluator, environment)
     finally:
-        server.close()
+        evaluator.close()
 
 
 def _tried_building(server: ForkServer, environment: Mapping[str, Any]) -> dict[str, Any]:

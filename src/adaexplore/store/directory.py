@@ -61,7 +61,7 @@ def create_run(path: Path, run: RunRecord) -> RunDirectory:
     with _os_trouble(f"cannot create the run directory {path}"):
         path.mkdir(parents=True, exist_ok=True)
     with ExitStack() as resources:
-        _hold_lock(path, resources)
+        hold_lock(path, resources)
         engine = sqlite_engine(path / DATABASE_NAME, "create")
         resources.callback(engine.dispose)
         store = SqlStore.create(engine, path, run)
@@ -86,7 +86,7 @@ def open_run(path: Path) -> RunDirectory:
     """
     _require_run(path)
     with ExitStack() as resources:
-        _hold_lock(path, resources)
+        hold_lock(path, resources)
         engine = sqlite_engine(path / DATABASE_NAME, "write")
         resources.callback(engine.dispose)
         return RunDirectory(path, SqlStore.open(engine, path), resources.pop_all())
@@ -112,7 +112,11 @@ def _require_run(path: Path) -> None:
         raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
 
 
-def _hold_lock(path: Path, resources: ExitStack) -> None:
+def hold_lock(path: Path, resources: ExitStack) -> None:
+    """Keeps all other processes from writing in a directory until `resources` are closed.
+
+    Raises `BadInputError` if one is.
+    """
     # flock belongs to the open file, not to its content: the kernel gives it back when the process
     # ends, however it ends. The descriptor is not inherited by programs that the process starts.
     with _os_trouble(f"cannot open the run directory {path} for writing"):

@@ -1,0 +1,148 @@
+"""What a person sees while a campaign runs: one line for every problem."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from adaexplore.evaluation import Failed, Passed
+from adaexplore.explore import Listener
+from adaexplore.node import Node, StepKind
+from adaexplore.proposal import Proposal
+from adaexplore.report.text import duration_us, one_line, share, speedup
+from adaexplore.search.headroom import best_measured, roofline_share
+
+_WAITING, _READY = "waiting", "has had its turn"
+
+
+class Line(Listener):
+    """One problem's line; an `explore.Listener`, told by one thread at a time.
+
+    `stopped` is why its search last stopped, empty where it was not told to.
+    """
+
+    def __init__(self, name: str, view: CampaignView) -> None:
+        self.name = name
+        self.status = _WAITING
+        self.stopped = ""
+        self._view = view
+        self._nodes: list[Node] = []
+        self._facts: Mapping[str, Any] = {}
+
+    def known(self, nodes: Sequence[Node], facts: Mapping[str, Any]) -> None:
+        """What is recorded already."""
+        self._nodes, self._facts = list(nodes), facts
+
+    def preparing(self) -> None:
+        """Its processes are started, and its reference is run."""
+        self.status = "preparing"
+
+    def lost(self, why: str) -> None:
+        """It gets no further turn."""
+        self.status = why
+        self._view.say(f"{self.name}: {one_line(why)}")
+
+    def prepared(self, facts: dict[str, Any]) -> None:
+        """See `explore.Listener`."""
+        self._facts = facts
+
+    def proposing(self, step: int, step_kind: StepKind) -> None:
+        """See `explore.Listener`."""
+        self.status = f"step {step}: proposing ({step_kind})"
+
+    def waiting(self, reason: str, wait_s: float) -> None:
+        """See `explore.Listener`."""
+        self.status = f"{reason}; asking again in {wait_s:.0f} s"
+
+    def evaluating(self, step: int, proposal: Proposal) -> None:
+        """See `explore.Listener`."""
+        self.status = f"step {step}: evaluating {one_line(proposal.note, 40)}"
+
+    def recorded(self, node: Node, *, best: bool) -> None:
+        """See `explore.Listener`."""
+        self._nodes.append(node)
+        self.status = _READY
+        self._view.say(f"{self.name}: step {node.id}  {_result(node)}{'  best' if best else ''}")
+
+    def stopping(self, reason: str) -> None:
+        """See `explore.Listener`."""
+        self.stopped = self.status = reason
+
+    def confirming(self, node: Node) -> None:
+        """See `explore.Listener`."""
+        self.status = f"measuring step {node.id} again"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Name, steps, best speedup, its time, the share of the roofline, status."""
+        best, reached = best_measured(self._nodes), roofline_share(self._nodes, self._facts)
+        return (
+            self.name,
+            str(len(self._nodes)),
+            speedup(best[1].speedup) if best else "",
+            duration_us(best[1].time_us) if best else "",
+            share(reached) if reached else "",
+            one_line(self.status, 60),
+        )
+
+
+class CampaignView:
+    """The lines of all problems as a table that is kept up to date; elsewhere a line a step."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._saying = threading.Lock()
+        self._lines: list[Line] = []
+        self._live = Live(
+            console=console,
+            get_renderable=self._table,
+            refresh_per_second=4,
+            transient=True,
+            auto_refresh=console.is_terminal,
+        )
+
+    def line(self, name: str) -> Line:
+        """A line for a problem."""
+        line = Line(name, self)
+        self._lines.append(line)
+        return line
+
+    def __enter__(self) -> CampaignView:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Prints a line where there is no table to see it in."""
+        if not self._console.is_terminal:
+            with self._saying:
+                self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _table(self) -> Table:
+        table = Table(box=None)
+        for name in ("problem", "steps", "best", "time", "roofline", "status"):
+            right = name not in ("problem", "status")
+            table.add_column(name, justify="right" if right else "left", no_wrap=True)
+        for line in self._lines:
+            table.add_row(*line.cells)
+        return table
+
+
+def _result(node: Node) -> str:
+    evaluation = node.evaluation
+    if isinstance(evaluation, Failed):
+        return f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
+    assert isinstance(evaluation, Passed)
+    timing = evaluation.measured
+    if timing is None:
+        return "correct, not measured"
+    return f"{speedup(timing.speedup)}  {duration_us(timing.time_us)}"

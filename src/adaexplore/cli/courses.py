@@ -1,0 +1,287 @@
+"""One problem's search as a campaign sees it: a run, and processes for its turns."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from adaexplore.campaign import Progress
+from adaexplore.cli.campaign_file import Entry
+from adaexplore.cli.campaign_view import Line
+from adaexplore.cli.proposers import (
+    COMPILER,
+    Plan,
+    check_compiler,
+    chooser,
+    model_proposers,
+    try_templates,
+    with_memory,
+)
+from adaexplore.cli.run import command
+from adaexplore.cli.session import Asked, Session, device_of, load_problem, session_on, start_server
+from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError
+from adaexplore.explore import Search
+from adaexplore.llm.base import Client
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.propose.base import Proposer
+from adaexplore.sandbox.process import ForkServer
+from adaexplore.search.allocation import Standing
+from adaexplore.search.ensemble import gains
+from adaexplore.search.headroom import best_measured, headroom, why_stop
+from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, read_run
+from adaexplore.store.directory import DATABASE_NAME
+
+MOST_STEPS = 1000
+"""Of a run that only the campaign's budget limits."""
+
+
+class Servers:
+    """Fork servers that all problems of a campaign share: starting one takes seconds."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._servers: dict[tuple[str, bool], ForkServer] = {}
+
+    def get(self, problem: Problem) -> ForkServer:
+        """The one for problems of this kind."""
+        with self._starting:
+            key = (problem.language, problem.target is not None)
+            if key not in self._servers:
+                self._servers[key] = start_server(problem)
+            return self._servers[key]
+
+    def close(self) -> None:
+        """Ends them all, and every process they started."""
+        with self._starting:
+            for server in self._servers.values():
+                server.close()
+
+
+@dataclass(slots=True)
+class Common:
+    """What the searches of a campaign share.
+
+    `plan` is the campaign's own, with nobody to ask; `clients` answer for all models. `spent` says
+    why no further step shall be begun, if so: `out_of_money` is what a client said of the budget.
+    With `by_time` it is time that is scarce, else steps.
+    """
+
+    plan: Plan
+    servers: Servers
+    clients: Mapping[str, Client] = field(default_factory=dict)
+    over: Callable[[], str | None] = lambda: None
+    by_time: bool = False
+    out_of_money: str = ""
+
+    def spent(self) -> str | None:
+        """Why there shall be no next step."""
+        return self.out_of_money or self.over()
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What a search has between turns."""
+
+    problem: Problem
+    plan: Plan
+    session: Session
+    proposers: Mapping[str, Proposer]
+
+
+class SearchCourse:
+    """A `campaign.Course` over a run directory, made at the first turn."""
+
+    def __init__(self, entry: Entry, folder: Path, common: Common, line: Line) -> None:
+        self.entry = entry
+        self.path = folder / entry.name
+        self._common = common
+        self._line = line
+        self._begun: _Begun | None = None
+        self._resources = ExitStack()
+        self._settings = entry.parsed_settings()
+        self.device = ""
+        self.devices = [device_of(device) for device in entry.devices]
+        if self.exists:
+            with read_run(self.path) as run:
+                record = run.store.run()
+            self.device, self._settings = record.problem.device, record.settings
+            self.devices = [self.device]
+        elif not self.devices:
+            self.devices = [device_of("cpu" if entry.target else None)]
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a run already."""
+        return (self.path / DATABASE_NAME).is_file()
+
+    def nodes(self) -> tuple[list[Node], Mapping[str, Any]]:
+        """The recorded steps, and what is known of the reference."""
+        if not self.exists:
+            return [], {}
+        with read_run(self.path) as run:
+            return run.store.nodes(), run.store.run().reference
+
+    def show(self) -> None:
+        """Puts what is recorded already into its line."""
+        self._line.known(*self.nodes())
+
+    def progress(self) -> Progress:
+        """See `campaign.Course`."""
+        nodes, facts = self.nodes()
+        standing = Standing(
+            gains=gains(nodes),
+            costs=[_seconds(node) if self._common.by_time else 1.0 for node in nodes],
+            headroom=headroom(nodes, facts),
+        )
+        left = max((self.entry.steps or MOST_STEPS) - len(nodes), 0)
+        ended = why_stop(nodes, facts, self._settings) or ("" if left else "all steps made")
+        return Progress(standing, left, ended, unconfirmed=self._is_unconfirmed(nodes))
+
+    def turn(self, steps: int, parallel: int) -> None:
+        """See `campaign.Course`."""
+        with self._ready() as (begun, directory):
+            directory.store.set_steps(self.entry.steps or MOST_STEPS)
+            until = directory.store.node_count() + steps
+            self._search(directory, begun, parallel, self._common.spent, until)
+            directory.store.set_steps(self.entry.steps or directory.store.node_count())
+
+    def finish(self) -> None:
+        """See `campaign.Course`."""
+        with self._ready() as (begun, directory):
+            self._search(directory, begun, 1, lambda: "finished", None)
+
+    def park(self) -> None:
+        """See `campaign.Course`."""
+        self._begun = None
+        resources, self._resources = self._resources, ExitStack()
+        resources.close()
+
+    @contextmanager
+    def _ready(self) -> Iterator[tuple[_Begun, RunDirectory]]:
+        """What a turn needs; says in its line if something ends it."""
+        self._line.preparing()
+        try:
+            begun = self._begin()
+            with self._open(begun) as directory:
+                yield begun, directory
+        except AdaExploreError as error:
+            self._line.lost(str(error))
+            raise
+
+    def _search(
+        self,
+        directory: RunDirectory,
+        begun: _Begun,
+        parallel: int,
+        spent: Callable[[], str | None],
+        until: int | None,
+    ) -> None:
+        run, store = directory.store.run(), directory.store
+        self._line.stopped = ""
+        Search(
+            store,
+            begun.proposers,
+            begun.session.evaluator,
+            self._line,
+            directory.best_path,
+            clients={name: self._common.clients[name] for name in begun.plan.models},
+            choose=chooser(begun.plan, run.settings, store),
+            spent=spent,
+            parallel=parallel,
+        ).run(until)
+        nodes, facts = store.nodes(), store.run().reference
+        if self._line.stopped and until and not why_stop(nodes, facts, run.settings):
+            self._common.out_of_money = self._common.out_of_money or self._line.stopped
+
+    def _begin(self) -> _Begun:
+        """The processes and proposers; starts them where there are none.
+
+        Raises `BadProblemError` for a problem that cannot be loaded or has no place here.
+        """
+        if self._begun is None:
+            try:
+                problem, plan = self._problem_and_plan()
+                server = self._common.servers.get(problem)
+                running = self._resources.enter_context(session_on(server, problem, self._settings))
+            except BadInputError as error:
+                raise BadProblemError(str(error)) from error
+            proposers = model_proposers(plan, self._settings)
+            proposers[COMPILER] = running.compiler(self._settings)
+            self._begun = _Begun(problem, plan, running, proposers)
+        return self._begun
+
+    def _problem_and_plan(self) -> tuple[Problem, Plan]:
+        if self.exists:
+            with read_run(self.path) as run:
+                record = run.store.run()
+            return record.problem, Plan.from_json(record.plan, record.proposer)
+        problem = load_problem(self.asked)
+        if COMPILER in self.entry.proposers or self._settings.compiler_seeds:
+            check_compiler(problem)
+        plan = replace(self._common.plan, proposers=self.entry.proposers)
+        return problem, with_memory(plan, problem)
+
+    @property
+    def asked(self) -> Asked:
+        """The options as `explore` knows them."""
+        entry = self.entry
+        return Asked(
+            Path(entry.path),
+            entry.language,
+            self.device or None,
+            entry.precision,
+            entry.mode,
+            entry.seed,
+            entry.require_custom,
+            entry.target,
+        )
+
+    def _open(self, begun: _Begun) -> RunDirectory:
+        """The run, open for writing; made where there is none, once its reference can be judged."""
+        if self.exists:
+            return open_run(self.path)
+        problem, plan, steps = begun.problem, begun.plan, self.entry.steps or MOST_STEPS
+        facts = begun.session.evaluator.prepare()
+        record = RunRecord(
+            problem=problem,
+            settings=self._settings,
+            seed=self.entry.seed,
+            proposer=",".join(plan.proposers),
+            steps=steps,
+            environment=begun.session.environment,
+            command=command("explore", self.asked, problem, steps, list(self._pairs), plan),
+            created_at=time.time(),
+            reference=facts,
+            plan=plan.to_json(),
+        )
+        try_templates(plan, record)
+        draft = self.path.with_name(f".{self.path.name}.new")  # a kill leaves no half of a run
+        shutil.rmtree(draft, ignore_errors=True)
+        create_run(draft, record).close()
+        draft.rename(self.path)
+        return open_run(self.path)
+
+    @property
+    def _pairs(self) -> tuple[str, ...]:
+        """The settings that differ from what a single search has."""
+        changed = self._settings.model_dump(exclude_defaults=True)
+        return tuple(f"{key}={value}" for key, value in changed.items())
+
+    def _is_unconfirmed(self, nodes: list[Node]) -> bool:
+        best = best_measured(nodes)
+        if best is None or not self._settings.confirm:
+            return False
+        with read_run(self.path) as run:
+            kept = run.store.confirmation()
+        return kept is None or kept.node_id != best[0].id
+
+
+def _seconds(node: Node) -> float:
+    return node.propose_s + node.evaluation.cost.wall_s

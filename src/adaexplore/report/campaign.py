@@ -1,0 +1,280 @@
+"""What a campaign says, computed once; renderers only draw it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, geometric_mean, median
+from typing import Any, Literal
+
+from adaexplore.evaluation import Passed, Timing, to_json
+from adaexplore.problem import PRECISIONS, Precision
+from adaexplore.report.headline import Verdict
+from adaexplore.report.summary import Summary
+
+State = Literal["done", "open", "refused", "broken"]
+"""Ended by itself; has steps left; cannot be judged; or lost to the machinery."""
+
+CAP = 10.0
+FAST_P = (1.0, 1.5, 2.0)
+_NOTHING = 0.1
+"""What a problem without a correct kernel counts in the published geometric mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a search took. `usd` is that of the calls whose price is known, `unpriced` the others.
+
+    `device_s` is the time the device was held exclusively, `work_s` that of proposals and
+    evaluations, which may have overlapped.
+    """
+
+    usd: float = 0.0
+    unpriced: int = 0
+    calls: int = 0
+    tokens: int = 0
+    device_s: float = 0.0
+    work_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One problem of a campaign.
+
+    `folder` is its run's, empty where there is none, and `reason` says why it is in its `state`.
+    `claimed` is what may be claimed of the winner (see `Headline`). `labels` are the problem's,
+    each with why its speedup is worth less.
+    """
+
+    name: str
+    precision: Precision
+    device: str
+    state: State
+    reason: str
+    folder: str = ""
+    steps: int = 0
+    correct_steps: int = 0
+    verdict: Verdict = "empty"
+    claimed: Passed | None = None
+    confirmed: bool = False
+    labels: Mapping[str, str] | None = None
+    spent: Spending = Spending()
+
+    @property
+    def timing(self) -> Timing | None:
+        """The claimed measurement's times."""
+        return self.claimed.measured if self.claimed else None
+
+    @property
+    def judged(self) -> bool:
+        """Whether it counts: a candidate of it was."""
+        return self.steps > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """Speedups of several problems as one number each.
+
+    `median`, `mean`, `mean_capped` (at 10x) and `geometric_mean` are over those with a correct
+    kernel, None where there is none. `fast_p` is KernelBench's: the share of all problems with a
+    correct kernel of a speedup above p. The `published` ones are those of arXiv 2604.16625: capped,
+    over all problems, one without a correct kernel counting as 0, or 0.1 in the geometric mean.
+    """
+
+    median: float | None
+    mean: float | None
+    mean_capped: float | None
+    geometric_mean: float | None
+    fast_p: Mapping[float, float]
+    published_mean: float
+    published_geometric_mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Problems that share a precision class asked for, and whether they are labelled.
+
+    `reached` counts the classes of the winners, `faster` those whose interval lies above 1.
+    """
+
+    precision: Precision
+    labelled: bool
+    results: tuple[Result, ...]
+    correct: int
+    faster: int
+    reached: Mapping[Precision, int]
+    like_for_like: Averages
+    over_eager: Averages
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSummary:
+    """Everything a renderer needs.
+
+    `groups` hold the problems that were judged, labelled ones apart; `unjudged` are the others.
+    """
+
+    name: str
+    command: str
+    allocation: str
+    budget: str
+    groups: tuple[Group, ...]
+    unjudged: tuple[Result, ...]
+    spent: Spending
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Every problem."""
+        return (*(result for group in self.groups for result in group.results), *self.unjudged)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "name": self.name,
+            "command": self.command,
+            "allocation": self.allocation,
+            "budget": self.budget,
+            "groups": [_group_json(group) for group in self.groups],
+            "unjudged": [_result_json(result) for result in self.unjudged],
+            "spent": asdict(self.spent),
+        }
+
+
+def result_of(
+    name: str,
+    precision: Precision,
+    device: str,
+    *,
+    state: State,
+    reason: str,
+    folder: str = "",
+    summary: Summary | None = None,
+) -> Result:
+    """One problem's result, from the summary of its run if there is one."""
+    if summary is None:
+        return Result(name, precision, device, state, reason)
+    head, models, totals = summary.headline, summary.costs.total, summary.totals
+    return Result(
+        name=name,
+        precision=precision,
+        device=device,
+        state=state,
+        reason=reason,
+        folder=folder,
+        steps=len(summary.rows),
+        correct_steps=sum(row.passed is not None for row in summary.rows),
+        verdict=head.verdict,
+        claimed=head.claimed,
+        confirmed=head.confirmed,
+        labels=dict(summary.labels),
+        spent=Spending(
+            usd=models.cost_usd,
+            unpriced=models.unpriced,
+            calls=models.calls,
+            tokens=models.tokens,
+            device_s=totals.device_s,
+            work_s=totals.wall_s,
+        ),
+    )
+
+
+def summarize_campaign(
+    results: Sequence[Result], *, name: str, command: str, allocation: str, budget: str
+) -> CampaignSummary:
+    """The summary of a campaign with these results, in whose order problems are listed."""
+    members: dict[tuple[Precision, bool], list[Result]] = {
+        (precision, labelled): [] for precision in PRECISIONS for labelled in (False, True)
+    }
+    for result in results:
+        if result.judged:
+            members[result.precision, bool(result.labels)].append(result)
+    return CampaignSummary(
+        name=name,
+        command=command,
+        allocation=allocation,
+        budget=budget,
+        groups=tuple(_group(*key, some) for key, some in members.items() if some),
+        unjudged=tuple(result for result in results if not result.judged),
+        spent=_total([result.spent for result in results]),
+    )
+
+
+def averages(speedups: Sequence[float], problems: int) -> Averages:
+    """The averages of so many problems, of which those with a correct kernel have these speedups.
+
+    Raises `ValueError` for more speedups than problems, or none of either.
+    """
+    if not 0 < problems >= len(speedups):
+        raise ValueError(f"{len(speedups)} speedups of {problems} problems")
+    capped = [min(speedup, CAP) for speedup in speedups]
+    without = problems - len(speedups)
+    return Averages(
+        median=median(speedups) if speedups else None,
+        mean=fmean(speedups) if speedups else None,
+        mean_capped=fmean(capped) if speedups else None,
+        geometric_mean=geometric_mean(speedups) if speedups else None,
+        fast_p={p: sum(speedup > p for speedup in speedups) / problems for p in FAST_P},
+        published_mean=math.fsum(capped) / problems,
+        published_geometric_mean=geometric_mean([*capped, *[_NOTHING] * without]),
+    )
+
+
+def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> Group:
+    timings = [result.timing for result in results if result.timing]
+    reached = Counter(result.claimed.precision for result in results if result.claimed)
+    return Group(
+        precision=precision,
+        labelled=labelled,
+        results=tuple(results),
+        correct=len(timings),
+        faster=sum(result.verdict == "faster" for result in results),
+        reached={name: reached[name] for name in PRECISIONS if reached[name]},
+        like_for_like=averages([timing.speedup for timing in timings], len(results)),
+        over_eager=averages([timing.speedup_eager for timing in timings], len(results)),
+    )
+
+
+def _total(parts: Sequence[Spending]) -> Spending:
+    return Spending(
+        usd=sum(part.usd for part in parts),
+        unpriced=sum(part.unpriced for part in parts),
+        calls=sum(part.calls for part in parts),
+        tokens=sum(part.tokens for part in parts),
+        device_s=sum(part.device_s for part in parts),
+        work_s=sum(part.work_s for part in parts),
+    )
+
+
+def _group_json(group: Group) -> dict[str, Any]:
+    return {
+        "precision": group.precision,
+        "labelled": group.labelled,
+        "problems": len(group.results),
+        "correct": group.correct,
+        "faster": group.faster,
+        "reached": dict(group.reached),
+        "like_for_like": asdict(group.like_for_like),
+        "over_eager": asdict(group.over_eager),
+        "results": [_result_json(result) for result in group.results],
+    }
+
+
+def _result_json(result: Result) -> dict[str, Any]:
+    claimed = to_json(result.claimed) | {"detail": ""} if result.claimed else None
+    return {
+        "name": result.name,
+        "precision": result.precision,
+        "device": result.device,
+        "state": result.state,
+        "reason": result.reason,
+        "run": result.folder,
+        "steps": result.steps,
+        "correct_steps": result.correct_steps,
+        "verdict": result.verdict,
+        "confirmed": result.confirmed,
+        "labels": dict(result.labels or {}),
+        "winner": claimed,
+        "spent": asdict(result.spent),
+    }

@@ -1,0 +1,122 @@
+"""A campaign's results in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Group as Parts
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from adaexplore.report import text
+from adaexplore.report.campaign import Averages, CampaignSummary, Group, Result, Spending
+
+
+def campaign_tables(summary: CampaignSummary) -> RenderableType:
+    """The problems by precision class with their means, labelled ones apart, then what it cost."""
+    parts: list[RenderableType] = []
+    for group in summary.groups:
+        parts += [_problems(group), _means(group), *_labels(group.results), Text()]
+    if summary.unjudged:
+        parts.append(Text("not judged", style="bold"))
+        parts += [
+            Text(f"{result.name}: {text.one_line(result.reason)}") for result in summary.unjudged
+        ]
+    parts.append(Text(f"spent: {spending(summary.spent)}", style="dim"))
+    return Parts(*parts)
+
+
+def title(group: Group) -> str:
+    """What a group is, and how many of its problems have a correct and a faster kernel."""
+    count = len(group.results)
+    name = f"{group.precision}, labelled problems" if group.labelled else group.precision
+    aside = ", in no mean but their own" if group.labelled else ""
+    return f"{name}: {group.correct} of {count} correct, {group.faster} clearly faster{aside}"
+
+
+def spending(spent: Spending) -> str:
+    """What was spent, such as `device 2 min 05 s, work 1 h 12 min, 7 calls, 31 ktok, 0.21 USD`."""
+    parts = [f"device {text.duration_s(spent.device_s)}", f"work {text.duration_s(spent.work_s)}"]
+    if spent.calls:
+        money = f"{spent.usd:.2f} USD" if spent.usd >= 1 else f"{spent.usd:.4f} USD"
+        unpriced = f" and {spent.unpriced} calls of unknown price" if spent.unpriced else ""
+        parts += [f"{spent.calls} calls", text.tokens(spent.tokens), money + unpriced]
+    return ", ".join(parts)
+
+
+def averages_rows(group: Group) -> list[tuple[str, str, str]]:
+    """The names of the averages, with those of both kinds of speedup."""
+    pairs = zip(_named(group.like_for_like), _named(group.over_eager), strict=True)
+    return [(name, own, eager) for (name, own), (_, eager) in pairs]
+
+
+def _named(averages: Averages) -> list[tuple[str, str]]:
+    return [
+        ("median", _speedup(averages.median)),
+        ("mean", _speedup(averages.mean)),
+        ("mean, capped at 10×", _speedup(averages.mean_capped)),
+        ("geometric mean", _speedup(averages.geometric_mean)),
+        *((f"fast_{p:g}", text.share(part)) for p, part in averages.fast_p.items()),
+        ("mean as published", _speedup(averages.published_mean)),
+        ("geometric mean as published", _speedup(averages.published_geometric_mean)),
+    ]
+
+
+def reached(group: Group) -> str:
+    """The precision classes of the winners, such as `12 fp32, 2 tf32`."""
+    return ", ".join(f"{count} {name}" for name, count in group.reached.items()) or "none"
+
+
+def _problems(group: Group) -> Table:
+    table = Table(
+        title=title(group), title_justify="left", title_style="bold", box=None, pad_edge=False
+    )
+    table.add_column("times in µs", no_wrap=True)
+    for name in ("steps", "eager", "compile", "best", "like for like", "over eager"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("roofline", justify="right", no_wrap=True)
+    for result in group.results:
+        table.add_row(result.name, str(result.steps), *_cells(result))
+    return table
+
+
+def _cells(result: Result) -> Iterable[str]:
+    claimed, timing = result.claimed, result.timing
+    if claimed is None or timing is None:
+        return ("", "", "", result.verdict.replace("_", " "))
+    light, baselines = claimed.roofline, timing.baselines_us
+    return (
+        *(_microseconds(baselines[b]) if b in baselines else "-" for b in ("eager", "compile")),
+        _microseconds(timing.time_us),
+        f"{text.speedup(timing.speedup)} {text.interval(timing.speedup_ci)}",
+        text.speedup(timing.speedup_eager),
+        text.share(light.share) if light else "-",
+    )
+
+
+def _microseconds(time_us: float) -> str:
+    return f"{time_us:.0f}" if time_us >= 10 else f"{time_us:.1f}"
+
+
+def _means(group: Group) -> Table:
+    table = Table(box=None, style="dim")
+    table.add_column("", no_wrap=True)
+    for name in ("like for like", "over eager"):
+        table.add_column(name, justify="right")
+    for row in averages_rows(group):
+        table.add_row(*row)
+    table.caption, table.caption_justify = f"classes reached: {reached(group)}", "left"
+    return table
+
+
+def _labels(results: Iterable[Result]) -> list[Text]:
+    return [
+        Text(f"{result.name}: {name}: {why}", style="yellow")
+        for result in results
+        for name, why in (result.labels or {}).items()
+    ]
+
+
+def _speedup(ratio: float | None) -> str:
+    return "-" if ratio is None else text.speedup(ratio)
