@@ -240,7 +240,7 @@ class Study:
         proposer = self._proposers.get(ask.proposer)
         if proposer is None:
             raise BadInputError(f"ask {ask.id} is for {ask.proposer}, which is not at hand here")
-        nodes, run = self.nodes, self._store.run()  # by now the reference may be known
+        nodes = self.nodes
         return proposer.begin(
             Context(
                 problem=self._run.problem,
@@ -250,8 +250,8 @@ class Study:
                 pool=tuple(nodes[i - 1] for i in ask.pool),
                 history=tuple(nodes[: ask.seen]),
                 abreast=max(ask.id - 1 - ask.seen, 0),
-                facts=run.reference,
-                environment=run.environment,
+                facts=self._store.reference_for(ask.id),
+                environment=self._run.environment,
             )
         )
 

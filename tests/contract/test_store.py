@@ -102,6 +102,21 @@ def test_what_a_run_learns_about_itself_is_kept(database):
     assert database.open().run() == replace(RUN, reference={"eager_us": 13.0}, steps=50, plan=plan)
 
 
+def test_an_ask_keeps_the_reference_it_began_with(database):
+    store = database.create(replace(RUN, reference={"eager_us": 1.0}))
+    assert store.reference_for(1) == {"eager_us": 1.0}
+    store.open_ask(an_ask(1))
+    store.set_reference({"eager_us": 1.0})
+    store.open_ask(an_ask(2))
+    for measured in (2.0, 3.0):
+        store.set_reference({"eager_us": measured})
+    store.close()
+    store = database.open()
+    store.open_ask(an_ask(3))
+    assert [store.reference_for(n)["eager_us"] for n in (1, 2, 3, 4)] == [1.0, 1.0, 3.0, 3.0]
+    assert store.run().reference == {"eager_us": 3.0}
+
+
 def test_steps_come_back_in_order_and_continue_after_reopening(database):
     store = database.create(RUN)
     steps = [node(1), node(2, 1), node(3, 1), node(4, 2)]

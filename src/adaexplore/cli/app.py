@@ -553,7 +553,7 @@ def retrace(run: RunArg) -> None:
 
     Asks nobody and measures nothing: recorded replies and evaluations stand in. Prints the first
     step that would grow elsewhere or be shown something else, the first prompt that says something
-    else (figures aside), and the first replies that lead to another candidate. Exit code 1 if any.
+    else, and the first replies that lead to another candidate. Exit code 1 if any.
     """
     from adaexplore.cli import retrace as commands
 

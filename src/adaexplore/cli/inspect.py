@@ -18,7 +18,8 @@ from adaexplore.report.html import render
 from adaexplore.report.terminal import headline, tree_table
 from adaexplore.search.ensemble import gains
 from adaexplore.settings import Settings
-from adaexplore.store import Store, read_run
+from adaexplore.store import Store, export_run, read_run
+from adaexplore.store.exported import SUFFIX
 from adaexplore.units import estimated_tokens
 
 
@@ -50,6 +51,16 @@ def report(path: Path, output: Path | None) -> int:
         target = output or run.report_path
     write_report(summary, target)
     print(target)
+    return 0
+
+
+def export(path: Path, output: Path) -> int:
+    """Writes the run as one file and says where."""
+    if not output.name.endswith(SUFFIX):
+        raise BadInputError(f"--output {output}: its name has to end in {SUFFIX}")
+    with read_run(path) as run:
+        export_run(run.database_path, output)
+    print(output)
     return 0
 
 

@@ -1,53 +1,40 @@
-"""Going through a run's recorded replies again, with the prompts and parsers of today."""
+"""Going through a recorded run again: what would be otherwise today."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from adaexplore.ask import Ask
 from adaexplore.cli.proposers import Plan, model_proposers
-from adaexplore.node import Node
-from adaexplore.report.conversations import conversations
+from adaexplore.retrace import Part, retrace
 from adaexplore.store import read_run
-from adaexplore.study import Study
+
+_PARTS: dict[Part, str] = {
+    "selection": "asks grow where they did and are shown the same",
+    "prompt": "conversations ask the same",
+    "candidate": "proposals are what was recorded",
+}
 
 
-def retrace(path: Path) -> int:
-    """Prints which asks no longer lead to the candidate recorded; the exit code: 1 if one does not.
+def retrace_run(path: Path) -> int:
+    """Prints how much is as it was recorded, and the first difference of each part.
 
-    Prompts are not compared: they hold measured times, which every session takes anew.
+    The exit code: 1 if there is any.
     """
     console = Console()
     with read_run(path) as directory:
         store = directory.store
         run = store.run()
-        study = Study(store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings))
-        done = store.asks("done")
-        told = conversations(study.nodes, done, store.calls())
-        nodes = {told[node.id][0].ask_id: node for node in study.nodes if node.id in told}
-        changed = {
-            record.ask.id: _change(study, record.ask, nodes[record.ask.id])
-            for record in done
-            if record.ask.id in nodes
-        }
-    table = Table("ask", "step", "what changed", box=None)
-    for ask_id, change in changed.items():
-        if change:
-            table.add_row(str(ask_id), str(nodes[ask_id].id), change)
-    if table.row_count:
-        console.print(table)
-    same = sum(not change for change in changed.values())
-    console.print(f"{same} of {len(changed)} asks lead to what was recorded", highlight=False)
-    return 0 if same == len(changed) else 1
-
-
-def _change(study: Study, ask: Ask, node: Node) -> str:
-    _, proposal = study.retrace(ask)
-    if proposal is None:
-        return "its replies no longer suffice"
-    if proposal.candidate != node.candidate:
-        return proposal.failure or "its source differs"
-    return ""
+        proposers = model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
+        retraced = retrace(store, proposers)
+    for part, meaning in _PARTS.items():
+        compared = retraced.compared.get(part, 0)
+        differences = [each for each in retraced.differences if each.part == part]
+        lines = [f"{compared - len(differences)} of {compared} {meaning}"]
+        if differences:
+            first = differences[0]
+            lines.append(f"  the first that differs is ask {first.ask_id}: {first.what}")
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    return 1 if retraced.differences else 0

@@ -6,18 +6,17 @@ came: JSON with sorted keys and texts as lists of lines, to be read and compared
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
 import threading
 from collections import Counter
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 from adaexplore.errors import BadInputError
+from adaexplore.likeness import first_difference, nearest
 from adaexplore.llm.base import Client, Message, Prompt, Reply, Usage
 
 
@@ -109,14 +108,15 @@ class Replay:
         """Nothing is held."""
 
     def _unseen(self, prompt: Prompt) -> str:
-        asked = _lines(prompt)
+        asked = _text(prompt)
         paths = sorted(self._folder.glob(f"*{_suffix(self._model)}"))
-        recorded = {path.name: _lines(load(path).prompt) for path in paths}
-        name = max(recorded, key=lambda name: _likeness(recorded[name], asked))
+        recorded = {path.name: _text(load(path).prompt) for path in paths}
+        name, _ = nearest(recorded, asked)
         purpose = f" ({prompt.label})" if prompt.label else ""
         return (
             f"no reply of {self._model} to this prompt{purpose} is recorded in {self._folder}; the "
-            f"nearest is {name}, which differs first in {_difference(recorded[name], asked)}"
+            f"nearest is {name}, which differs first in "
+            f"{first_difference(recorded[name], asked, 'asked')}"
         )
 
 
@@ -189,24 +189,6 @@ def _suffix(model: str) -> str:
     return f".{re.sub(r'[^A-Za-z0-9._-]+', '-', model)}.json"
 
 
-def _lines(prompt: Prompt) -> list[str]:
-    """The prompt as lines, each message under its role."""
-    return [
-        line
-        for message in prompt.messages
-        for line in (f"[{message.role}]", *message.text.split("\n"))
-    ]
-
-
-def _likeness(recorded: list[str], asked: list[str]) -> float:
-    return SequenceMatcher(None, recorded, asked, autojunk=False).ratio()
-
-
-def _difference(recorded: list[str], asked: list[str]) -> str:
-    pairs = list(itertools.zip_longest(recorded, asked, fillvalue="(the end)"))
-    at = next((i for i, (old, new) in enumerate(pairs) if old != new), 0)
-    return f"line {at + 1}: recorded {_shown(pairs[at][0])}, asked {_shown(pairs[at][1])}"
-
-
-def _shown(line: str) -> str:
-    return repr(line if len(line) <= 80 else f"{line[:79]}…")
+def _text(prompt: Prompt) -> str:
+    """The prompt as one text, each message under its role."""
+    return "\n".join(f"[{message.role}]\n{message.text}" for message in prompt.messages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 
-from adaexplore.ask import AskRecord, Call
+from adaexplore.ask import Ask, AskRecord, Call
 from adaexplore.llm.base import Message
 from adaexplore.node import Node
 
@@ -13,26 +13,32 @@ Conversation = tuple[Call, ...]
 """A step's calls, first to last."""
 
 
-def conversations(
-    nodes: Iterable[Node], asks: Iterable[AskRecord], calls: Iterable[Call]
-) -> Mapping[int, Conversation]:
-    """The calls of each step that any were made for, by the step's id.
+def asks_of(nodes: Iterable[Node], asks: Iterable[AskRecord]) -> Mapping[int, Ask]:
+    """The ask of each step that has one, by the step's id.
 
     A step begins when its ask is opened, at a place in the tree: that is how they find together.
     """
+    done: dict[tuple[float, int], deque[Ask]] = defaultdict(deque)
+    for record in asks:
+        if record.state == "done":
+            done[record.ask.opened_at, record.ask.parent_id].append(record.ask)
+    found: dict[int, Ask] = {}
+    for node in nodes:
+        same = done[node.started_at, node.parent_id]
+        if same:
+            found[node.id] = same.popleft()
+    return found
+
+
+def conversations(
+    nodes: Iterable[Node], asks: Iterable[AskRecord], calls: Iterable[Call]
+) -> Mapping[int, Conversation]:
+    """The calls of each step that any were made for, by the step's id."""
     said: dict[int, list[Call]] = defaultdict(list)
     for call in calls:
         said[call.ask_id].append(call)
-    done: dict[tuple[float, int], deque[int]] = defaultdict(deque)
-    for record in asks:
-        if record.state == "done":
-            done[record.ask.opened_at, record.ask.parent_id].append(record.ask.id)
-    found: dict[int, Conversation] = {}
-    for node in nodes:
-        same = done[node.started_at, node.parent_id]
-        if same and (ask_id := same.popleft()) in said:
-            found[node.id] = tuple(said[ask_id])
-    return found
+    found = asks_of(nodes, asks)
+    return {step: tuple(said[ask.id]) for step, ask in found.items() if ask.id in said}
 
 
 def new_messages(conversation: Conversation) -> list[tuple[Message, ...]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from adaexplore.store.base import FORMAT_VERSION, Confirmation, RunRecord, Store
 from adaexplore.store.directory import RunDirectory, create_run, open_run, read_run, require_free
+from adaexplore.store.exported import export_run, memory_store
 
 __all__ = [
     "FORMAT_VERSION",
@@ -18,6 +19,8 @@ __all__ = [
     "RunRecord",
     "Store",
     "create_run",
+    "export_run",
+    "memory_store",
     "open_run",
     "read_run",
     "require_free",

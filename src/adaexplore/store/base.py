@@ -74,7 +74,14 @@ class Store(Protocol):
         ...
 
     def set_reference(self, facts: Mapping[str, Any]) -> None:
-        """Keeps what was measured about the reference, replacing what was kept before."""
+        """Keeps what was measured about the reference: for the record, and asks opened from now on.
+
+        Every session measures anew, and an ask goes on with what it was begun with.
+        """
+        ...
+
+    def reference_for(self, ask_id: int) -> Mapping[str, Any]:
+        """What was known about the reference when an ask was opened, or is now for one to come."""
         ...
 
     def set_steps(self, steps: int) -> None:

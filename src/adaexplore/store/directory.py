@@ -11,6 +11,7 @@ from types import TracebackType
 
 from adaexplore.errors import BadInputError
 from adaexplore.store.base import RunRecord, Store
+from adaexplore.store.exported import SUFFIX, read_exported
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
 
@@ -25,6 +26,11 @@ class RunDirectory:
         self.path = path
         self.store = store
         self._resources = resources
+
+    @property
+    def database_path(self) -> Path:
+        """Where the store is kept."""
+        return self.path / DATABASE_NAME
 
     @property
     def best_path(self) -> Path:
@@ -93,10 +99,12 @@ def open_run(path: Path) -> RunDirectory:
 
 
 def read_run(path: Path) -> RunDirectory:
-    """Opens a run for reading, also while another process writes it.
+    """Opens a run for reading, also while another process writes it; or an exported one.
 
     Raises `BadInputError` as `open_run` does, except that a run in use is no trouble.
     """
+    if path.is_file() and path.name.endswith(SUFFIX):
+        return RunDirectory(path, read_exported(path), ExitStack())
     _require_run(path)
     with ExitStack() as resources:
         engine = sqlite_engine(path / DATABASE_NAME, "read")

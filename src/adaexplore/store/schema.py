@@ -70,6 +70,12 @@ confirmations = Table(
 
 # A run that an earlier release made has none of what follows until it is opened for writing.
 plan = Table("plan", metadata, Column("plan", JSON, nullable=False))
+references = Table(  # what was measured of the reference, by the first ask that it was shown to
+    "references",
+    metadata,
+    Column("first_ask", Integer, primary_key=True, autoincrement=False),
+    Column("facts", JSON, nullable=False),
+)
 asks = Table(
     "asks",
     metadata,

@@ -91,7 +91,25 @@ class SqlStore:
     def set_reference(self, facts: Mapping[str, Any]) -> None:
         """Keeps what was measured about the reference."""
         with self._transaction("keep the reference's measurements") as connection:
+            schema.metadata.create_all(connection)  # a run of an earlier release lacks the tables
+            before = connection.execute(select(schema.run.c.reference)).scalar_one()
+            if before == facts:
+                return
+            table, next_ask = schema.references, _last(connection, schema.asks) + 1
+            if connection.execute(select(table)).first() is None:
+                connection.execute(insert(table).values(first_ask=0, facts=before))
+            connection.execute(delete(table).where(table.c.first_ask == next_ask))
+            connection.execute(insert(table).values(first_ask=next_ask, facts=dict(facts)))
             connection.execute(update(schema.run).values(reference=dict(facts)))
+
+    def reference_for(self, ask_id: int) -> Mapping[str, Any]:
+        """What was known about the reference when an ask was opened."""
+        with self._transaction("read the reference's measurements") as connection:
+            known = _all(connection, schema.references, schema.references.c.first_ask <= ask_id)
+            latest = max(known, key=lambda row: row.first_ask, default=None)
+            if latest is not None:
+                return dict(latest.facts)
+            return dict(connection.execute(select(schema.run.c.reference)).scalar_one())
 
     def set_steps(self, steps: int) -> None:
         """Changes how many steps are planned in total."""

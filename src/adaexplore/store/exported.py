@@ -1,0 +1,74 @@
+"""A run as one small file: the rows of its database as JSON, compressed."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+from sqlalchemy import Engine, StaticPool, create_engine, insert, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from adaexplore.errors import BadInputError
+from adaexplore.store import schema
+from adaexplore.store.base import RunRecord
+from adaexplore.store.sql import SqlStore
+from adaexplore.store.sqlite import sqlite_engine
+
+SUFFIX = ".json.xz"
+"""How the names of such files end."""
+
+
+def memory_store(run: RunRecord) -> SqlStore:
+    """A new run that is kept in memory only."""
+    return SqlStore.create(_memory_engine(), Path("memory"), run)
+
+
+def export_run(database: Path, target: Path) -> None:
+    """Writes the run in a database file; the same run gives the same bytes.
+
+    Raises `BadInputError` where `target` cannot be written.
+    """
+    engine = sqlite_engine(database, "read")
+    try:
+        with engine.begin() as connection:
+            there = [
+                t for t in schema.metadata.sorted_tables if inspect(connection).has_table(t.name)
+            ]
+            rows = {
+                table.name: [dict(row._mapping) for row in connection.execute(select(table))]
+                for table in there
+            }
+    finally:
+        engine.dispose()
+    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    try:
+        target.write_bytes(lzma.compress(text.encode()))
+    except OSError as error:
+        raise BadInputError(f"{target}: cannot be written: {error.strerror}") from None
+
+
+def read_exported(path: Path) -> SqlStore:
+    """The run that `export_run` wrote, in memory; `BadInputError` for any other file."""
+    engine = _memory_engine()
+    try:
+        rows = json.loads(lzma.decompress(path.read_bytes()).decode())
+        with engine.begin() as connection:
+            schema.metadata.create_all(connection)
+            for table in schema.metadata.sorted_tables:
+                if rows.get(table.name):
+                    connection.execute(insert(table), rows[table.name])
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (lzma.LZMAError, ValueError, AttributeError, TypeError, SQLAlchemyError) as error:
+        raise BadInputError(
+            f"{path} is no exported run; make one with: adaexplore export RUN -o FILE{SUFFIX}"
+        ) from error
+    return SqlStore.open(engine, path)
+
+
+def _memory_engine() -> Engine:
+    """An empty database; its one connection serves all threads."""
+    return create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+    )

@@ -1,0 +1,36 @@
+"""Recorded searches gone through again at no cost.
+
+Each is a file of `adaexplore export`; that of `computed` was answered and judged by hashes, as in
+`tests/unit/test_retrace.py`. What policies and prompts have become since may change where
+a search goes and what it asks; what was once answered has to lead to the same candidates for ever,
+unless it is listed in `CHANGED` why not.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from adaexplore.cli.proposers import Plan, model_proposers
+from adaexplore.retrace import retrace
+from adaexplore.store import read_run
+
+RUNS = sorted(Path(__file__).parent.glob("*.json.xz"))
+CHANGED: dict[str, set[str]] = {}
+"""By file, the parts in which today's search is known to differ, beside the words of prompts."""
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.xz"))
+def test_a_recorded_search_leads_where_it_did(path):
+    with read_run(path) as directory:
+        store = directory.store
+        run = store.run()
+        proposers = model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
+        retraced = retrace(store, proposers)
+        assert retraced.compared["selection"] == store.ask_count()
+        assert retraced.compared.get("candidate", 0) > 0
+    unexpected = [
+        each
+        for each in retraced.differences
+        if each.part != "prompt" and each.part not in CHANGED.get(path.name, set())
+    ]
+    assert not unexpected

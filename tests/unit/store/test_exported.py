@@ -1,0 +1,80 @@
+import json
+import lzma
+
+import pytest
+from stored_runs import sample_node, sample_run
+
+from adaexplore.ask import Ask, Call
+from adaexplore.errors import BadInputError
+from adaexplore.llm.base import Message, Prompt, Reply
+from adaexplore.store import Confirmation, create_run, export_run, memory_store, read_run
+from adaexplore.store.base import FORMAT_VERSION
+
+
+@pytest.fixture
+def run(tmp_path):
+    with create_run(tmp_path / "run", sample_run()) as run:
+        store = run.store
+        for number in range(1, 8):
+            store.record(sample_node(number))
+        store.open_ask(Ask(1, 0, "large", 5, (1, 2), (), 7, "ask", 1.5e9))
+        prompt = Prompt((Message("user", "Faster\0? ü"),), "large")
+        store.add_call(Call(1, prompt, Reply("Nö", "ask"), 1.5e9))
+        store.confirm(Confirmation(2, sample_node(2).evaluation, 1.6e9))
+        store.set_plan({"proposers": ["ask"]})
+        yield run
+
+
+def kept(store):
+    return store.run(), store.nodes(), store.asks(), store.calls(), store.confirmation()
+
+
+def test_everything_is_in_it(run, tmp_path):
+    target = tmp_path / "run.json.xz"
+    export_run(run.database_path, target)
+    with read_run(target) as exported:
+        assert kept(exported.store) == kept(run.store)
+    again = tmp_path / "again.json.xz"
+    export_run(run.database_path, again)
+    assert again.read_bytes() == target.read_bytes()
+
+
+def test_a_place_that_cannot_be_written(run, tmp_path):
+    with pytest.raises(BadInputError, match="cannot be written: No such file"):
+        export_run(run.database_path, tmp_path / "gone" / "run.json.xz")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no archive",
+        lzma.compress(b"\xff"),
+        lzma.compress(b"[]"),
+        lzma.compress(b"3"),
+        lzma.compress(b'{"run": [{"nothing": 1}]}'),
+        lzma.compress(b'{"run": 7}'),
+    ],
+)
+def test_files_that_are_none(tmp_path, content):
+    path = tmp_path / "run.json.xz"
+    path.write_bytes(content)
+    with pytest.raises(BadInputError, match="is no exported run; make one with"):
+        read_run(path)
+
+
+def test_one_that_a_newer_release_wrote(run, tmp_path):
+    target = tmp_path / "run.json.xz"
+    export_run(run.database_path, target)
+    rows = json.loads(lzma.decompress(target.read_bytes()))
+    rows["run"][0]["format_version"] = FORMAT_VERSION + 1
+    target.write_bytes(lzma.compress(json.dumps(rows).encode()))
+    with pytest.raises(BadInputError, match="upgrade"):
+        read_run(target)
+
+
+def test_a_run_in_memory_is_a_run(run):
+    store = memory_store(sample_run())
+    for number in range(1, 8):
+        store.record(sample_node(number))
+    assert store.nodes() == run.store.nodes()
