@@ -32,7 +32,8 @@ LABELS = {
     "library:cudnn": "part of the work is cuDNN's",
     "library:aten": "part of the work is done by PyTorch's own kernels",
     "library:inductor": "part of the work is done by kernels that torch.compile makes at run time",
-    "below-flop-floor": "fewer operations than the reference: algebra, or less precision?",
+    "below-flop-floor": "faster than the reference's products at this class's rate: by algebra, or "
+    "by operands of fewer bits",
     "sets-global-flags": "it sets global flags of PyTorch's, which were put back",
 }
 """What the labels of an evaluation say; one that is missing here speaks for itself."""
@@ -128,7 +129,7 @@ def _roofline(roofline: Roofline) -> str:
 def _profile(profile: Profile) -> list[str]:
     """A line for each kernel: its share and time of a call, and how it is launched."""
     shown = profile.kernels[:_KERNELS]
-    head = ("share", "per call", "launches", "whose", "kernel", "")
+    head = ("share", "per call", "launches", "whose", "kernel", "(of one call, profiled apart)")
     rows = [head, *(_kernel(use, profile.device_us) for use in shown)]
     rest = len(profile.kernels) - len(shown)
     more = [f"and {rest} more"] if rest else []
