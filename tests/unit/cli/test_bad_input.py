@@ -2,6 +2,8 @@
 
 import ctypes
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -211,3 +213,27 @@ class TestRunDirectory:
     def test_a_report_that_cannot_be_written(self, adaexplore, run_path):
         line = adaexplore("report", run_path, "-o", run_path / "no" / "such" / "r.html").complaint
         assert "cannot write the report" in line
+
+
+WARNS = """
+import logging, sys, warnings
+from adaexplore.cli import inspect, main
+
+def settings():
+    warnings.warn("soon to be removed", FutureWarning)
+    logging.getLogger("some.library").warning("something is odd")
+    return 0
+
+inspect.settings = settings
+sys.argv = ["adaexplore", "settings"]
+main()
+"""
+
+
+def test_what_libraries_warn_of_is_not_the_user_s():
+    def said(*options):
+        words = [sys.executable, *options, "-c", WARNS]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stderr
+
+    assert said() == ""
+    assert "soon to be removed" in said("-W", "default")
