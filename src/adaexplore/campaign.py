@@ -165,7 +165,8 @@ class Campaign:
         waiting = self._on_free_devices(waiting)
         standings = [runner.standing for runner in waiting]
         runner = waiting[choose_problem(standings, self._rules.allocation, self._first)]
-        wanted = max(self._rules.turn_steps, self._first - runner.made)
+        first = self._first - runner.made
+        wanted = first if first > 0 else self._rules.turn_steps
         runner.finished = False
         runner.steps = min(wanted, runner.progress.left, allowed)
         abreast = max(self._rules.parallel // max(self._unfinished(), 1), 1)
@@ -245,8 +246,6 @@ class Campaign:
 
 def _first_steps(rules: Rules, problems: int) -> int:
     """What every problem gets before any gets more: no more than there is for each."""
-    if rules.allocation == "uniform":
-        return 1
     if rules.steps is None:
         return rules.first_steps
     return max(min(rules.first_steps, rules.steps // max(problems, 1)), 1)

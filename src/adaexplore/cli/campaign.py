@@ -27,7 +27,7 @@ from adaexplore.cli.campaign_view import CampaignView
 from adaexplore.cli.courses import Common, SearchCourse, Servers
 from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.cli.proposers import Plan, check, open_clients, under_way_s, with_templates
-from adaexplore.cli.session import INTERRUPTED
+from adaexplore.cli.session import INTERRUPTED, device_of
 from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError, InfrastructureError
 from adaexplore.llm.budget import Limits
 from adaexplore.node import Node
@@ -71,6 +71,8 @@ def _begin(what: Sequence[Path], asked: Asked) -> int:
     listed = entries(file, folder, asked.options)
     if not shared.budget:
         listed = [replace(entry, steps=entry.steps or DEFAULT_STEPS) for entry in listed]
+    for name in {device for entry in listed for device in entry.devices}:
+        device_of(name)
     path = asked.run or Path("runs") / f"campaign-{time.strftime('%Y%m%d-%H%M%S')}"
     check(_plan(shared, listed))
     words = ["adaexplore", "campaign", *map(str, what), *_words(asked)]

@@ -70,9 +70,14 @@ def reached(group: Group) -> str:
 
 def _problems(group: Group) -> Table:
     table = Table(
-        title=title(group), title_justify="left", title_style="bold", box=None, pad_edge=False
+        title=title(group),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
-    table.add_column("times in µs", no_wrap=True)
+    table.add_column("times in µs", overflow="fold")
     for name in ("steps", "eager", "compile", "best", "like for like", "over eager"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("roofline", justify="right", no_wrap=True)

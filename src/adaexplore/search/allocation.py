@@ -17,6 +17,9 @@ _EXPLORE = 0.6
 _PRIOR_STEPS = 4.0
 """Beside its own, a problem has so many steps of the average problem to its credit."""
 
+_LEAST_SHARE = 0.65
+"""No problem gets fewer steps than this part of the mean: gains may come late."""
+
 _UNKNOWN_HEADROOM = 1.0
 """Where nobody's headroom is known any number does."""
 
@@ -44,20 +47,22 @@ class Standing:
 def choose_problem(standings: Sequence[Standing], allocation: Allocation, first: int) -> int:
     """The index of the problem whose search goes on.
 
-    Every problem gets `first` steps, at least one, before any gets more. After that, "uniform" is
-    the one with the fewest, and "headroom" the one with the highest upper confidence bound on what
-    its next step gains for its cost: the rate at which steps close the headroom, times what is left
-    of it. The bound is UCB1's (Auer et al. 2002), with older steps discounted, since they gain less
-    and less as a search goes on (Garivier and Moulines 2011); rates are in units of the best one's.
-    Steps under way count as if nothing came of them.
+    Every problem gets `first` steps, at least one, before any gets more, and none falls far behind
+    the mean. For the rest, "uniform" is the one with the fewest, and "headroom" the one with the
+    highest upper confidence bound on what its next step gains for its cost: the rate at which steps
+    close the headroom, times what is left of it. The bound is UCB1's (Auer et al. 2002), with older
+    steps discounted, since they gain less and less as a search goes on (Garivier and Moulines
+    2011); rates are in units of the best one's. Steps under way count as if nothing came of them.
     """
     fewest = min(range(len(standings)), key=lambda i: standings[i].begun)
-    if allocation == "uniform" or standings[fewest].begun < max(first, 1):
+    least = max(first, 1, _LEAST_SHARE * fmean(s.begun for s in standings))
+    if allocation == "uniform" or standings[fewest].begun < least:
         return fewest
     known = [s.headroom for s in standings if s.headroom is not None]
     usual = fmean(known) if known else _UNKNOWN_HEADROOM
     rooms = [usual if s.headroom is None else s.headroom for s in standings]
-    faded = [_faded(s, room) for s, room in zip(standings, rooms, strict=True)]
+    usual_cost = fmean([cost for s in standings for cost in s.costs] or [1.0])
+    faded = [_faded(s, room, usual_cost) for s, room in zip(standings, rooms, strict=True)]
     steps, costs, closed = (math.fsum(column) for column in zip(*faded, strict=True))
     prior_cost, prior_closed = (_PRIOR_STEPS * total / steps for total in (costs, closed))
     rates = [(own + prior_closed) / (cost + prior_cost) for _, cost, own in faded]
@@ -70,13 +75,12 @@ def choose_problem(standings: Sequence[Standing], allocation: Allocation, first:
     return max(range(len(standings)), key=bound)
 
 
-def _faded(standing: Standing, room: float) -> tuple[float, float, float]:
+def _faded(standing: Standing, room: float, usual_cost: float) -> tuple[float, float, float]:
     """Steps, their cost and the parts of the headroom that they closed, the last counting most."""
-    typical = fmean(standing.costs) if standing.costs else 1.0
     steps, cost, closed = 0.0, 0.0, 0.0
     weight = 1.0
     for _ in range(standing.under_way):
-        steps, cost, weight = steps + weight, cost + weight * typical, weight * _FADING
+        steps, cost, weight = steps + weight, cost + weight * usual_cost, weight * _FADING
     for gain, own_cost in zip(reversed(standing.gains), reversed(standing.costs), strict=True):
         room += gain
         steps, cost = steps + weight, cost + weight * own_cost

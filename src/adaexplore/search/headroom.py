@@ -59,10 +59,18 @@ def why_stop(nodes: Sequence[Node], facts: Mapping[str, Any], settings: Settings
     reached = roofline_share(nodes, facts) if near else None
     if reached is not None and reached >= settings.stop_near:
         return f"near the roofline: {percent(reached)} of it reached"
-    judged = [node for node in nodes if node.evaluation.status != "infra_error"]
-    patience = settings.stop_flat
-    if not patience or len(judged) < patience:
+    if not settings.stop_flat:
         return None
-    if sum(gains(judged)[-patience:]) < math.log1p(settings.stop_flat_gain):
-        return f"flat: {patience} steps gained less than {percent(settings.stop_flat_gain)}"
+    judged = [node for node in nodes if node.evaluation.status != "infra_error"]
+    if is_flat(gains(judged), settings):
+        least = percent(settings.stop_flat_gain)
+        return f"flat: the last {settings.stop_flat} steps gained less than {least}"
     return None
+
+
+def is_flat(found: Sequence[float], settings: Settings) -> bool:
+    """Whether the last `settings.stop_flat` of these gains, in ln, come to next to nothing."""
+    patience = settings.stop_flat
+    if not 0 < patience <= len(found):
+        return False
+    return math.fsum(found[-patience:]) < math.log1p(settings.stop_flat_gain)

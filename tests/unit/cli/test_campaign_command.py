@@ -1,0 +1,182 @@
+"""campaign, on real small problems with a proposer that needs no compiler."""
+
+import json
+import shutil
+
+import pytest
+from test_search_commands import NOT_A_NUMBER, Renaming
+
+from adaexplore.cli.session import Session
+from adaexplore.store import read_run
+
+CPU = ("--device", "cpu", "--set", "stop_near=0")
+FAST = (*CPU, "--set", "confirm=false")
+
+
+@pytest.fixture
+def proposer(monkeypatch):
+    proposer = Renaming()
+    monkeypatch.setattr(Session, "compiler", lambda *_: proposer)
+    return proposer
+
+
+@pytest.fixture
+def problems(file, problem, proposer):
+    source = problem.read_text()
+    other = source.replace("64, 64", "32, 96")
+    assert other != source
+    return [file("one.py", source), file("other.py", other), file("nan.py", NOT_A_NUMBER)]
+
+
+def steps(folder):
+    counts = {}
+    for path in folder.iterdir():
+        if (path / "run.db").exists():
+            with read_run(path) as run:
+                counts[path.name] = run.store.node_count()
+    return counts
+
+
+def test_a_campaign_from_beginning_to_end(adaexplore, problems, tmp_path):
+    folder, out = tmp_path / "night", tmp_path / "out.json"
+    words = [*CPU, "--steps", 2, "--run", folder, "--json", out, "--parallel", 2]
+    result = adaexplore("campaign", *problems, *words)
+    assert result.code == 0, result
+    assert steps(folder) == {"one": 2, "other": 2}
+    assert "one: step 2" in result.out
+    assert "2 of 2 correct" in result.out
+    assert "nan: " in result.out
+    data = json.loads(out.read_text())
+    [group] = data["groups"]
+    assert [one["name"] for one in group["results"]] == ["one", "other"]
+    assert all(one["confirmed"] and one["state"] == "done" for one in group["results"])
+    assert [(one["name"], one["state"]) for one in data["unjudged"]] == [("nan", "refused")]
+    page = (folder / "index.html").read_text()
+    assert 'href="one/report.html"' in page
+    assert (folder / "one" / "report.html").exists()
+
+    assert adaexplore("show", folder / "one").code == 0
+    longer = adaexplore("resume", folder / "one", "--steps", 3)
+    assert longer.code == 0
+
+    again = adaexplore("campaign", folder, "--steps", 3)
+    assert again.code == 0
+    assert steps(folder) == {"one": 3, "other": 3}
+    assert "other: step 3" in again.out
+    assert "one: step" not in again.out
+
+
+def test_a_file_with_a_budget_of_steps_that_is_raised_later(adaexplore, problems, file, tmp_path):
+    path = file(
+        "night.toml",
+        """
+        budget = "3steps"
+        allocation = "uniform"
+        turn_steps = 1
+        [defaults]
+        device = "cpu"
+        settings = { confirm = false, stop_near = 0 }
+        [[problem]]
+        files = "o*.py"
+        """,
+    )
+    folder = tmp_path / "night"
+    assert adaexplore("campaign", path, "--run", folder).code == 0
+    assert sorted(steps(folder).values()) == [1, 2]
+    with read_run(folder / "one") as run:
+        assert run.store.run().steps == run.store.node_count()
+
+    assert adaexplore("campaign", folder, "--budget", "5steps").code == 0
+    assert sorted(steps(folder).values()) == [2, 3]
+    assert adaexplore("campaign", folder).code == 0
+    assert sorted(steps(folder).values()) == [2, 3]
+
+
+def test_an_interrupted_campaign_says_how_to_go_on_and_does(
+    adaexplore, problems, proposer, tmp_path, monkeypatch
+):
+    folder = tmp_path / "night"
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("adaexplore.campaign.Campaign._land", interrupt)
+        result = adaexplore("campaign", problems[0], *FAST, "--steps", 2, "--run", folder)
+    assert result.code == 130
+    assert f"adaexplore campaign {folder}" in result.out
+    assert adaexplore("campaign", folder).code == 0
+    assert steps(folder) == {"one": 2}
+
+
+def test_a_run_of_which_a_kill_left_half_is_made_anew(adaexplore, problems, tmp_path):
+    folder = tmp_path / "night"
+    words = [*FAST, "--steps", 1, "--run", folder]
+    assert adaexplore("campaign", problems[0], *words).code == 0
+    shutil.move(folder / "one", folder / ".one.new")
+    (folder / ".one.new" / "run.db").write_bytes(b"half")
+    assert adaexplore("campaign", folder).code == 0
+    assert steps(folder) == {"one": 1}
+    assert not (folder / ".one.new").exists()
+
+
+def test_where_nothing_can_be_judged_the_exit_code_says_so(adaexplore, problems, file, tmp_path):
+    broken = file("broken.py", "class Model: ...")
+    words = [*FAST, "--run", tmp_path / "night"]
+    result = adaexplore("campaign", problems[2], broken, tmp_path / "gone.py", *words)
+    assert result.code == 2
+    for name in ("nan: ", "broken: ", "gone: "):
+        assert name in result.out
+    broken.write_text(problems[0].read_text())
+    assert adaexplore("campaign", tmp_path / "night", "--steps", 1).code == 0
+    assert steps(tmp_path / "night") == {"broken": 1}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("words", "complaint"),
+        [
+            (["--budget", "much"], "budget 'much' is not understood"),
+            (["--budget", "2usd"], "goes with --model; there is none"),
+            (["--model", "nowhere:x"], "nowhere"),
+            (["--set", "windw=3"], "did you mean window"),
+            (["--set", "window"], "write it as key=value"),
+            (["--device", "cuda:99"], "no such GPU"),
+            (["--device", "cpu,tpu"], "--device tpu: write cpu, cuda or cuda:<index>"),
+        ],
+    )
+    def test_options(self, adaexplore, problem, tmp_path, words, complaint):
+        folder = tmp_path / "night"
+        assert complaint in adaexplore("campaign", problem, *words, "--run", folder).complaint
+        assert not folder.exists()
+
+    def test_the_same_file_twice(self, adaexplore, problem):
+        assert "is there twice" in adaexplore("campaign", problem, problem).complaint
+
+    def test_a_folder_that_is_no_campaign(self, adaexplore, tmp_path):
+        line = adaexplore("campaign", tmp_path).complaint
+        assert f"{tmp_path} is a folder and no campaign" in line
+
+    def test_a_file_beside_problems(self, adaexplore, problem, file):
+        path = file("a.toml", "")
+        assert "give nothing beside it" in adaexplore("campaign", path, problem).complaint
+
+    def test_a_place_that_is_taken(self, adaexplore, problem, tmp_path):
+        line = adaexplore("campaign", problem, "--device", "cpu", "--run", tmp_path).complaint
+        assert "exists and is not empty" in line
+
+    def test_a_campaign_goes_on_as_it_began(self, adaexplore, problems, tmp_path):
+        folder = tmp_path / "night"
+        assert adaexplore("campaign", problems[0], *FAST, "--steps", 1, "--run", folder).code == 0
+        line = adaexplore("campaign", folder, "--precision", "tf32", "--memory", "x").complaint
+        assert "it takes nothing (not --precision --memory)" in line
+        assert "it takes nothing" in adaexplore("campaign", folder, problems[1]).complaint
+        assert "it takes nothing" in adaexplore("campaign", problems[1], folder).complaint
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [("{", "is damaged"), ("[]", "is damaged"), ('{"format": 99}', "upgrade adaexplore")],
+    )
+    def test_a_manifest_that_cannot_be_read(self, adaexplore, tmp_path, text, complaint):
+        (tmp_path / "campaign.json").write_text(text)
+        assert complaint in adaexplore("campaign", tmp_path).complaint

@@ -1,0 +1,163 @@
+"""The table over many problems: means that say what they are over."""
+
+import json
+from io import StringIO
+
+import pytest
+from hand_made import PROBLEM, call, failed, node, passed, run_info
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from adaexplore.report import summarize
+from adaexplore.report.campaign import averages, result_of, summarize_campaign
+from adaexplore.report.campaign_page import render_campaign
+from adaexplore.report.campaign_tables import campaign_tables
+from adaexplore.report.costs import summarize_costs
+
+
+def result(name, *evaluations, labels=None, precision="fp32", confirmed=None, calls=()):
+    nodes = [node(i, evaluation) for i, evaluation in enumerate(evaluations, 1)]
+    costs = summarize_costs(nodes, calls, {}, [0.0] * len(nodes), len)
+    info = run_info(reference={"labels": labels or {}}, confirmation=confirmed)
+    summary = summarize(PROBLEM, nodes, info, costs=costs)
+    return result_of(
+        name, precision, "cpu", state="done", reason="all steps made", folder=name, summary=summary
+    )
+
+
+def refused(name, why):
+    return result_of(name, "fp32", "cpu", state="refused", reason=why)
+
+
+def campaign(*results):
+    return summarize_campaign(
+        results,
+        name="night",
+        command="adaexplore campaign a.toml",
+        allocation="headroom",
+        budget="",
+    )
+
+
+def printed(summary, width=80):
+    console = Console(file=StringIO(), width=width)
+    console.print(campaign_tables(summary))
+    return console.file.getvalue()
+
+
+def test_the_averages_of_hand_made_speedups():
+    found = averages([0.5, 2.0, 40.0], problems=4)
+    assert found.median == 2.0
+    assert found.mean == pytest.approx(42.5 / 3)
+    assert found.mean_capped == pytest.approx(12.5 / 3)
+    assert found.geometric_mean == pytest.approx(40 ** (1 / 3))
+    assert found.fast_p == {1.0: 0.5, 1.5: 0.5, 2.0: 0.25}  # more than p, of all four
+    assert found.published_mean == pytest.approx(12.5 / 4)
+    assert found.published_geometric_mean == pytest.approx((0.5 * 2 * 10 * 0.1) ** 0.25)
+
+
+def test_without_a_correct_kernel_there_is_nothing_to_average():
+    found = averages([], problems=2)
+    assert (found.median, found.mean, found.mean_capped, found.geometric_mean) == (None,) * 4
+    assert set(found.fast_p.values()) == {0.0}
+    assert found.published_geometric_mean == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("speedups", "problems"), [([], 0), ([1.0], 0), ([1.0, 2.0], 1)])
+def test_averages_of_what_cannot_be(speedups, problems):
+    with pytest.raises(ValueError, match="of"):
+        averages(speedups, problems)
+
+
+@given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=20), st.integers(0, 5))
+def test_averages_keep_their_order(speedups, without):
+    found = averages(speedups, len(speedups) + without)
+    assert found.geometric_mean <= found.mean * (1 + 1e-9)
+    assert found.mean_capped <= min(found.mean, 10.0) * (1 + 1e-9)
+    assert found.published_mean <= found.mean_capped * (1 + 1e-9)
+    assert 1 >= found.fast_p[1.0] >= found.fast_p[1.5] >= found.fast_p[2.0] >= 0
+
+
+def test_a_labelled_problem_is_in_no_mean_but_its_own():
+    summary = campaign(
+        result("softmax", passed(2.0)),
+        result("zeros", passed(900.0), labels={"constant": "zeros would pass"}),
+        result("norm", passed(8.0)),
+    )
+    plain, labelled = summary.groups
+    assert plain.like_for_like.geometric_mean == pytest.approx(4.0)
+    assert labelled.like_for_like.geometric_mean == pytest.approx(900.0)
+    text = printed(summary)
+    before, after = text.split("labelled problems")
+    assert "zeros" not in before
+    assert "zeros: constant: zeros would pass" in after
+
+
+def test_classes_are_not_mixed():
+    summary = campaign(result("a", passed(2.0)), result("a-tf32", passed(4.0), precision="tf32"))
+    assert [(group.precision, len(group.results)) for group in summary.groups] == [
+        ("fp32", 1),
+        ("tf32", 1),
+    ]
+
+
+def test_what_failed_counts_and_what_could_not_be_judged_does_not():
+    summary = campaign(
+        result("good", failed(), passed(3.0)), result("bad", failed()), refused("nan", "NaN it is")
+    )
+    [group] = summary.groups
+    assert (len(group.results), group.correct, group.faster) == (2, 1, 1)
+    assert group.like_for_like.fast_p[1.0] == 0.5
+    assert [one.name for one in summary.unjudged] == ["nan"]
+    assert "nan: NaN it is" in printed(summary)
+
+
+def test_the_second_measurement_is_what_counts():
+    flattered = result("a", passed(3.0), confirmed=(1, passed(1.5)))
+    withdrawn = result("b", passed(3.0), confirmed=(1, failed("wrong_output", "off")))
+    assert flattered.timing.speedup == 1.5
+    assert withdrawn.claimed is None
+    [group] = campaign(flattered, withdrawn).groups
+    assert (group.correct, group.like_for_like.mean) == (1, 1.5)
+
+
+def test_costs_add_up():
+    paid = result("a", passed(2.0), calls=[call(1, cost_usd=0.25), call(2)])
+    summary = campaign(paid, result("b", passed(2.0), failed()))
+    spent = summary.spent
+    assert (spent.usd, spent.unpriced, spent.calls, spent.tokens) == (0.25, 1, 2, 240)
+    assert spent.device_s == pytest.approx(1.0 + 1.0 + 0.5)
+    assert "0.2500 USD and 1 calls of unknown price" in printed(summary, 120)
+
+
+def test_names_fit_a_narrow_terminal():
+    text = printed(campaign(result("transformer_block", passed(2.0)), result("b", failed())))
+    assert "transformer_block" in text
+    assert "2.00× 1.96–2.04" in text
+    assert "no correct" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_json_holds_everything_and_nothing_json_cannot():
+    summary = campaign(result("a", passed(2.0)), refused("nan", "NaN it is"))
+    data = json.loads(json.dumps(summary.to_json(), allow_nan=False))
+    [group] = data["groups"]
+    assert group["like_for_like"]["fast_p"] == {"1.0": 1.0, "1.5": 1.0, "2.0": 0.0}
+    assert group["results"][0]["winner"]["speedup"] == 2.0
+    assert group["results"][0]["run"] == "a"
+    assert data["unjudged"][0]["reason"] == "NaN it is"
+
+
+def test_the_page_links_the_reports_and_escapes_what_it_was_given():
+    page = render_campaign(
+        campaign(
+            result("a b", passed(2.0)),
+            result("none", failed()),
+            refused("nan", "<script>alert(1)</script>"),
+        )
+    )
+    assert 'href="a%20b/report.html"' in page
+    assert "<script>alert" not in page
+    assert "script-src" not in page
+    assert "geometric mean" in page

@@ -1,0 +1,88 @@
+"""How much a problem leaves to gain, and when a search had better end."""
+
+import math
+
+import pytest
+
+from adaexplore.candidate import Candidate
+from adaexplore.evaluation import Failed, Passed, Timing
+from adaexplore.node import Node
+from adaexplore.proposal import Proposal
+from adaexplore.search.headroom import best_measured, headroom, roofline_share, why_stop
+from adaexplore.settings import Settings
+
+FACTS = {"baselines_us": {"eager": 100.0, "compile": 80.0}, "roofline": {"floor_us": 20.0}}
+
+
+def steps(*speedups):
+    """Steps in order: a speedup over 80 µs, None for a failure, "lost" for the machinery's."""
+    return [step(number, found) for number, found in enumerate(speedups, 1)]
+
+
+def step(number, found):
+    if found is None or found == "lost":
+        evaluation = Failed("infra_error" if found else "wrong_output", "no")
+    else:
+        time_us = 80.0 / found
+        timing = Timing(time_us, (time_us, time_us), {}, found, (found, found), found, 10)
+        evaluation = Passed("fp32", 0.0, timing)
+    return Node(number, 0, "large", Proposal(Candidate("", "cpp"), "x", ""), evaluation)
+
+
+def test_before_any_kernel_the_better_baseline_is_what_headroom_counts_from():
+    assert headroom([], FACTS) == pytest.approx(math.log(4))
+    assert headroom(steps(None, 0.5), FACTS) == pytest.approx(math.log(4))
+
+
+def test_it_shrinks_with_the_best_kernel_and_is_never_negative():
+    assert headroom(steps(2.0, 1.5, None), FACTS) == pytest.approx(math.log(2))
+    assert headroom(steps(5.0), FACTS) == 0.0
+
+
+@pytest.mark.parametrize("facts", [{}, {"roofline": None, "baselines_us": {"eager": 1.0}}])
+def test_without_a_floor_nobody_knows(facts):
+    assert headroom(steps(2.0), facts) is None
+    assert roofline_share(steps(2.0), facts) is None
+    assert why_stop(steps(2.0), facts, Settings(stop_near=0.1)) is None
+
+
+def test_the_first_of_equals_is_the_best():
+    node, timing = best_measured(steps(None, 2.0, 2.0, 1.0))
+    assert (node.id, timing.speedup) == (2, 2.0)
+    assert best_measured(steps(None)) is None
+
+
+def test_nothing_stops_a_search_that_is_not_to_be_stopped():
+    assert why_stop(steps(*[None] * 200, 4.0), FACTS, Settings()) is None
+
+
+def test_near_the_roofline():
+    settings = Settings(stop_near=0.9)
+    assert why_stop(steps(3.5), FACTS, settings) is None
+    assert why_stop(steps(3.7), FACTS, settings) == "near the roofline: 92 % of it reached"
+
+
+def test_a_fast_baseline_alone_does_not_end_a_search_that_has_nothing_to_show():
+    facts = FACTS | {"roofline": {"floor_us": 79.0}}
+    settings = Settings(stop_near=0.9)
+    assert why_stop(steps(None), facts, settings) is None
+    assert why_stop(steps(None, 0.7), facts, settings)
+
+
+def test_a_flat_curve():
+    settings = Settings(stop_flat=3)
+    assert why_stop(steps(2.0, 1.0, None), FACTS, settings) is None
+    reason = why_stop(steps(2.0, 1.0, None, 2.01), FACTS, settings)
+    assert reason == "flat: the last 3 steps gained less than 1 %"
+    assert why_stop(steps(2.0, 1.0, None, 2.1), FACTS, settings) is None
+
+
+def test_many_small_gains_are_no_flat_curve():
+    curve = [1.5 * 1.005**step for step in range(20)]
+    assert why_stop(steps(*curve), FACTS, Settings(stop_flat=3)) is None
+
+
+def test_what_the_machinery_lost_says_nothing_of_the_curve():
+    settings = Settings(stop_flat=2)
+    assert why_stop(steps(2.0, "lost", "lost", "lost"), FACTS, settings) is None
+    assert why_stop(steps(2.0, "lost", None, None), FACTS, settings)
