@@ -209,6 +209,7 @@ def _run(
         command=command,
         allocation=shared.allocation,
         budget=shared.budget,
+        wall_s=under_way_s([node for course in courses for node in course.nodes()[0]]),
     )
     _show(console, summary, path, output)
     if any(isinstance(error, InfrastructureError) for error in loop.lost.values()):

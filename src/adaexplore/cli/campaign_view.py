@@ -98,6 +98,7 @@ class CampaignView:
         self._console = console
         self._saying = threading.Lock()
         self._lines: list[Line] = []
+        self._over = False
         self._live = Live(
             console=console,
             get_renderable=self._table,
@@ -118,12 +119,13 @@ class CampaignView:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over = True  # after Ctrl-C, searches still find out that their processes are gone
         if self._console.is_terminal:
             self._live.stop()
 
     def say(self, text: str) -> None:
         """Prints a line where there is no table to see it in."""
-        if not self._console.is_terminal:
+        if not (self._console.is_terminal or self._over):
             with self._saying:
                 self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 

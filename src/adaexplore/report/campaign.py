@@ -114,6 +114,7 @@ class CampaignSummary:
     """Everything a renderer needs.
 
     `groups` hold the problems that were judged, labelled ones apart; `unjudged` are the others.
+    `wall_s` is for how long any step was under way.
     """
 
     name: str
@@ -123,6 +124,7 @@ class CampaignSummary:
     groups: tuple[Group, ...]
     unjudged: tuple[Result, ...]
     spent: Spending
+    wall_s: float
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -139,6 +141,7 @@ class CampaignSummary:
             "groups": [_group_json(group) for group in self.groups],
             "unjudged": [_result_json(result) for result in self.unjudged],
             "spent": asdict(self.spent),
+            "wall_s": self.wall_s,
         }
 
 
@@ -181,7 +184,13 @@ def result_of(
 
 
 def summarize_campaign(
-    results: Sequence[Result], *, name: str, command: str, allocation: str, budget: str
+    results: Sequence[Result],
+    *,
+    name: str,
+    command: str,
+    allocation: str,
+    budget: str,
+    wall_s: float,
 ) -> CampaignSummary:
     """The summary of a campaign with these results, in whose order problems are listed."""
     members: dict[tuple[Precision, bool], list[Result]] = {
@@ -198,6 +207,7 @@ def summarize_campaign(
         groups=tuple(_group(*key, some) for key, some in members.items() if some),
         unjudged=tuple(result for result in results if not result.judged),
         spent=_total([result.spent for result in results]),
+        wall_s=wall_s,
     )
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.report import text
-from adaexplore.report.campaign import Averages, CampaignSummary, Group, Result, Spending
+from adaexplore.report.campaign import Averages, CampaignSummary, Group, Result
 
 
 def campaign_tables(summary: CampaignSummary) -> RenderableType:
@@ -23,7 +23,7 @@ def campaign_tables(summary: CampaignSummary) -> RenderableType:
         parts += [
             Text(f"{result.name}: {text.one_line(result.reason)}") for result in summary.unjudged
         ]
-    parts.append(Text(f"spent: {spending(summary.spent)}", style="dim"))
+    parts.append(Text(f"spent: {spending(summary)}", style="dim"))
     return Parts(*parts)
 
 
@@ -35,9 +35,10 @@ def title(group: Group) -> str:
     return f"{name}: {group.correct} of {count} correct, {group.faster} clearly faster{aside}"
 
 
-def spending(spent: Spending) -> str:
-    """What was spent, such as `device 2 min 05 s, work 1 h 12 min, 7 calls, 31 ktok, 0.21 USD`."""
-    parts = [f"device {text.duration_s(spent.device_s)}", f"work {text.duration_s(spent.work_s)}"]
+def spending(summary: CampaignSummary) -> str:
+    """What was spent, such as `1 h 12 min, device 2 min 05 s, 7 calls, 31 ktok, 0.21 USD`."""
+    spent = summary.spent
+    parts = [text.duration_s(summary.wall_s), f"device held {text.duration_s(spent.device_s)}"]
     if spent.calls:
         money = f"{spent.usd:.2f} USD" if spent.usd >= 1 else f"{spent.usd:.4f} USD"
         unpriced = f" and {spent.unpriced} calls of unknown price" if spent.unpriced else ""

@@ -18,6 +18,9 @@ from adaexplore.search.ensemble import gains
 from adaexplore.settings import Settings
 from adaexplore.units import share as percent
 
+_DISPROVED = 1.1
+"""A time so much below the floor shows that it is none: less work does, or the floor is noise."""
+
 
 def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
     """The fastest correct kernel and its times, None while nothing was measured."""
@@ -30,7 +33,7 @@ def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
 
 
 def headroom(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
-    """ln of the time to beat over the least there can be, 0 where it is below that.
+    """ln of the time to beat over the least there can be.
 
     The time is that of the best kernel, or of the better baseline while none is faster. None where
     the floor is not known; `facts` are those of `Evaluator.prepare`.
@@ -40,11 +43,15 @@ def headroom(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
 
 
 def roofline_share(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
-    """The roofline's floor over the time that headroom is counted from; None if not known."""
+    """The roofline's floor over the time that headroom is counted from.
+
+    None if the floor is not known, or something runs clearly below it.
+    """
     floor_us = (facts.get("roofline") or {}).get("floor_us")
     best = best_measured(nodes)
     times_us = [*facts.get("baselines_us", {}).values(), *([best[1].time_us] if best else [])]
-    return floor_us / min(times_us) if floor_us and times_us else None
+    reached = floor_us / min(times_us) if floor_us and times_us else None
+    return reached if reached is None or reached <= _DISPROVED else None
 
 
 def why_stop(nodes: Sequence[Node], facts: Mapping[str, Any], settings: Settings) -> str | None:

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from answering import LOCAL
 from test_search_commands import NOT_A_NUMBER, Renaming
 
 from adaexplore.cli.session import Session
@@ -130,6 +131,22 @@ def test_where_nothing_can_be_judged_the_exit_code_says_so(adaexplore, problems,
     broken.write_text(problems[0].read_text())
     assert adaexplore("campaign", tmp_path / "night", "--steps", 1).code == 0
     assert steps(tmp_path / "night") == {"broken": 1}
+
+
+def test_a_model_works_on_all_problems_within_one_budget(llm, adaexplore, problems, tmp_path):
+    folder, out = tmp_path / "night", tmp_path / "out.json"
+    words = [*FAST, "--model", LOCAL, "--steps", 1, "--run", folder, "--json", out]
+    assert adaexplore("campaign", *problems[:2], *words).code == 0
+    assert steps(folder) == {"one": 1, "other": 1}
+    spent = json.loads(out.read_text())["spent"]
+    assert spent["calls"] == len(llm.conversations) >= 2
+    assert spent["tokens"] == 120 * spent["calls"]
+
+    words = ["--steps", 3, "--budget", f"{spent['tokens'] + 100}tok", "--json", out]
+    assert adaexplore("campaign", folder, *words).code == 0
+    [group] = json.loads(out.read_text())["groups"]
+    assert steps(folder) == {"one": 1, "other": 1}
+    assert all("the budget is used up" in one["reason"] for one in group["results"])
 
 
 class TestBadInput:

@@ -37,6 +37,7 @@ def campaign(*results):
         command="adaexplore campaign a.toml",
         allocation="headroom",
         budget="",
+        wall_s=75.0,
     )
 
 
@@ -128,6 +129,7 @@ def test_costs_add_up():
     spent = summary.spent
     assert (spent.usd, spent.unpriced, spent.calls, spent.tokens) == (0.25, 1, 2, 240)
     assert spent.device_s == pytest.approx(1.0 + 1.0 + 0.5)
+    assert "spent: 1 min 15 s, device held 2.5 s" in printed(summary, 120)
     assert "0.2500 USD and 1 calls of unknown price" in printed(summary, 120)
 
 

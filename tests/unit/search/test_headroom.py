@@ -36,7 +36,13 @@ def test_before_any_kernel_the_better_baseline_is_what_headroom_counts_from():
 
 def test_it_shrinks_with_the_best_kernel_and_is_never_negative():
     assert headroom(steps(2.0, 1.5, None), FACTS) == pytest.approx(math.log(2))
-    assert headroom(steps(5.0), FACTS) == 0.0
+    assert headroom(steps(4.2), FACTS) == 0.0
+    assert roofline_share(steps(4.2), FACTS) == pytest.approx(1.05)
+
+
+def test_a_floor_that_a_kernel_is_far_below_is_none():
+    assert headroom(steps(5.0), FACTS) is None
+    assert why_stop(steps(5.0), FACTS, Settings(stop_near=0.9)) is None
 
 
 @pytest.mark.parametrize("facts", [{}, {"roofline": None, "baselines_us": {"eager": 1.0}}])
