@@ -6,11 +6,12 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-Language = Literal["triton", "cuda", "cpp"]
+Language = Literal["triton", "cuda", "helion", "cpp"]
 Precision = Literal["fp32", "tf32", "half"]
 Mode = Literal["as-built", "train", "eval"]
 TargetName = Literal["sm_80", "sm_90", "sm_100"]
 
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)  # strictest first
 TARGET_NAMES: tuple[TargetName, ...] = get_args(TargetName)
 
@@ -23,7 +24,7 @@ class Problem:
     or `"cuda:<index>"`. `precision` is the loosest class a candidate may have. `seed` fixes weights
     and inputs. `mode` says whether the reference runs as its constructor leaves it (KernelBench's
     habit, which is training mode), or is put into train or eval mode first. `target` is set on the
-    CPU only: the GPU that Triton candidates are compiled for where there is none to measure on.
+    CPU only: the GPU that kernels are compiled for where there is none to measure on.
     With `require_custom`, a candidate whose own kernels do not do the work is no result.
     """
 

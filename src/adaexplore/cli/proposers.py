@@ -12,6 +12,7 @@ from typing import Any
 from adaexplore.ask import PERSON
 from adaexplore.cli.recall import linting, memory_for, recalling
 from adaexplore.errors import BadInputError
+from adaexplore.languages import DIALECTS
 from adaexplore.llm.base import Client
 from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budget, total
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
@@ -186,10 +187,11 @@ def check_update(plan: Plan, problem: Problem) -> None:
 
 def check_compiler(problem: Problem) -> None:
     """Raises `BadInputError` where the compiler writes nothing in the problem's language."""
-    if problem.language == "cuda":
+    dialect = DIALECTS[problem.language]
+    if not dialect.by_compiler:
         raise BadInputError(
-            "--proposer compiler: TorchInductor writes no CUDA C++; give a --model, answer the "
-            "prompts yourself (`adaexplore start`), or leave --language out for Triton"
+            f"--proposer compiler: TorchInductor writes no {dialect.title}; give a --model, answer "
+            "the prompts yourself (`adaexplore start`), or leave --language out for Triton"
         )
     if problem.target:
         raise BadInputError(

@@ -6,9 +6,10 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -16,11 +17,11 @@ from typing import Any, Literal
 from rich.console import Console
 
 from adaexplore.errors import BadInputError
-from adaexplore.evaluate import toolkit
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.evaluate.pool import EvaluatorPool, evaluators_for
+from adaexplore.languages import DIALECTS, Dialect
 from adaexplore.problem import Language, Mode, Precision, Problem, TargetName
 from adaexplore.problems.kernelbench import load
 from adaexplore.propose.base import Proposer
@@ -48,11 +49,6 @@ PRELOAD_OFFLINE = (
 )
 DEFAULT_TARGET: TargetName = "sm_90"
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
-_WARM: dict[Language, list[str]] = {
-    "cpp": ["adaexplore.evaluate.warm:warm_cpp_compiler"],
-    "cuda": ["adaexplore.evaluate.toolkit:use_toolkit"],
-}
-_TRY_BUILDING = "adaexplore.evaluate.toolkit:try_building"
 _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0
 _IN_FORCE = "adaexplore.sandbox.isolation:in_force"
@@ -79,10 +75,11 @@ def load_problem(asked: Asked) -> Problem:
     device = device_of("cpu" if asked.device is None and asked.target else asked.device)
     on_gpu = device != "cpu"
     language = asked.language or ("triton" if on_gpu or asked.target else "cpp")
-    if language == ("cpp" if on_gpu else "cuda"):
+    dialect = DIALECTS[language]
+    if dialect.on_gpu != on_gpu and not dialect.offline:
+        needs = "a GPU (--device cuda)" if dialect.on_gpu else "cpu (--device cpu)"
         raise BadInputError(
-            f"--language {language} does not run on --device {device}: triton runs on cuda, or "
-            "without a GPU on cpu; cuda needs a GPU (--device cuda); cpp needs cpu"
+            f"--language {language} does not run on --device {device}: {language} needs {needs}"
         )
     target = target_of(asked.target, device, language)
     if asked.require_custom and not on_gpu:
@@ -99,20 +96,21 @@ def load_problem(asked: Asked) -> Problem:
 
 
 def target_of(asked: TargetName | None, device: str, language: Language) -> TargetName | None:
-    """What Triton kernels are compiled for on the CPU; None where it is the GPU that is there."""
+    """What kernels are compiled for on the CPU; None where it is the GPU that is there."""
     if asked and device != "cpu":
         raise BadInputError(
             f"--target {asked}: on --device {device} kernels are compiled for that GPU; leave it "
             "out, or judge without a GPU by --device cpu"
         )
-    if asked and language != "triton":
-        raise BadInputError(f"--target {asked}: only --language triton has one")
-    if device != "cpu" or language != "triton":
+    offline = [name for name, dialect in DIALECTS.items() if dialect.offline]
+    if asked and language not in offline:
+        raise BadInputError(f"--target {asked}: only --language {' and '.join(offline)} have one")
+    if device != "cpu" or language not in offline:
         return None
     missing = [name for name in ("triton", "numpy") if find_spec(name) is None]
     if missing:
         raise BadInputError(
-            f"--language triton --device cpu: {' and '.join(missing)} cannot be imported; "
+            f"--language {language} --device cpu: {' and '.join(missing)} cannot be imported; "
             f"pip install {' '.join(missing)}"
         )
     return asked or DEFAULT_TARGET
@@ -154,13 +152,14 @@ def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator
 def start_server(problem: Problem) -> ForkServer:
     """A fork server for a problem, and for all of its language and with a target if it has one.
 
-    Raises `BadInputError` where the language lacks its compiler.
+    Raises `BadInputError` where the language lacks what it needs.
     """
-    lacking = toolkit.lacking() if problem.language == "cuda" else None
+    dialect = DIALECTS[problem.language]
+    lacking = _function(dialect.lacking)() if dialect.lacking else None
     if lacking:
-        raise BadInputError(f"--language cuda: {lacking}")
-    warm = _WARM.get(problem.language, [])
-    return ForkServer.start(PRELOAD_OFFLINE if problem.target else [*PRELOAD, *warm])
+        raise BadInputError(f"--language {dialect.name}: {lacking}")
+    preload = PRELOAD_OFFLINE if problem.target else PRELOAD
+    return ForkServer.start([*preload, *dialect.preload])
 
 
 @contextmanager
@@ -173,8 +172,7 @@ def session_on(
         raise BadInputError(environment["unusable"])
     kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
     environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
-    if problem.language == "cuda":
-        environment |= _tried_building(server, environment)
+    environment |= _tried(server, DIALECTS[problem.language], environment, kind)
     kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
     evaluators = [
         kind_of_evaluator(
@@ -192,14 +190,27 @@ def session_on(
         evaluator.close()
 
 
-def _tried_building(server: ForkServer, environment: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of nvcc once it has compiled a kernel, confined as candidates are.
+def _function(entry: str) -> Callable[[], str | None]:
+    module, _, name = entry.partition(":")
+    function: Callable[[], str | None] = getattr(import_module(module), name)
+    return function
 
-    Raises `BadInputError` where it does not.
+
+def _tried(
+    server: ForkServer,
+    dialect: Dialect,
+    environment: dict[str, Any],
+    confined: Literal["cpu", "gpu"],
+) -> dict[str, Any]:
+    """What is known of a language's compiler once it has been tried, confined as candidates are.
+
+    Raises `BadInputError` where it does not work.
     """
-    found = run_job(server, _TRY_BUILDING, environment, _DESCRIBE_S, confined="gpu")
+    if dialect.trial is None:
+        return {}
+    found = run_job(server, dialect.trial, environment, _DESCRIBE_S, confined=confined)
     if "unusable" in found:
-        raise BadInputError(f"--language cuda: {found['unusable']}")
+        raise BadInputError(f"--language {dialect.name}: {found['unusable']}")
     return found
 
 

@@ -18,6 +18,8 @@ from adaexplore.evaluate.tensors import share
 from adaexplore.evaluate.toolkit import building_for
 from adaexplore.evaluate.verdict import CandidateRun, decided
 from adaexplore.evaluation import Cost, Evaluation, Failed, Passed
+from adaexplore.languages import DIALECTS
+from adaexplore.problem import Problem
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer
@@ -34,7 +36,7 @@ class Bench:
         on_cpu = reference.problem.device == "cpu"
         self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
         self._limits = limits_of_candidates(memory_bytes, gpu=not on_cpu)
-        self._environment = {} if on_cpu else _environment(reference.problem.device)
+        self._environment = {} if on_cpu else _environment(reference.problem)
         self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
         self._kept = KeptCandidates(reference.problem.device)
         self._best_us = math.inf
@@ -109,6 +111,7 @@ class Bench:
             return self._reference.baselines_slowed(timing.baselines_us)
 
 
-def _environment(device: str) -> dict[str, str]:
+def _environment(problem: Problem) -> dict[str, str]:
     """What a candidate's process on a GPU gets beside the usual."""
-    return building_for(torch.cuda.get_device_capability(device))
+    building = building_for(torch.cuda.get_device_capability(problem.device))
+    return {**DIALECTS[problem.language].environment, **building}

@@ -21,6 +21,7 @@ _COMPILE = frozenset(
         "MLIRCompilationError",
         "CppCompileError",
         "InvalidCxxCompiler",
+        "_FixedMessage",  # what Helion says about a kernel, and its subclasses
     }
 )
 _MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})

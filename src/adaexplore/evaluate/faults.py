@@ -35,6 +35,9 @@ _TOOL_ERROR = re.compile(
     re.MULTILINE,
 )
 _NAMED_KERNEL = re.compile(r"function '(?:_Z(?P<length>\d{1,4}))?(?P<name>\w+)'")
+_PROCESSED = re.compile(
+    r'^ *File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<frame>\w+)$', re.MULTILINE
+)
 _AROUND = 2  # lines of a generated file, by which a line is found that occurs twice
 
 
@@ -42,7 +45,8 @@ def describe(error: BaseException, folder: Path) -> dict[str, Any]:
     """An exception as plain data: its classes, its root's text, and its places in the source.
 
     `folder` holds the candidate's own file. Triton's errors carry their place with them: the text
-    of the kernel and a line in it. Those of a helper's caller follow in `__cause__`.
+    of the kernel and a line in it; those of a helper's caller follow in `__cause__`. Helion's texts
+    name the lines that it was processing.
     """
     chain = list(_causes(error))
     root = _most_telling(chain)
@@ -155,11 +159,13 @@ def _places(error: BaseException, folder: Path) -> list[dict[str, Any]]:
         return [{"line": line, "frame": "", "kernel": kernel}]
     if isinstance(error, SyntaxError) and Path(error.filename or "").parent == folder:
         return [{"line": error.lineno or 0, "frame": "", "kernel": ""}]
+    processed = [(m["file"], int(m["line"]), m["frame"]) for m in _PROCESSED.finditer(str(error))]
     frames = traceback.extract_tb(error.__traceback__)
+    passed = [(frame.filename, frame.lineno or 0, frame.name) for frame in frames]
     return [
-        {"line": frame.lineno or 0, "frame": frame.name, "kernel": ""}
-        for frame in reversed(frames)
-        if Path(frame.filename).parent == folder
+        {"line": line, "frame": name, "kernel": ""}
+        for file, line, name in reversed(passed + processed)
+        if Path(file).parent == folder
     ]
 
 

@@ -46,7 +46,7 @@ def watched_launches(folder: Path, *, suppress: bool = False) -> Iterator[Launch
             file = Path(function.fn.__code__.co_filename)
             spills = getattr(kernel, "n_spills", None)  # set when the kernel is loaded
             spilled = None if spills is None else _REGISTER_BYTES * int(spills)
-            seen.kernels[kernel.metadata.name] = (file.parent == folder, spilled)
+            seen.kernels[kernel.metadata.name] = (folder in file.parents, spilled)
         return kernel
 
     jit.JITFunction.run = run

@@ -8,6 +8,7 @@ from adaexplore.candidate import Candidate
 from adaexplore.errors import BadProblemError, InfrastructureError
 from adaexplore.evaluate.extensions import BUILD_S
 from adaexplore.evaluation import Evaluation, Failed, from_json
+from adaexplore.languages import DIALECTS
 from adaexplore.problem import Problem
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
@@ -34,7 +35,8 @@ class LocalEvaluator:
         self._problem = problem
         self._timeout_s = timeout_s
         self._memory_bytes = memory_bytes
-        self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if problem.language == "cuda" else 0.0)
+        builds = DIALECTS[problem.language].built_ahead
+        self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
         self._judge: Worker | None = None
         self._facts: dict[str, Any] = {}
 

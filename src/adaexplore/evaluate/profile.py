@@ -15,6 +15,7 @@ from typing import Any
 
 from adaexplore.evaluate.profiler import OUTSIDE
 from adaexplore.evaluation import KernelUse, Launch, Origin, Profile
+from adaexplore.languages import DIALECTS
 from adaexplore.problem import Language
 
 MOST_KERNELS = 24
@@ -27,15 +28,6 @@ DECOY_SHARE = 0.02
 """Own kernels that take less than this beside a library do not do the work."""
 
 _NAME_CHARS = 200
-_CPP_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_CUDA_ATTRIBUTE = re.compile(
-    r"\b__(?:launch_bounds|cluster_dims|block_size|maxnreg|attribute)__"
-    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-)
-_CUDA_KERNEL = re.compile(
-    r"(?:__global__[\w\s]{0,200}?\bvoid|\bvoid\s+__global__)\s+"
-    r"(\w+)\s*(?:<[^;{}()]{0,500}>\s*)?\("
-)
 _PATTERNS: tuple[tuple[Origin, re.Pattern[str]], ...] = (
     ("cudnn", re.compile(r"cudnn|implicit_convolve|winograd|fft2d_|_(fprop|dgrad|wgrad)_")),
     ("aten", re.compile(r"\bat::|at_cuda_detail|^aten::|\bc10::|pytorch_flash|fmha_cutlass")),
@@ -72,7 +64,7 @@ def read_profile(reply: Mapping[str, Any], source: str, language: Language) -> F
         return None
     triton = {t["name"]: t for t in reply.get("triton", ()) if _is_triton(t)}
     own = own_kernels(source) | {name for name, t in triton.items() if t["own"]}
-    on_cpu = language == "cpp"
+    on_cpu = not DIALECTS[language].on_gpu
     uses = [
         _use(k, calls, triton, _CPU_PATTERNS if on_cpu else _PATTERNS, own)
         for k in kernels
@@ -88,19 +80,12 @@ def read_profile(reply: Mapping[str, Any], source: str, language: Language) -> F
 
 
 def own_kernels(source: str) -> set[str]:
-    """Names of the GPU kernels a source defines: `@triton.jit` functions, CUDA in its strings."""
+    """Names of the GPU kernels a source defines, in any of the languages."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return set()
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and any(map(_is_jit, node.decorator_list)):
-            names.add(node.name)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            code = _CUDA_ATTRIBUTE.sub("", _CPP_COMMENT.sub(" ", node.value))
-            names.update(_CUDA_KERNEL.findall(code))
-    return names
+    return set().union(*(dialect.own_kernels(tree) for dialect in DIALECTS.values()))
 
 
 def origin_of(
@@ -173,10 +158,3 @@ def _is_triton(kernel: Any) -> bool:
         case {"name": str(), "own": bool(), "spills_bytes": int() | None}:
             return True
     return False
-
-
-def _is_jit(decorator: ast.expr) -> bool:
-    """`@jit`, `@triton.jit`, `@triton.jit(...)`, `@gluon.jit`."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return name == "jit"

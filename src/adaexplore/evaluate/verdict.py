@@ -29,6 +29,7 @@ from adaexplore.evaluate.tensors import SharedTensor
 from adaexplore.evaluate.timed import ParentLostError, TimedCandidate, TimedParent
 from adaexplore.evaluate.worker import Slot
 from adaexplore.evaluation import Failed, Mismatch, Passed, Roofline, Timing
+from adaexplore.languages import DIALECTS
 from adaexplore.problem import PRECISIONS, Precision
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.device_lock import device_lock
@@ -145,7 +146,7 @@ class CandidateRun:
             "inputs": _pickled(map_tensors(_without_data, reference.sets[0].inputs)),
         }
         self._talk.stage = COMPILING
-        if problem.language == "cuda":
+        if DIALECTS[problem.language].built_ahead:
             self._build(request | {"op": "build"})
         else:
             self._talk.ask(request | {"op": "ahead"})

@@ -144,6 +144,27 @@ class TestOptions:
         line = result.err.splitlines()[-1]
         assert f"--language cuda: CUDA_HOME={tmp_path} is no CUDA toolkit" in line
 
+    @pytest.fixture
+    def helion(self, cuda):
+        return [*cuda[:-1], "helion"]
+
+    def test_helion_kernels_from_the_compiler(self, adaexplore, helion):
+        line = adaexplore("explore", *helion).complaint
+        assert "TorchInductor writes no Helion; give a --model" in line
+
+    @pytest.mark.parametrize("package", ["helion", "triton"])
+    def test_helion_kernels_without_what_they_need(
+        self, adaexplore, helion, candidate, monkeypatch, package
+    ):
+        monkeypatch.setattr(
+            "adaexplore.evaluate.helion_host.find_spec",
+            lambda name: None if name == package else name,
+        )
+        result = adaexplore("evaluate", helion[0], candidate, *helion[1:])
+        assert result.code == 2
+        line = result.err.splitlines()[-1]
+        assert f"--language helion: {package} cannot be imported; pip install {package}" in line
+
     def test_a_target_beside_a_gpu(self, adaexplore, problem, monkeypatch):
         monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
         words = ["explore", problem, "--device", "cuda", "--target", "sm_90"]
@@ -152,7 +173,8 @@ class TestOptions:
 
     def test_a_target_for_cpp(self, adaexplore, problem):
         words = ["explore", problem, "--target", "sm_90", "--language", "cpp"]
-        assert "--target sm_90: only --language triton has one" in adaexplore(*words).complaint
+        line = adaexplore(*words).complaint
+        assert "--target sm_90: only --language triton and helion have one" in line
 
     def test_a_target_that_is_not_known(self, adaexplore, problem):
         result = adaexplore("explore", problem, "--target", "sm_75")

@@ -88,6 +88,19 @@ class TestPython:
         """).fault()
         assert (fault.type, fault.message) == ("RuntimeError", "'z' was not declared")
 
+    def test_the_line_that_a_text_says_was_being_processed(self, candidate):
+        fault = candidate("""
+            def kernel(x):
+                return x + bias  # traced, never called
+
+            def traced():
+                place = f'  File "{kernel.__code__.co_filename}", line 2, in kernel'
+                raise RuntimeError(f"The size of x is wrong\\nProcessing:\\n{place}\\n    ^^^")
+
+            traced()
+        """).fault()
+        assert (fault.message, fault.line, fault.frame) == ("The size of x is wrong", 2, "kernel")
+
     def test_a_chain_tied_into_a_knot_ends(self, tmp_path):
         error = ValueError("round and round")
         error.__cause__ = error

@@ -272,6 +272,12 @@ class TestLaunches:
             scale[(1,)](None)
         assert launches.kernels == {"scale": (False, 48)}
 
+    def test_what_was_generated_below_its_folder_is_its_own(self, jit, tmp_path):
+        scale, _ = jit
+        with watched_launches(tmp_path.parent) as launches:
+            scale[(1,)](None)
+        assert launches.kernels == {"scale": (True, 48)}
+
     def test_suppressed_it_is_compiled_and_not_launched(self, jit, tmp_path):
         scale, told = jit
         with watched_launches(tmp_path, suppress=True) as launches:

@@ -1,14 +1,16 @@
 """Kernels and launches, caught where Triton would compile and start them.
 
-Pins `triton.compiler.compile`, `JITFunction.run` (which calls what that returns) and
-`Autotuner.run`. The candidate's module is loaded once, with its `@triton.jit` functions as they
-are; what a launch does is the recorder's to say.
+Pins `triton.compiler.compile`, `JITFunction.run` (which calls what that returns), `Autotuner.run`
+and, where it is loaded, Helion's `BoundKernel.autotune`. The candidate's module is loaded once,
+with its `@triton.jit` functions as they are; what a launch does is the recorder's to say.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import triton.compiler
@@ -91,6 +93,9 @@ class Recorder:
         triton.compiler.compile = compile_nothing
         triton.compiler.compiler.compile = compile_nothing
         Autotuner.run = run_autotuned
+        helion = sys.modules.get("helion.runtime.kernel")
+        if helion is not None:
+            recorder._catch_lists_of(helion.BoundKernel)
 
     def launch(self, kernel: Kernel, grid: Sequence[Any], values: tuple[Any, ...]) -> None:
         """Records one launch and runs it; raises what `launcher.checked_grid` raises."""
@@ -111,15 +116,34 @@ class Recorder:
             first.pre_hook(full)
         tuner.pre_hook(full, reset_only=True)
         result = tuner.fn.run(*args, **kwargs, **first.all_kwargs())
-        if self.all_configurations:
-            self._spare = True
-            try:
-                for config in others:
-                    tuner.fn.run(*args, **kwargs, **config.all_kwargs())
-            finally:
-                self._spare = False
+        for config in others if self.all_configurations else ():
+            self._try(partial(tuner.fn.run, *args, **kwargs, **config.all_kwargs()))
         tuner.nargs = None
         return result
+
+    def _catch_lists_of(self, bound_kernel: Any) -> None:
+        """Has a kernel of Helion's take the first of its configurations, without timing any."""
+        search = bound_kernel.autotune
+
+        def autotune(bound: Any, args: Sequence[Any], **kwargs: Any) -> Any:
+            if not bound.configs:
+                return search(bound, args, **kwargs)
+            first, *others = bound.configs
+            bound.set_config(first)
+            bound.compile_config(first)(*args)
+            for config in others if self.all_configurations else ():
+                self._try(partial(bound.compile_config(config), *args))
+            return first
+
+        bound_kernel.autotune = autotune
+
+    def _try(self, launch: Callable[[], object]) -> None:
+        """Has what is launched meanwhile recorded as what could stand for the last launch."""
+        self._spare = True
+        try:
+            launch()
+        finally:
+            self._spare = False
 
 
 class _CaughtKernel:

@@ -23,6 +23,7 @@ from adaexplore.evaluate.offline.targets import TARGETS
 from adaexplore.evaluate.offline.verify import WORKER, Limit, SmallBench
 from adaexplore.evaluate.verdict import decided
 from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Fault, Passed, to_json
+from adaexplore.languages import DIALECTS
 from adaexplore.problem import PRECISIONS, Problem
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.jobs import run_job
@@ -165,7 +166,13 @@ class OfflineBench:
     def _compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
         """What its kernels need at full size, or why that is not known."""
         limits = limits_of_candidates(self._memory_bytes, gpu=False)
-        worker = self._server.spawn(WORKER, name="candidate", limits=limits, confined="cpu")
+        worker = self._server.spawn(
+            WORKER,
+            name="candidate",
+            limits=limits,
+            environment=DIALECTS[candidate.language].environment,
+            confined="cpu",
+        )
         talk = Conversation(worker, limit.deadline, candidate.source)
         precision = self._small.reference.precision
         compile_all = partial(

@@ -1,25 +1,28 @@
 """A GPU as the candidate's host code sees it: CPU or meta tensors that say they are on CUDA.
 
-Only frames of the candidate's own files are answered falsely. PyTorch's and Triton's code, which
-asks the same questions to decide what to do, gets the truth.
+Only frames of the candidate's own files are answered falsely, and those of packages that generate
+kernels for it (`Dialect.generator`). PyTorch's and Triton's code, which asks the same questions to
+decide what to do, gets the truth.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import torch
 import triton.testing
+from torch._guards import active_fake_mode
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from adaexplore.evaluate.offline.autocast import Autocast, CudaAutocast
 from adaexplore.evaluate.offline.targets import WARP, NeedsGpuError, Target
+from adaexplore.languages import DIALECTS
 
 CUDA = torch.device("cuda", 0)
 _UNFILLED = frozenset(
@@ -39,7 +42,7 @@ class Shim:
 
     def __init__(self, target: Target, folder: Path, device: Literal["cpu", "meta"]) -> None:
         self._target = target
-        self._folder = f"{folder}/"
+        self._deceived = (f"{folder}/", *_generators())
         self.device = torch.device(device)
         self.autocast = Autocast()
         self._addresses: dict[int, int] = {}
@@ -59,8 +62,8 @@ class Shim:
             setattr(triton.testing, name, _bench)
 
     def asked_by_candidate(self, depth: int) -> bool:
-        """Whether the frame `depth` above the caller is code of the candidate."""
-        return sys._getframe(depth + 1).f_code.co_filename.startswith(self._folder)
+        """Whether the frame `depth` above the caller is code of the candidate or on its behalf."""
+        return sys._getframe(depth + 1).f_code.co_filename.startswith(self._deceived)
 
     def _answer(self, owner: Any, name: str, answer: Callable[..., Any]) -> None:
         """Has a function answer the candidate differently."""
@@ -100,10 +103,30 @@ class Shim:
         }
         for name, value in answers.items():
             self._answer(cuda, name, lambda *_, answer=value, **__: answer)
+        if len(self._deceived) > 1:
+            self._describe_to_generators()
         for name in ("Stream", "Event", "stream", "device"):
             setattr(cuda, name, type(name, (_Handle,), {}))
         for name in ("CUDAGraph", "graph", "make_graphed_callables"):
             self._answer(cuda, name, _no_graphs)
+
+    def _describe_to_generators(self) -> None:
+        """Has TorchInductor, by which they lower operations, take the target for the GPU."""
+        from torch._inductor.runtime.hints import DeviceProperties
+
+        target = self._target
+        major, minor = target.capability
+        described = DeviceProperties(
+            type="cuda",
+            index=0,
+            multi_processor_count=target.multiprocessors,
+            cc=10 * major + minor,
+            major=major,
+            regs_per_multiprocessor=target.registers,
+            max_threads_per_multi_processor=target.threads,
+            warp_size=WARP,
+        )
+        setattr(DeviceProperties, "create", lambda _: described)  # noqa: B010 - typed
 
     def _patch_tensors(self) -> None:
         base: Any = torch._C.TensorBase
@@ -159,7 +182,7 @@ class _Redirect(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """One call of a function of PyTorch's."""
-        if func is torch.device:  # only names one
+        if func is torch.device or active_fake_mode():  # only names a device, or only traces
             return func(*args, **(kwargs or {}))
         kwargs = {k: self._redirected(v) for k, v in (kwargs or {}).items() if k != "pin_memory"}
         args = tuple(self._redirected(a) for a in args)
@@ -195,6 +218,14 @@ def _fill_with_nonsense(tensor: torch.Tensor) -> None:
         tensor.fill_(float("nan"))
     elif tensor.dtype is not torch.bool:
         tensor.fill_(torch.iinfo(tensor.dtype).max // 3)
+
+
+def _generators() -> Iterator[str]:
+    """The folders of the generators that are loaded."""
+    for dialect in DIALECTS.values():
+        package = sys.modules.get(dialect.generator or "")
+        if package is not None:
+            yield f"{package.__path__[0]}/"
 
 
 class _Handle:

@@ -15,6 +15,7 @@ from adaexplore.evaluate.reference import Reference
 from adaexplore.evaluate.tensors import share
 from adaexplore.evaluate.verdict import CandidateRun, decided
 from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed
+from adaexplore.languages import DIALECTS
 from adaexplore.problem import Problem
 from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer
@@ -65,7 +66,13 @@ class SmallBench:
     def evaluate(self, candidate: Candidate, limit: Limit, estimate: Estimate) -> Evaluation:
         """The verdict on these sizes; a pass carries the estimate for the real ones."""
         source = follow(candidate.source, self.variant.replaced)
-        worker = self._server.spawn(WORKER, name="candidate", limits=self._limits, confined="cpu")
+        worker = self._server.spawn(
+            WORKER,
+            name="candidate",
+            limits=self._limits,
+            environment=DIALECTS[candidate.language].environment,
+            confined="cpu",
+        )
         talk = Conversation(worker, limit.deadline, source)
         run = _InterpretedRun(
             self.reference,

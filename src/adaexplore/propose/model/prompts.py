@@ -12,9 +12,10 @@ from typing import Any
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Failed, Fault
+from adaexplore.languages import DIALECTS
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.node import Node
-from adaexplore.problem import Problem
+from adaexplore.problem import LANGUAGES, Problem
 from adaexplore.propose.model.hardware import hardware_of
 from adaexplore.propose.model.kernels import path_of, shown
 from adaexplore.propose.model.patches import FORMAT
@@ -24,12 +25,10 @@ from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
 OWN = files("adaexplore.propose.model") / "templates"
 """The package's own templates."""
 
-LANGUAGES = ("triton", "cuda", "cpp")
-"""Languages with notes and an example; each has a template and a file of its name."""
-
 SHARED: Mapping[str, str] = {
     "problem": "the problem: `source`, `language`, `device`, `precision`, `mode`, `target`, ...",
-    "language": 'the language of the kernels: "triton", "cuda" or "cpp"',
+    "language": f"the language of the kernels: one of {', '.join(LANGUAGES)}",
+    "dialect": "what is known of the language: `title`, `kernels`, `imports`, `on_gpu`, ...",
     "hardware": "the device: `name`, `capability`, `multiprocessors`, `sheet`, `limits`, ...",
     "environment": "what the run recorded of the machine: versions, drivers, processors",
     "versions": "versions of torch and Triton as pairs of numbers, such as (3, 6); () if unknown",
@@ -55,9 +54,7 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "problem.j2": {},
     "hardware.j2": {},
     "rules.j2": {},
-    "triton.j2": {},
-    "cuda.j2": {},
-    "cpp.j2": {},
+    **{f"{language}.j2": {} for language in LANGUAGES},
     "kernel.j2": {},
     "example.j2": {"example": "a module in the language, which runs as it stands"},
     "compiler.j2": {"compiler_source": "Inductor's own kernels for the problem"},
@@ -254,6 +251,7 @@ def _variables(setting: Setting) -> dict[str, Any]:
     return {
         "problem": problem,
         "language": problem.language,
+        "dialect": DIALECTS[problem.language],
         "hardware": hardware_of(problem, environment),
         "environment": environment,
         "versions": {name: _version(environment.get(name)) for name in ("torch", "triton")},

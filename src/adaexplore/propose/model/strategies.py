@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_GPU = ("triton", "cuda")
-_ALL = (*_GPU, "cpp")
+from adaexplore.languages import DIALECTS
+from adaexplore.problem import LANGUAGES
+
+_GPU = tuple(name for name, dialect in DIALECTS.items() if dialect.on_gpu)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Strategy:
     name: str
     when: str
     how: str
-    languages: tuple[str, ...] = _ALL
+    languages: tuple[str, ...] = LANGUAGES
     details: Mapping[str, str] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
 
@@ -64,6 +66,7 @@ CATALOGUE: tuple[Strategy, ...] = (
         "Launch as many programs as fit on the device at once; each loops over tiles in a fixed "
         "order and overlaps the next one's loads with this one's epilogue.",
         _GPU,
+        {"helion": '`pid_type="persistent_blocked"` or `"persistent_interleaved"`.'},
     ),
     Strategy(
         "software pipelining",
@@ -73,6 +76,7 @@ CATALOGUE: tuple[Strategy, ...] = (
         {
             "triton": "`num_stages` 3 to 5 on loops with `tl.dot`.",
             "cuda": "`cp.async` or TMA with a ring of buffers.",
+            "helion": "`range_num_stages` or `num_stages` 3 to 5 where loops have products.",
         },
     ),
     Strategy(
@@ -80,8 +84,11 @@ CATALOGUE: tuple[Strategy, ...] = (
         "a product on compute capability 9.0 or newer is bound by issue slots, not by tensor cores",
         "Let some warps only load (TMA) and others only multiply, with barriers between them.",
         _GPU,
-        {"triton": "`tl.range(..., warp_specialize=True)`."},
-        since={"cuda": 9, "triton": 10},
+        {
+            "triton": "`tl.range(..., warp_specialize=True)`.",
+            "helion": "`range_warp_specializes=[None, True]`.",
+        },
+        since={"cuda": 9, "triton": 10, "helion": 10},
     ),
     Strategy(
         "vectorized access",
@@ -89,6 +96,7 @@ CATALOGUE: tuple[Strategy, ...] = (
         "Give each thread 16 neighbouring bytes, and enough of them in flight.",
         details={
             "triton": "Larger contiguous blocks with aligned strides.",
+            "helion": "Larger blocks of the innermost dimension.",
             "cuda": "`float4`, several a thread.",
             "cpp": "Unit-stride inner loops that the compiler vectorises.",
         },
@@ -111,7 +119,10 @@ CATALOGUE: tuple[Strategy, ...] = (
         "Multiply high and low parts on tensor cores, in three products, which is as accurate as "
         "fp32: of TF32, or, where rows are scaled into fp16's range, of fp16 at twice the rate.",
         _GPU,
-        {"triton": '`input_precision="tf32x3"` splits into TF32 by itself; fp16 you split.'},
+        {
+            "triton": '`input_precision="tf32x3"` splits into TF32 by itself; fp16 you split.',
+            "helion": '`dot_precision="tf32x3"` splits into TF32 by itself; fp16 you split.',
+        },
     ),
     Strategy(
         "tuned configurations",
@@ -121,6 +132,7 @@ CATALOGUE: tuple[Strategy, ...] = (
         {
             "triton": "`@triton.autotune` over four to eight configurations, keyed by the sizes.",
             "cuda": "Template parameters.",
+            "helion": "`configs=[...]` of four to eight in place of `config`.",
         },
     ),
     Strategy(

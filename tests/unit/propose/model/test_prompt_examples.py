@@ -4,14 +4,17 @@ import ast
 import os
 import subprocess
 import sys
+from contextlib import closing
 from importlib.resources import files
 
 import pytest
 
 from adaexplore.candidate import Candidate
+from adaexplore.cli.session import PRELOAD_OFFLINE
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.problem import Problem
-from adaexplore.propose.model.prompts import LANGUAGES
+from adaexplore.languages import DIALECTS
+from adaexplore.problem import LANGUAGES, Problem
+from adaexplore.sandbox.process import ForkServer
 
 EXAMPLES = files("adaexplore.propose.model") / "examples"
 TRITON = """
@@ -84,14 +87,27 @@ def test_an_example_is_a_short_module_with_its_class(language):
     assert len(source.splitlines()) < 120
 
 
-def test_triton_compiles_for_a_gpu_and_is_right_when_interpreted(server):
-    problem = Problem("example", TRITON_REFERENCE, "triton", "cpu", target="sm_90")
+def judged(server, language):
+    """The verdict on a language's example without a GPU."""
+    problem = Problem("example", TRITON_REFERENCE, language, "cpu", target="sm_90")
     evaluator = OfflineEvaluator(server, problem, timeout_s=120.0, memory_bytes=8 << 30)
     try:
-        source = (EXAMPLES / "triton.py.txt").read_text()
-        verdict = evaluator.evaluate(Candidate(source, "triton"))
+        source = (EXAMPLES / f"{language}.py.txt").read_text()
+        return evaluator.evaluate(Candidate(source, language))
     finally:
         evaluator.close()
+
+
+def test_triton_compiles_for_a_gpu_and_is_right_when_interpreted(server):
+    verdict = judged(server, "triton")
+    assert (verdict.status, verdict.precision) == ("passed", "fp32")
+    assert verdict.labels == ()
+
+
+def test_helion_compiles_for_a_gpu_and_is_right_when_interpreted():
+    pytest.importorskip("helion")
+    with closing(ForkServer.start((*PRELOAD_OFFLINE, *DIALECTS["helion"].preload))) as server:
+        verdict = judged(server, "helion")
     assert (verdict.status, verdict.precision) == ("passed", "fp32")
     assert verdict.labels == ()
 
@@ -108,3 +124,9 @@ def test_triton_on_a_gpu(check):
 @pytest.mark.gpu
 def test_cuda(check):
     check("cuda", RMS_NORM, "cuda")
+
+
+@pytest.mark.gpu
+def test_helion_on_a_gpu(check):
+    pytest.importorskip("helion")
+    check("helion", TRITON, "cuda")

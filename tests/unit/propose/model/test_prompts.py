@@ -19,15 +19,9 @@ from adaexplore.evaluate.offline.targets import TARGETS
 from adaexplore.evaluate.precision import FLOOR, NORM_FACTOR
 from adaexplore.evaluation import Estimate, Failed, Mismatch
 from adaexplore.feedback import render, verdict
+from adaexplore.problem import LANGUAGES
 from adaexplore.propose.model.patches import parse_patches
-from adaexplore.propose.model.prompts import (
-    LANGUAGES,
-    OWN,
-    SHARED,
-    TEMPLATES,
-    Prompts,
-    read_prompts,
-)
+from adaexplore.propose.model.prompts import OWN, SHARED, TEMPLATES, Prompts, read_prompts
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
 from adaexplore.units import estimated_tokens
 
@@ -97,7 +91,7 @@ class TestEveryPrompt:
         assert "# Triton 3.6.0" in told
 
     def test_a_language_without_notes_is_refused(self, form):
-        with pytest.raises(BadInputError, match="'cobol'; known: triton, cuda, cpp"):
+        with pytest.raises(BadInputError, match="'cobol'; known: triton, cuda, helion, cpp"):
             form(setting(language="cobol"))
 
 

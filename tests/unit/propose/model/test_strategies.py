@@ -1,6 +1,6 @@
 import pytest
 
-from adaexplore.propose.model.prompts import LANGUAGES
+from adaexplore.problem import LANGUAGES
 from adaexplore.propose.model.strategies import CATALOGUE, find_strategy, strategies_for
 
 

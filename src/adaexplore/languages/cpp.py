@@ -1,0 +1,14 @@
+"""C++ for the CPU, built by PyTorch's `load_inline`."""
+
+from __future__ import annotations
+
+from adaexplore.languages.base import Dialect
+
+CPP = Dialect(
+    name="cpp",
+    title="C++",
+    kernels="C++ kernels for the CPU, built with torch.utils.cpp_extension.load_inline",
+    on_gpu=False,
+    preload=("adaexplore.evaluate.warm:warm_cpp_compiler",),
+    by_compiler=True,
+)

@@ -1,0 +1,41 @@
+"""CUDA C++, built by PyTorch's `load_inline`."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from adaexplore.languages.base import Dialect
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_ATTRIBUTE = re.compile(
+    r"\b__(?:launch_bounds|cluster_dims|block_size|maxnreg|attribute)__"
+    r"\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+)
+_KERNEL = re.compile(
+    r"(?:__global__[\w\s]{0,200}?\bvoid|\bvoid\s+__global__)\s+"
+    r"(\w+)\s*(?:<[^;{}()]{0,500}>\s*)?\("
+)
+
+
+def _own_kernels(tree: ast.Module) -> set[str]:
+    """The `__global__` functions in a module's strings."""
+    return {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for name in _KERNEL.findall(_ATTRIBUTE.sub("", _COMMENT.sub(" ", node.value)))
+    }
+
+
+CUDA = Dialect(
+    name="cuda",
+    title="CUDA C++",
+    kernels="CUDA C++ kernels, built with torch.utils.cpp_extension.load_inline",
+    on_gpu=True,
+    own_kernels=_own_kernels,
+    preload=("adaexplore.evaluate.toolkit:use_toolkit",),
+    lacking="adaexplore.evaluate.toolkit:lacking",
+    trial="adaexplore.evaluate.toolkit:try_building",
+    built_ahead=True,
+)

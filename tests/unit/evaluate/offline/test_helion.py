@@ -1,0 +1,163 @@
+"""Helion's kernels where there is no GPU: interpreted, compiled for the target, compiled ahead."""
+
+import base64
+import pickle
+
+import pytest
+import torch
+
+from adaexplore.candidate import Candidate
+from adaexplore.cli.session import PRELOAD_OFFLINE
+from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.evaluation import Failed, Fault, Passed
+from adaexplore.languages import DIALECTS
+from adaexplore.problem import Problem
+from adaexplore.sandbox.instance import Inputs
+from adaexplore.sandbox.process import ForkServer
+
+pytest.importorskip("helion")
+
+REFERENCE = """
+import torch
+from torch import nn
+
+rows = 48
+inner = 64
+outer = 32
+
+class Model(nn.Module):
+    def __init__(self, inner, outer):
+        super().__init__()
+        self.linear = nn.Linear(inner, outer)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(rows, inner)]
+
+def get_init_inputs():
+    return [inner, outer]
+"""
+CONFIG = "config=helion.Config(block_sizes=[16, 32, 16])"
+SOURCE = f"""
+import helion
+import helion.language as hl
+import torch
+from torch import nn
+
+@helion.kernel({CONFIG}, dot_precision="ieee")
+def linear_relu(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    rows, inner = x.size()
+    outer, _ = weight.size()
+    out = x.new_empty(rows, outer)
+    for m, n in hl.tile([rows, outer]):
+        total = hl.zeros([m, n], dtype=torch.float32)
+        for k in hl.tile(inner):
+            total = torch.addmm(total, x[m, k], weight[n, k].T)
+        out[m, n] = torch.relu(total + bias[n])
+    return out
+
+class ModelNew(nn.Module):
+    def __init__(self, inner, outer):
+        super().__init__()
+        self.linear = nn.Linear(inner, outer)
+
+    def forward(self, x):
+        return linear_relu(x, self.linear.weight, self.linear.bias)
+"""
+LIST = CONFIG.replace("config=", "configs=[") + ", helion.Config(block_sizes=[32, 16, 32])]"
+BY_TMA = CONFIG.replace("16])", '16], indexing="tensor_descriptor", pid_type="persistent_blocked")')
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = ForkServer.start((*PRELOAD_OFFLINE, *DIALECTS["helion"].preload))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def judge(server):
+    problem = Problem("example", REFERENCE, "helion", "cpu", target="sm_90")
+    judge = OfflineEvaluator(server, problem, timeout_s=120.0, memory_bytes=8 << 30)
+    yield judge
+    judge.close()
+
+
+def changed(old: str, new: str) -> Candidate:
+    assert old in SOURCE
+    return Candidate(SOURCE.replace(old, new), "helion")
+
+
+def passed(judge, tried: Candidate) -> Passed:
+    verdict = judge.evaluate(tried)
+    assert isinstance(verdict, Passed), verdict
+    return verdict
+
+
+def failed(judge, tried: Candidate) -> Failed:
+    verdict = judge.evaluate(tried)
+    assert isinstance(verdict, Failed), verdict
+    return verdict
+
+
+@pytest.mark.parametrize("config", [CONFIG, LIST, BY_TMA], ids=["one", "a list", "descriptors"])
+def test_a_right_one_passes_and_its_kernel_is_compiled(judge, config):
+    verdict = passed(judge, changed(CONFIG, config))
+    assert verdict.precision == "fp32"
+    assert verdict.labels == ()
+    assert verdict.detail.startswith("_helion_linear_relu: 4 warps")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("total + bias[n]", "total"), ("hl.tile(inner)", "hl.tile(inner - 1)")],
+    ids=["bias", "bounds"],
+)
+def test_a_wrong_one_is_seen(judge, old, new):
+    assert failed(judge, changed(old, new)).status == "wrong_output"
+
+
+def test_tf32_is_seen_where_fp32_is_asked_for(judge):
+    assert failed(judge, changed(', dot_precision="ieee"', "")).status == "wrong_output"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("total + bias[n]", "total + bias", "out[m, n] = torch.relu", "must match the size"),
+        ("[16, 32, 16]", "[16, 32]", "", "expected 3 block sizes"),
+        (CONFIG, "", "", "Autotuning is disabled"),
+    ],
+    ids=["type", "configuration", "search"],
+)
+def test_what_helion_refuses_is_told_in_its_words_and_with_the_line(judge, old, new, line, words):
+    tried = changed(f"{CONFIG}, " if not new else old, new)
+    verdict = failed(judge, tried)
+    assert verdict.status == "compile_error"
+    assert words in verdict.reason
+    assert isinstance(verdict.feedback, Fault)
+    assert verdict.feedback.source_line.startswith(line)
+
+
+def test_kernels_of_all_configurations_are_compiled_ahead(server):
+    def pickled(value):
+        return base64.b64encode(pickle.dumps(value)).decode()
+
+    request = {
+        "op": "ahead",
+        "source": changed(CONFIG, LIST).source,
+        "capability": [9, 0],
+        "seed": 0,
+        "mode": "as-built",
+        "init": pickled(Inputs((64, 32), {})),
+        "inputs": pickled(Inputs((torch.empty(48, 64, device="meta"),), {})),
+    }
+    worker = server.spawn("adaexplore.evaluate.worker:main", name="candidate")
+    try:
+        assert worker.call(request, 120.0) == {}
+        found = [path.name for path in worker.folder.glob("triton/*/*.cubin")]
+    finally:
+        worker.end()
+    assert found == ["_helion_linear_relu.cubin"] * 2
