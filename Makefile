@@ -45,7 +45,7 @@ demo: $(STAMP)  ## Optimize a real problem, with a table, best.py and report.htm
 	$(BIN)/adaexplore explore examples/problems/mlp_block.py --steps 8 --run runs/demo-$$(date +%Y%m%d-%H%M%S)
 
 demo-all: $(STAMP)  ## The same for every example; ends with a table over all (an hour or less)
-	$(BIN)/python benchmarks/run_problems.py examples/problems/*.py --steps 8
+	$(BIN)/adaexplore campaign examples/problems/*.py --steps 8 --run runs/all-$$(date +%Y%m%d-%H%M%S)
 
 test: $(VENV)/.dev  ## Lint, types, layers and the CPU test suite
 	$(BIN)/ruff check .
