@@ -5,8 +5,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from adaexplore.sandbox.process import ForkServer
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("anywhere", deadline=None)
+settings.load_profile("anywhere")
 
 SECRET = "sk-not-for-candidates"
 _ENTRIES = Path(__file__).parent / "unit" / "sandbox"

@@ -24,6 +24,7 @@ from adaexplore.settings import Settings
 from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, read_run
 
 ATTEMPT = Settings(
+    policy="uct",
     c=0.0,
     expand_ratio=0.0,
     p_large=0.0,

@@ -87,10 +87,14 @@ def test_every_family_is_used():
 
 
 @pytest.mark.parametrize(
-    ("family", "name"), [(family, p.name) for family, ps in CATALOGUE.items() for p in ps]
+    "chosen",
+    [
+        pytest.param(p, id=f"{family}-{p.name}-{i}")
+        for family, productions in CATALOGUE.items()
+        for i, p in enumerate(productions)
+    ],
 )
-def test_every_production_fits_something(family, name):
-    [chosen] = [p for p in CATALOGUE[family] if p.name == name]
+def test_every_production_fits_something(chosen):
     for seed in range(4000):
         draft = _begun(seed)
         x = draft.kept[-1]
@@ -101,7 +105,7 @@ def test_every_production_fits_something(family, name):
         assert draft.statements
         assert grown.rank <= 5
         return
-    pytest.fail(f"{name} fits nothing")
+    pytest.fail(f"{chosen.name} fits nothing")
 
 
 def _begun(seed):
