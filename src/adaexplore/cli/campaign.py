@@ -191,6 +191,8 @@ def _run(
             common.over = _clock(plan.limits, [n for store in stores for n in store.nodes()])
             common.clients = stack.enter_context(open_clients(plan, *stores))
             stack.callback(servers.close)
+            for course in courses:  # after Ctrl-C, some are still at work
+                stack.callback(course.park)
             with view:
                 loop.run()
     except KeyboardInterrupt:

@@ -58,10 +58,9 @@ class Servers:
             return self._servers[key]
 
     def close(self) -> None:
-        """Ends them all, and every process they started."""
-        with self._starting:
-            for server in self._servers.values():
-                server.close()
+        """Ends them all, and every process they started; one that is starting ends with this."""
+        for server in list(self._servers.values()):
+            server.close()
 
 
 @dataclass(slots=True)
