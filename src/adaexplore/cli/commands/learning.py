@@ -1,0 +1,186 @@
+"""Learning rules: adapt, learn, synthesize."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adaexplore.cli.commands.options import (
+    DeviceOption,
+    LeastTasksOption,
+    MemoryOption,
+    ParallelOption,
+    SeedOption,
+    TargetOption,
+)
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def adapt(
+    probe: Annotated[
+        bool,
+        typer.Option("--probe", help="Try the package's probes on the installed Triton; no model."),
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
+    ] = Path("memory.toml"),
+    model: Annotated[
+        str, typer.Option(metavar="PROVIDER:NAME", help="Who attempts tasks and writes rules.")
+    ] = "",
+    problems: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The tasks, as `adaexplore synthesize` makes them: problems, a file each.",
+        ),
+    ] = None,
+    tasks: Annotated[int, typer.Option(min=1, help="How many tasks, in the order of names.")] = 200,
+    memory: MemoryOption = "",
+    work: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where runs and cases are. Default: OUTPUT.learning."),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="LIMIT", help="When to stop asking, such as 2usd or 500ktok.")
+    ] = "",
+    least_tasks: LeastTasksOption = 1,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+    parallel: ParallelOption = None,
+) -> None:
+    """Learn rules about Triton: each with a program that fails so, and one that does not.
+
+    With --probe: which of the known pitfalls hold for the installed version and target. Takes
+    minutes, on a laptop too. Ctrl-C keeps what was found so far.
+
+    With --model and --problems: the model attempts each task, once and with one repair, and rules
+    are made of what fails. The same command goes on where it was stopped.
+    """
+    from adaexplore.errors import BadInputError
+
+    if probe:
+        from adaexplore.cli import adapt as commands
+
+        raise typer.Exit(commands.probe(output, device, target, parallel))
+    if not model or problems is None:
+        raise BadInputError(
+            "say how to learn: adaexplore adapt --probe, or adaexplore adapt --model NAME "
+            "--problems DIR"
+        )
+    from adaexplore.cli import learn as by_model
+
+    status = by_model.adapt_by_model(
+        problems,
+        tasks=tasks,
+        model=model,
+        memory=memory,
+        output=output,
+        work=work,
+        budget=budget,
+        least_tasks=least_tasks,
+        device=device,
+        target=target,
+    )
+    raise typer.Exit(status)
+
+
+@app.command()
+def learn(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Directories of runs that have failures.")
+    ],
+    memory: Annotated[
+        Path, typer.Option(metavar="FILE", help="The memory to write or add to.")
+    ] = Path("memory.toml"),
+    model: Annotated[
+        str, typer.Option(metavar="PROVIDER:NAME", help="Who writes the rules. Default: you do.")
+    ] = "",
+    asks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where cases, prompts and replies are kept. Default: MEMORY.learning.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="LIMIT", help="When to stop asking, such as 2usd or 500ktok.")
+    ] = "",
+    least_tasks: LeastTasksOption = 1,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+) -> None:
+    """Make rules of what failed in runs, each with a small witness, and a remedy that passes.
+
+    Failures of one cause are taken together and the shortest candidate is reduced while it fails so
+    still. A model writes the rule and the remedy; without one, the prompts wait in files: answer
+    DIR/ID.1.md in DIR/ID.1.reply.md and run the same command again. Nothing is done twice.
+    """
+    from adaexplore.cli import learn as commands
+
+    status = commands.learn_from_runs(
+        runs,
+        memory=memory,
+        model=model,
+        asks=asks,
+        budget=budget,
+        least_tasks=least_tasks,
+        device=device,
+        target=target,
+    )
+    raise typer.Exit(status)
+
+
+@app.command()
+def synthesize(
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="Where to write tasks, or add some."),
+    ],
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many to keep.")] = 20,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="PROVIDER:NAME", help="A language model that writes them. Default: a grammar."
+        ),
+    ] = "",
+    styles: Annotated[
+        str,
+        typer.Option(
+            metavar="STYLE,...",
+            help="In turn: self-instruct, mutation, creative, composite (a model's), grammar. "
+            "Default: all of a model's, or the grammar.",
+        ),
+    ] = "",
+    budget: Annotated[
+        str, typer.Option(metavar="LIMIT", help="What the model may take: 2usd, 500ktok.")
+    ] = "",
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Problems that no task may repeat, besides KernelBench's; repeatable.",
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Make small tasks to learn on: validated, all different, and none of a benchmark's.
+
+    Each is a file in KernelBench form; tasks.json says what is known about them. Exit code 1 if
+    fewer could be made.
+    """
+    from adaexplore.cli import synthesize as commands
+
+    status = commands.synthesize(
+        output,
+        count=count,
+        seed=seed,
+        styles=styles,
+        model=model,
+        budget=budget,
+        exclude=exclude or [],
+    )
+    raise typer.Exit(status)

@@ -1,0 +1,73 @@
+"""Looking at runs: show, report, cost, retrace, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adaexplore.cli.commands.options import (
+    RunArg,
+)
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def show(run: RunArg) -> None:
+    """Print the tree of a run: id, parent, step kind, status, time, speedup."""
+    from adaexplore.cli import inspect
+
+    raise typer.Exit(inspect.show(run))
+
+
+@app.command()
+def report(
+    run: RunArg,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The file to write. Default: RUN/report.html."),
+    ] = None,
+) -> None:
+    """Write a run's report: one HTML file that opens anywhere, offline."""
+    from adaexplore.cli import inspect
+
+    raise typer.Exit(inspect.report(run, output))
+
+
+@app.command()
+def cost(
+    run: RunArg,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Print what a run's models cost: by model, by form of step, by section of the prompt."""
+    from adaexplore.cli import inspect
+
+    raise typer.Exit(inspect.cost(run, as_json=json))
+
+
+@app.command()
+def retrace(run: RunArg) -> None:
+    """Go through a recorded search again, with the policies, prompts and parsers of today.
+
+    Asks nobody and measures nothing: recorded replies and evaluations stand in. Prints the first
+    step that would grow elsewhere or be shown something else, the first prompt that says something
+    else, and the first replies that lead to another candidate. Exit code 1 if any.
+    """
+    from adaexplore.cli import retrace as commands
+
+    raise typer.Exit(commands.retrace_run(run))
+
+
+@app.command()
+def export(
+    run: RunArg,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Ends in .json.xz.")
+    ],
+) -> None:
+    """Write a run as one small file, which show, cost, report and retrace take in its place."""
+    from adaexplore.cli import inspect
+
+    raise typer.Exit(inspect.export(run, output))
