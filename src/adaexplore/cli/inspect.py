@@ -54,12 +54,12 @@ def report(path: Path, output: Path | None) -> int:
     return 0
 
 
-def export(path: Path, output: Path) -> int:
+def export(path: Path, output: Path, *, problem: bool) -> int:
     """Writes the run as one file and says where."""
     if not output.name.endswith(SUFFIX):
         raise BadInputError(f"--output {output}: its name has to end in {SUFFIX}")
     with read_run(path) as run:
-        export_run(run.database_path, output)
+        export_run(run.database_path, output, problem=problem)
     print(output)
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, StaticPool, create_engine, insert, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -24,10 +25,16 @@ def memory_store(run: RunRecord) -> SqlStore:
     return SqlStore.create(_memory_engine(), Path("memory"), run)
 
 
-def export_run(database: Path, target: Path) -> None:
+_Rows = dict[str, list[dict[str, Any]]]
+
+
+def export_run(database: Path, target: Path, *, problem: bool = True) -> None:
     """Writes the run in a database file; the same run gives the same bytes.
 
-    Raises `BadInputError` where `target` cannot be written.
+    Without its `problem`, neither the source that it began with nor the prompts that quote it are
+    in the file, nor the command that names it: for whom that source is no one else's business. What
+    models replied, and their candidates, are. Raises `BadInputError` where `target` cannot be
+    written.
     """
     engine = sqlite_engine(database, "read")
     try:
@@ -35,17 +42,32 @@ def export_run(database: Path, target: Path) -> None:
             there = [
                 t for t in schema.metadata.sorted_tables if inspect(connection).has_table(t.name)
             ]
-            rows = {
+            rows: _Rows = {
                 table.name: [dict(row._mapping) for row in connection.execute(select(table))]
                 for table in there
             }
     finally:
         engine.dispose()
+    if not problem:
+        _leave_out_problem(rows)
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
     try:
         target.write_bytes(lzma.compress(text.encode()))
     except OSError as error:
         raise BadInputError(f"{target}: cannot be written: {error.strerror}") from None
+
+
+def _leave_out_problem(rows: _Rows) -> None:
+    for run in rows["run"]:
+        run["problem"] |= {"source": ""}
+        run["command"] = ""
+    for node in rows["nodes"]:
+        node["prompt"] = ""
+    for call in rows.get("calls", []):
+        call["messages"] = []
+    for ask in rows.get("asks", []):
+        if ask["proposal"]:
+            ask["proposal"] |= {"prompt": ""}
 
 
 def read_exported(path: Path) -> SqlStore:

@@ -39,6 +39,18 @@ def test_everything_is_in_it(run, tmp_path):
     assert again.read_bytes() == target.read_bytes()
 
 
+def test_the_problem_can_be_left_out(run, tmp_path):
+    target = tmp_path / "run.json.xz"
+    export_run(run.database_path, target, problem=False)
+    text = lzma.decompress(target.read_bytes()).decode()
+    assert sample_run().problem.source.splitlines()[0] not in text
+    assert "Faster" not in text
+    with read_run(target) as exported:
+        assert [c.reply for c in exported.store.calls()] == [c.reply for c in run.store.calls()]
+        candidates = [node.candidate for node in exported.store.nodes()]
+        assert candidates == [node.candidate for node in run.store.nodes()]
+
+
 def test_a_place_that_cannot_be_written(run, tmp_path):
     with pytest.raises(BadInputError, match="cannot be written: No such file"):
         export_run(run.database_path, tmp_path / "gone" / "run.json.xz")

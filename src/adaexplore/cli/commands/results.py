@@ -66,8 +66,15 @@ def export(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Ends in .json.xz.")
     ],
+    without_problem: Annotated[
+        bool,
+        typer.Option(
+            "--without-problem",
+            help="Leave out the problem's source, and the prompts that quote it.",
+        ),
+    ] = False,
 ) -> None:
     """Write a run as one small file, which show, cost, report and retrace take in its place."""
     from adaexplore.cli import inspect
 
-    raise typer.Exit(inspect.export(run, output))
+    raise typer.Exit(inspect.export(run, output, problem=not without_problem))
