@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from adaexplore.descriptor import Descriptor
 from adaexplore.problem import Precision
 
 FailureStatus = Literal[
@@ -204,7 +205,7 @@ class Passed:
     over all verification inputs (for integer and boolean outputs, the share of unequal elements).
     `timing` is an `Estimate` where no device was there to measure on. `labels` are what a reader
     must know beside the figures, such as "no-custom-kernel". `profile` and `roofline` are None
-    where the device or its profiler gives none.
+    where the device or its profiler gives none, `descriptor` where an older release evaluated it.
     """
 
     precision: Precision
@@ -215,6 +216,7 @@ class Passed:
     labels: tuple[str, ...] = ()
     profile: Profile | None = None
     roofline: Roofline | None = None
+    descriptor: Descriptor | None = None
 
     @property
     def measured(self) -> Timing | None:
@@ -276,6 +278,7 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
         "labels": list(passed.labels) if passed else [],
         "profile": _plain(passed.profile) if passed else None,
         "roofline": _plain(passed.roofline) if passed else None,
+        "descriptor": _plain(passed.descriptor) if passed else None,
         "reason": failed.reason if failed else "",
         "fault": _plain(feedback) if isinstance(feedback, Fault) else None,
         "mismatch": _plain(feedback) if isinstance(feedback, Mismatch) else None,
@@ -292,6 +295,7 @@ def from_json(data: Mapping[str, Any]) -> Evaluation:
         feedback = _fault(data.get("fault")) or _mismatch(data.get("mismatch"))
         return Failed(data["status"], data["reason"], data["detail"], error, cost, feedback)
     estimate, roofline = data.get("estimate"), data.get("roofline")
+    descriptor = data.get("descriptor")
     return Passed(
         precision=data["precision"],
         error=float(data["error"]),
@@ -301,6 +305,7 @@ def from_json(data: Mapping[str, Any]) -> Evaluation:
         labels=tuple(data.get("labels", ())),
         profile=_profile(data.get("profile")),
         roofline=Roofline(**roofline) if roofline else None,
+        descriptor=Descriptor.from_json(descriptor) if descriptor else None,
     )
 
 

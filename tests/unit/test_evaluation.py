@@ -4,6 +4,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.descriptor import Descriptor
 from adaexplore.evaluation import (
     Conditions,
     Cost,
@@ -63,6 +64,19 @@ kernels = st.builds(
 )
 profiles = st.builds(Profile, st.lists(kernels).map(tuple), times, st.floats(0, 1))
 rooflines = st.builds(Roofline, times, bounds, times, times, times)
+shares = st.lists(st.floats(0, 1)).map(tuple)
+descriptors = st.builds(
+    Descriptor,
+    own=shares,
+    library=shares,
+    launches=times,
+    grid=sizes,
+    block=sizes,
+    bytes_per_s=times,
+    instructions=st.lists(st.text()).map(tuple),
+    form=st.text(),
+    code=st.text(),
+)
 measured_or_not = st.fixed_dictionaries(
     {
         "precision": st.sampled_from(["fp32", "tf32", "half"]),
@@ -72,6 +86,7 @@ measured_or_not = st.fixed_dictionaries(
         "labels": st.lists(st.text()).map(tuple),
         "profile": st.none() | profiles,
         "roofline": st.none() | rooflines,
+        "descriptor": st.none() | descriptors,
     }
 )
 measured = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, timings)
@@ -126,6 +141,7 @@ KEYS = {
     "labels",
     "profile",
     "roofline",
+    "descriptor",
     "reason",
     "fault",
     "mismatch",
@@ -139,6 +155,7 @@ NEWER_KEYS = (
     "labels",
     "profile",
     "roofline",
+    "descriptor",
     "fault",
     "mismatch",
 )

@@ -1,0 +1,43 @@
+"""What a candidate's call is made of, as compiled and run: by what kernels differ, beside speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """The make-up of a correct candidate.
+
+    `own` and `library` are the shares of a call's device time that each of its own kernels and each
+    of anybody else's takes, largest first: how the work is fused. `launches` is of all kernels, per
+    call. `grid` (in blocks) and `block` (in threads) are those of the own kernel that takes most.
+    `bytes_per_s` is the memory traffic: where it was measured the problem's least over the measured
+    time (see `evaluation.Roofline`), where it was estimated what was followed over the estimate.
+    `instructions` are sorted names (see `evaluate.instructions`). What nobody could say is empty
+    or 0.
+
+    `form` and `code` are equal for candidates that are the same but for what does not matter:
+    `canonical.form` of the source, and the same with the machine code of Triton kernels in place of
+    their bodies. Empty means equal to none.
+    """
+
+    own: tuple[float, ...] = ()
+    library: tuple[float, ...] = ()
+    launches: float = 0.0
+    grid: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    bytes_per_s: float = 0.0
+    instructions: tuple[str, ...] = ()
+    form: str = ""
+    code: str = ""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Descriptor:
+        """Inverse of `dataclasses.asdict`, after JSON."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
+        return cls(**values)
