@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.ask import Ask, AskRecord
+from adaexplore.candidate import Candidate
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluation import Evaluation, Failed, Passed
 from adaexplore.llm.base import BudgetSpentError, Client, ContextTooLongError, Prompt, Reply
 from adaexplore.llm.outage import Enduring
-from adaexplore.node import Node, StepKind
+from adaexplore.node import Node, StepKind, best_passed
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Dialogue, Proposer
+from adaexplore.search import next_to_confirm, settled
 from adaexplore.search.headroom import why_stop
 from adaexplore.store import Confirmation, Store
 from adaexplore.study import Study
@@ -42,6 +44,9 @@ class Listener:
     def evaluating(self, step: int, proposal: Proposal) -> None:
         """The step's candidate goes to the evaluator."""
 
+    def rechecking(self, step: int, proposal: Proposal) -> None:
+        """The step would take the lead, so it is evaluated once more."""
+
     def recorded(self, node: Node, *, best: bool) -> None:
         """The step is in the store; `best` if nothing before it was better."""
 
@@ -49,7 +54,7 @@ class Listener:
         """No further step is begun: the budget is spent, or no gain is to be expected."""
 
     def confirming(self, node: Node) -> None:
-        """The winner is measured again."""
+        """One of the best is measured again."""
 
 
 @dataclass(eq=False, slots=True)
@@ -60,6 +65,7 @@ class _Step:
     number: int
     dialogue: Dialogue | None = None
     proposal: Proposal | None = None
+    evaluations: tuple[Evaluation, ...] = ()
     propose_s: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
@@ -125,8 +131,7 @@ class Search:
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)
-        if self._study.best is not None:  # a kill may have come between recording and writing it
-            self._write_best(self._study.best)
+        self._write_winner()  # a kill may have come between recording and writing it
         self._study.expire_late()
         steps = min(until or self._run.steps, self._run.steps)
         self._go_through(self._planned(steps, facts))
@@ -244,16 +249,26 @@ class Search:
             alike = self._alike.setdefault(proposal.candidate.digest, [])
             alike.append(step)
             if alike == [step]:
-                parent = self._study.parent(step.ask)
-                passed = parent and isinstance(parent.evaluation, Passed)
-                beside = parent.candidate if parent and passed else None
-                candidate = proposal.candidate
-                self._workers.begin(step, lambda: self._evaluator.evaluate(candidate, beside))
+                self._evaluate(step, proposal.candidate)
+
+    def _evaluate(self, step: _Step, candidate: Candidate) -> None:
+        """Has a candidate evaluated, beside its parent where that is correct."""
+        parent = self._study.parent(step.ask)
+        passed = parent and isinstance(parent.evaluation, Passed)
+        beside = parent.candidate if parent and passed else None
+        self._workers.begin(step, lambda: self._evaluator.evaluate(candidate, beside))
 
     def _evaluated(self, step: _Step, evaluation: Evaluation) -> None:
         assert step.proposal
-        _, *others = self._alike.pop(step.proposal.candidate.digest)
-        self._record(step, evaluation)
+        candidate = step.proposal.candidate
+        first = not step.evaluations
+        step.evaluations += (evaluation,)
+        if first and self._study.is_to_be_rechecked(evaluation) and not self._error:
+            self._listener.rechecking(step.number, step.proposal)
+            self._evaluate(step, candidate)
+            return
+        _, *others = self._alike.pop(candidate.digest)
+        self._record(step, settled(step.evaluations))
         for other in others:
             self._judge(other)
 
@@ -262,7 +277,12 @@ class Search:
         assert step.proposal
         best = self._study.best
         node = self._study.record(
-            step.ask, step.proposal, evaluation, propose_s=step.propose_s, reused=reused
+            step.ask,
+            step.proposal,
+            evaluation,
+            propose_s=step.propose_s,
+            reused=reused,
+            repeats=() if len(step.evaluations) < 2 else step.evaluations,
         )
         self._under_way.remove(step)
         if self._study.best is node:
@@ -276,20 +296,30 @@ class Search:
         draft.replace(self._best_path)
 
     def _confirm(self) -> None:
-        """Measures the winner once more, in a fresh process, and keeps what comes of it."""
-        best = self._study.best
-        if best is None or not _is_measured(best):
-            return
-        kept = self._store.confirmation()
-        if kept is not None and kept.node_id == best.id:
-            return
-        self._listener.confirming(best)
-        evaluation = self._evaluator.evaluate(best.candidate)
-        self._store.confirm(Confirmation(best.id, evaluation, time.time()))
+        """Measures the best once more, each in a fresh process, until the winner is certain."""
+        searched, confirmed = self._searched(), self._confirmed()
+        most = self._run.settings.confirm_top
+        while (chosen := next_to_confirm(searched, confirmed, most)) is not None:
+            node = self._study.nodes[chosen - 1]
+            self._listener.confirming(node)
+            confirmed[chosen] = self._evaluator.evaluate(node.candidate)
+            self._store.confirm(Confirmation(chosen, confirmed[chosen], time.time()))
+        self._write_winner()
 
+    def _searched(self) -> dict[int, Evaluation]:
+        """What was evaluated in the search, by its node; candidates that came again but once."""
+        return {node.id: node.evaluation for node in self._study.nodes if not node.reused}
 
-def _is_measured(node: Node) -> bool:
-    return isinstance(node.evaluation, Passed) and node.evaluation.measured is not None
+    def _confirmed(self) -> dict[int, Evaluation]:
+        return {kept.node_id: kept.evaluation for kept in self._store.confirmations()}
+
+    def _write_winner(self) -> None:
+        """Has best.py hold the best confirmed kernel, or the best found where it is not decided."""
+        best, confirmed = self._study.best, self._confirmed()
+        if best is None:
+            return
+        winner = best_passed(confirmed) if best.id in confirmed else None
+        self._write_best(best if winner is None else self._study.nodes[winner - 1])
 
 
 def _advance(

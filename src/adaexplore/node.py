@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Evaluation
+from adaexplore.evaluation import Evaluation, Passed, rank
 from adaexplore.proposal import Proposal
 
 StepKind = Literal["large", "small"]
@@ -22,6 +23,8 @@ class Node:
     `started_at` is seconds since the epoch. `propose_s` is the wall time of the proposal in
     seconds; the evaluation carries its own cost. `reused` is true where an identical candidate had
     been evaluated before in this run and its evaluation was taken over instead of measured again.
+    `repeats` are all evaluations of a candidate that was evaluated several times before it was
+    recorded, in order; `evaluation` is the one that counts, at the cost of all.
     """
 
     id: int
@@ -32,8 +35,15 @@ class Node:
     started_at: float = 0.0
     propose_s: float = 0.0
     reused: bool = False
+    repeats: tuple[Evaluation, ...] = ()
 
     @property
     def candidate(self) -> Candidate:
         """The candidate this step produced."""
         return self.proposal.candidate
+
+
+def best_passed(evaluations: Mapping[int, Evaluation]) -> int | None:
+    """The id of the best correct one, the first of equals; None where none is correct."""
+    right = [name for name, evaluation in evaluations.items() if isinstance(evaluation, Passed)]
+    return max(right, key=lambda name: rank(evaluations[name]), default=None)

@@ -107,6 +107,7 @@ class _Retracing:
                 node.evaluation,
                 propose_s=node.propose_s,
                 reused=node.reused,
+                repeats=node.repeats,
             )
 
     def _compare_talk(self, ask: Ask, outcome: Proposal | None) -> None:

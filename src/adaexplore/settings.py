@@ -64,6 +64,16 @@ class Settings(BaseModel):
     reward: Literal["log", "published"] = Field(
         "log", description="log-speedup without ceiling, or the paper's reward (clipped at 10x)"
     )
+    credit: Literal["shrunk", "measured"] = Field(
+        "shrunk",
+        description="what a measurement counts for in the tree: the noisier, the nearer to its "
+        "parent's; or as it is, as ever with the published reward",
+    )
+    recheck: bool = Field(
+        True,
+        description="measure once more what would take the lead, and count the slower of the two; "
+        "never with the published reward",
+    )
     timeout_s: float = Field(180.0, gt=0, le=1e6, description="wall-clock limit of one evaluation")
     propose_timeout_s: float = Field(
         300.0, gt=0, le=1e6, description="wall-clock limit of one proposal"
@@ -86,7 +96,12 @@ class Settings(BaseModel):
     stop_flat_gain: float = Field(
         0.01, ge=0, le=1, description="what those steps gain together counts as nothing below this"
     )
-    confirm: bool = Field(True, description="re-measure the winner in a fresh process at the end")
+    confirm: bool = Field(
+        True, description="re-measure the best at the end, each in a fresh process"
+    )
+    confirm_top: int = Field(
+        3, ge=1, description="how many at most, while any of them might be the winner"
+    )
 
     @property
     def chosen_policy(self) -> PolicyName:
@@ -94,6 +109,16 @@ class Settings(BaseModel):
         if self.policy != "auto":
             return self.policy
         return "uct" if self.reward == "published" else "archive"
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the tree counts a noisy measurement for less."""
+        return self.credit == "shrunk" and self.reward != "published"
+
+    @property
+    def rechecks(self) -> bool:
+        """Whether what would take the lead is measured once more."""
+        return self.recheck and self.reward != "published"
 
 
 def parse_settings(pairs: Iterable[str], base: Settings | None = None) -> Settings:

@@ -27,9 +27,11 @@ from adaexplore.search import (
     POLICIES,
     SourceTraits,
     Tree,
+    credited,
     reward_function,
     shown_to,
     step_rng,
+    takes_lead,
 )
 from adaexplore.store import Store
 
@@ -163,6 +165,11 @@ class Study:
         """The evaluation of an identical candidate, if there is one in this run."""
         return self._by_digest.get(proposal.candidate.digest)
 
+    def is_to_be_rechecked(self, evaluation: Evaluation) -> bool:
+        """Whether a candidate is to be evaluated once more before it is recorded."""
+        best = self.best.evaluation if self.best else None
+        return self._run.settings.rechecks and takes_lead(evaluation, best)
+
     def parent(self, ask: Ask) -> Node | None:
         """The node an ask grows from; None for the empty root."""
         return self.nodes[ask.parent_id - 1] if ask.parent_id else None
@@ -175,6 +182,7 @@ class Study:
         *,
         propose_s: float = 0.0,
         reused: bool = False,
+        repeats: tuple[Evaluation, ...] = (),
     ) -> Node:
         """Makes a step of a queued ask."""
         node = Node(
@@ -186,6 +194,7 @@ class Study:
             started_at=ask.opened_at,
             propose_s=propose_s,
             reused=reused,
+            repeats=repeats,
         )
         self._store.record(node, ask.id)
         self._end_step(ask.id)
@@ -272,8 +281,11 @@ class Study:
         if evaluation.status == "infra_error":
             self._tree.add_void(node.id, node.parent_id, node.step_kind)
             return
-        reward = self._reward(evaluation)
-        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(evaluation))
+        believed = evaluation
+        if self._run.settings.shrinks:
+            believed = credited(evaluation, self._tree[node.parent_id].log_speed)
+        reward = self._reward(believed)
+        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))
         self._policy.record(self._tree, node.id, SourceTraits(node.candidate))
         if not node.proposal.failure:
             self._by_digest.setdefault(node.candidate.digest, evaluation)

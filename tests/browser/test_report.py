@@ -108,7 +108,7 @@ def report(nodes: list[Node]) -> str:
         planned_steps=4,
         environment={"cpu": "A processor with a rather long name " * 3},
         reproduce="adaexplore explore problem.py " + "--set c=0.3 " * 12,
-        confirmation=(2, passed(1.5)),
+        confirmations={2: passed(1.5)},
     )
     problem = Problem("softmax", "class Model: ...\n", "cpp", "cpu")
     return render(summarize(problem, nodes, info, {3: hostile_conversation()}))

@@ -87,7 +87,7 @@ def test_a_new_run_is_its_record_and_no_steps(database):
     assert store.run().format_version == FORMAT_VERSION
     assert store.node_count() == 0
     assert store.nodes() == []
-    assert store.confirmation() is None
+    assert store.confirmations() == []
 
 
 def test_what_a_run_learns_about_itself_is_kept(database):
@@ -172,16 +172,25 @@ def test_numbers_that_are_not_finite_come_back(database):
     assert math.isnan(second.evaluation.error)
 
 
-def test_the_last_confirmation_counts(database):
+def test_every_confirmation_is_kept_in_order(database):
     store = database.create(RUN)
     store.record(node(1))
     first = Confirmation(1, PASSED, 1_700_000_100.5)
     store.confirm(first)
-    assert store.confirmation() == first
+    assert store.confirmations() == [first]
     second = Confirmation(1, Failed("timeout", "took 180 s"), 1_700_000_200.5)
     store.confirm(second)
     store.close()
-    assert database.open().confirmation() == second
+    assert database.open().confirmations() == [first, second]
+
+
+def test_a_candidate_that_was_evaluated_twice_keeps_both(database):
+    store = database.create(RUN)
+    twice = replace(node(2), repeats=(PASSED, Failed("timeout", "took 180 s")))
+    for step in (node(1), twice, node(3)):
+        store.record(step)
+    store.close()
+    assert database.open().nodes() == [node(1), twice, node(3)]
 
 
 def test_a_confirmation_of_nothing_is_refused(database):
@@ -190,7 +199,7 @@ def test_a_confirmation_of_nothing_is_refused(database):
     for node_id in (ROOT_ID, 2):
         with pytest.raises(ValueError, match=f"node {node_id} is confirmed but not recorded"):
             store.confirm(Confirmation(node_id, PASSED, 0.0))
-    assert store.confirmation() is None
+    assert store.confirmations() == []
 
 
 def test_a_reader_sees_what_is_written_meanwhile(database):
@@ -221,7 +230,7 @@ def test_a_reader_does_not_write(database, write):
         write(reader)
     assert writer.run() == RUN
     assert writer.nodes() == [node(1)]
-    assert writer.confirmation() is None
+    assert writer.confirmations() == []
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -72,7 +72,7 @@ def test_killed_at_random_moments_and_resumed_as_a_whole(tmp_path, eventually, i
         assert nodes[: len(before[name])] == before[name]
         assert [node.id for node in nodes] == list(range(1, STEPS + 1))
         with read_run(campaign.path / name) as run:
-            assert run.store.confirmation() is not None
+            assert run.store.confirmations()
             assert [ask.state for ask in run.store.asks()] == ["done"] * STEPS
     assert not any(entry.name.startswith(".") for entry in os.scandir(campaign.path))
     assert (campaign.path / "index.html").exists()

@@ -118,6 +118,6 @@ def test_killed_at_random_moments_and_resumed(tmp_path, eventually, is_running, 
     assert all(ROOT_ID <= node.parent_id < node.id for node in nodes)
     assert any(node.evaluation.status == "passed" for node in nodes)
     with read_run(run.path) as directory:
-        assert directory.store.confirmation() is not None
+        assert directory.store.confirmations()
         assert [ask.state for ask in directory.store.asks()] == ["done"] * STEPS
     assert {"best.py", "report.html"} <= {entry.name for entry in run.path.iterdir()}

@@ -7,7 +7,7 @@ import pytest
 
 from adaexplore.candidate import Candidate
 from adaexplore.errors import BadProblemError, InfrastructureError
-from adaexplore.evaluation import Failed, Passed, Timing, rank
+from adaexplore.evaluation import Cost, Failed, Passed, Timing, rank
 from adaexplore.explore import Search
 from adaexplore.node import ROOT_ID
 from adaexplore.problem import Problem
@@ -59,7 +59,7 @@ class FakeEvaluator:
     def prepare(self):
         return FACTS
 
-    def evaluate(self, candidate, parent=None):
+    def evaluate(self, candidate, parent=None, *, again=False):
         self.evaluated.append(candidate.source)
         self.parents.append(parent and parent.source)
         number = number_from(candidate.digest)
@@ -106,6 +106,9 @@ class Listener:
     def evaluating(self, step, proposal):
         self._hear("evaluating", step)
 
+    def rechecking(self, step, proposal):
+        self._hear("rechecking", step)
+
     def recorded(self, node, *, best):
         self.nodes.append(node)
         if best:
@@ -116,7 +119,7 @@ class Listener:
         self._hear("confirming")
 
 
-SETTINGS = Settings(policy="uct", p_large=0.4, pool_size=2, extra_max=1, window=3)
+SETTINGS = Settings(policy="uct", p_large=0.4, pool_size=2, extra_max=1, window=3, recheck=False)
 
 
 def record(steps=STEPS, **settings) -> RunRecord:
@@ -158,8 +161,9 @@ class Run:
         return [replace(node, started_at=0.0, propose_s=0.0) for node in self.nodes()]
 
     def confirmation(self):
+        """The last one."""
         with open_run(self.path) as directory:
-            return directory.store.confirmation()
+            return next(reversed(directory.store.confirmations()), None)
 
     @property
     def best_source(self):
@@ -426,6 +430,85 @@ class TestConfirmation:
             directory.store.set_steps(STEPS)
         run.search()
         assert run.confirmation().node_id == best_of(whole_tree).id != earlier.node_id
+
+
+class Noisy(FakeEvaluator):
+    """Measures every candidate within 20 % of its speed, anew each time, and says so."""
+
+    def evaluate(self, candidate, parent=None, *, again=False):
+        evaluation = super().evaluate(candidate, parent)
+        if not isinstance(evaluation, Passed):
+            return evaluation
+        noise = number_from(candidate.digest, self.evaluated.count(candidate.source)) % 41 - 20
+        speedup = evaluation.timing.speedup * (1 + noise / 100)
+        timing = replace(
+            evaluation.timing, speedup=speedup, speedup_ci=(0.8 * speedup, 1.2 * speedup)
+        )
+        return replace(evaluation, timing=timing, cost=Cost(2.0, 1.0))
+
+
+class TestNoise:
+    @pytest.fixture
+    def noisy(self, new_run):
+        def make(**settings):
+            run = new_run(**{"recheck": True, **settings})
+            run.evaluator = Noisy()
+            return run
+
+        return make
+
+    def test_what_would_take_the_lead_is_measured_twice_and_the_slower_counts(self, noisy):
+        run = noisy(confirm=False)
+        listener = run.search()
+        best, rechecked = None, []
+        for node in run.nodes():
+            first, *again = node.repeats or (node.evaluation,)
+            speedup = first.timing.speedup if isinstance(first, Passed) else 0.0
+            assert bool(again) == (not node.reused and speedup > max(best or 0.0, 1.0))
+            if again:
+                rechecked.append(node.id)
+                assert node.evaluation.timing == min(
+                    (one.timing for one in node.repeats), key=lambda timing: timing.speedup
+                )
+                assert node.evaluation.cost == Cost(4.0, 2.0)
+            if isinstance(node.evaluation, Passed):
+                best = max(best or 0.0, node.evaluation.timing.speedup)
+        assert [step for what, step, *_ in listener.told[1:] if what == "rechecking"] == rechecked
+        assert len(rechecked) >= 2
+
+    def test_stopped_while_measuring_again_the_tree_is_the_same(self, noisy):
+        whole = noisy(confirm=False)
+        step = next(told[1] for told in whole.search().told if told[0] == "rechecking")
+        run = noisy(confirm=False)
+        with pytest.raises(KeyboardInterrupt):
+            run.search(Listener(raise_at=("rechecking", step)))
+        assert len(run.nodes()) == step - 1
+        run.evaluator = Noisy()
+        run.evaluator.evaluated = [
+            source for node in run.nodes() for source in [node.candidate.source] if not node.reused
+        ]
+        run.search()
+        assert run.tree() == whole.tree()
+
+    def test_the_published_search_measures_once_and_believes_it(self, noisy):
+        run = noisy(confirm=False, reward="published")
+        run.search()
+        assert not any(node.repeats for node in run.nodes())
+
+    def test_the_best_are_confirmed_and_the_best_of_those_wins(self, noisy):
+        run = noisy(recheck=False, confirm_top=3)
+        run.search()
+        with open_run(run.path) as directory:
+            confirmed = directory.store.confirmations()
+        nodes = run.nodes()
+        right = [n for n in nodes if isinstance(n.evaluation, Passed) and not n.reused]
+        fastest = sorted(right, key=lambda node: -node.evaluation.timing.speedup)
+        assert [one.node_id for one in confirmed] == [node.id for node in fastest[:3]]
+        winner = max(confirmed, key=lambda one: one.evaluation.timing.speedup)
+        assert winner is not confirmed[0]
+        assert run.best_source == nodes[winner.node_id - 1].candidate.source
+        assert run.search().told == [("prepared",)]
+        assert run.best_source == nodes[winner.node_id - 1].candidate.source
 
 
 def test_what_is_known_about_the_reference_is_kept(new_run):

@@ -278,8 +278,8 @@ class SearchCourse:
         if best is None or not self._settings.confirm:
             return False
         with read_run(self.path) as run:
-            kept = run.store.confirmation()
-        return kept is None or kept.node_id != best[0].id
+            confirmed = {kept.node_id for kept in run.store.confirmations()}
+        return best[0].id not in confirmed
 
 
 def _seconds(node: Node) -> float:

@@ -76,7 +76,6 @@ def settings() -> int:
 def summary_of(store: Store, path: Path) -> Summary:
     """A run's summary, from its store."""
     run = store.run()
-    confirmation = store.confirmation()
     info = RunInfo(
         name=path.resolve().name,
         directory=str(path),
@@ -88,7 +87,7 @@ def summary_of(store: Store, path: Path) -> Summary:
         reproduce=run.command,
         created_at=run.created_at,
         reference=run.reference,
-        confirmation=(confirmation.node_id, confirmation.evaluation) if confirmation else None,
+        confirmations={kept.node_id: kept.evaluation for kept in store.confirmations()},
     )
     nodes, calls = store.nodes(), store.calls()
     told = conversations(nodes, store.asks(), calls)

@@ -84,6 +84,10 @@ class SearchProgress(Listener):
         self._evaluating += 1
         self._say_under_way(f"step {step}: evaluating {one_line(proposal.note, 40)}")
 
+    def rechecking(self, step: int, proposal: Proposal) -> None:
+        """See `explore.Listener`."""
+        self._say_under_way(f"step {step}: measuring {one_line(proposal.note, 40)} once more")
+
     def recorded(self, node: Node, *, best: bool) -> None:
         """See `explore.Listener`."""
         self._bar.update(self._task, completed=node.id)
@@ -106,7 +110,7 @@ class SearchProgress(Listener):
 
     def confirming(self, node: Node) -> None:
         """See `explore.Listener`."""
-        self._say(f"measuring the winner, step {node.id}, again in a fresh process")
+        self._say(f"measuring step {node.id}, one of the best, again in a fresh process")
         if not self._console.is_terminal:
             self._line(f"confirming step {node.id} in a fresh process")
 

@@ -34,7 +34,8 @@ class RecordedEvaluator:
             digest = node.candidate.digest
             self._sources.setdefault(digest, node.candidate.source)
             self._steps.setdefault(digest, node.id)
-            self._evaluations.setdefault(digest, []).append(node.evaluation)
+            told = node.repeats or (node.evaluation,)
+            self._evaluations.setdefault(digest, []).extend(told)
 
     def prepare(self) -> dict[str, Any]:
         """The facts as they were recorded."""

@@ -183,6 +183,10 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
             facts.append(("Labels", ", ".join(row.passed.labels)))
     if evaluation.error is not None:
         facts.append(("Relative error against float64", text.relative_error(evaluation.error)))
+    if node.repeats:
+        facts.append(
+            ("Measured before it took the lead", ", ".join(map(text.measured, node.repeats)))
+        )
     if node.reused:
         facts.append(("Taken over", "an identical candidate had been evaluated before"))
     facts += [

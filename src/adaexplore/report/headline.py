@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.node import Node
+from adaexplore.node import Node, best_passed
 from adaexplore.report import text
 
 Verdict = Literal["faster", "no_gain", "not_confirmed", "unmeasured", "no_correct", "empty"]
@@ -42,23 +42,23 @@ class Headline:
 def make_headline(
     nodes: Sequence[Node],
     best: Node | None,
-    confirmation: tuple[int, Evaluation] | None,
+    confirmations: Mapping[int, Evaluation],
     labels: Sequence[str] = (),
 ) -> Headline:
     """The headline of a run whose best correct node is `best` (None where nothing is correct).
 
-    A confirmation that passed is what is claimed, even where the search measured more. One that
-    failed withdraws the claim on its node. `labels` are the problem's: a sentence that claims
+    The best confirmation that passed is what is claimed, even where the search measured more. One
+    that failed withdraws the claim on its node. `labels` are the problem's: a sentence that claims
     something names them, because it will be quoted alone.
     """
-    head = _headline(nodes, best, confirmation)
+    head = _headline(nodes, best, confirmations)
     if not labels or head.claimed is None:
         return head
     return replace(head, sentence=f"{head.sentence} The problem is labelled {', '.join(labels)}.")
 
 
 def _headline(
-    nodes: Sequence[Node], best: Node | None, confirmation: tuple[int, Evaluation] | None
+    nodes: Sequence[Node], best: Node | None, confirmations: Mapping[int, Evaluation]
 ) -> Headline:
     if not nodes:
         return Headline("empty", "No step has been recorded yet.")
@@ -67,15 +67,14 @@ def _headline(
     searched = best.evaluation.timing
     if isinstance(searched, Estimate):
         return _unmeasured(nodes, best, searched)
-    confirmed_node = _find(nodes, confirmation[0]) if confirmation else None
-    if confirmation is None or confirmed_node is None:
-        return _claim(best, best.evaluation, searched, _unconfirmed(nodes), confirmed=False)
-    evaluation = confirmation[1]
-    if isinstance(evaluation, Passed) and evaluation.measured:
-        caveat = _remeasured(confirmed_node, best, searched)
-        return _claim(confirmed_node, evaluation, evaluation.measured, caveat, confirmed=True)
-    if confirmed_node.id == best.id and isinstance(evaluation, Failed):
-        return _withdrawn(best, searched, evaluation)
+    winner = _find(nodes, best_passed(confirmations))
+    confirmed = confirmations[winner.id] if winner else None
+    if winner and isinstance(confirmed, Passed) and confirmed.measured:
+        caveat = _remeasured(winner, best, searched, confirmations)
+        return _claim(winner, confirmed, confirmed.measured, caveat, confirmed=True)
+    failed = confirmations.get(best.id)
+    if isinstance(failed, Failed):
+        return _withdrawn(best, searched, failed)
     return _claim(best, best.evaluation, searched, _unconfirmed(nodes), confirmed=False)
 
 
@@ -131,13 +130,22 @@ def _unconfirmed(nodes: Sequence[Node]) -> str:
     )
 
 
-def _remeasured(node: Node, best: Node, searched: Timing) -> str:
+def _remeasured(
+    winner: Node, best: Node, searched: Timing, confirmations: Mapping[int, Evaluation]
+) -> str:
     ratio = text.speedup(searched.speedup)
-    if node.id == best.id:
-        return f"Measured again in a fresh process; the search had measured {ratio}."
+    others = [
+        f"node {node_id}: {text.measured(evaluation)}"
+        for node_id, evaluation in confirmations.items()
+        if node_id != winner.id
+    ]
+    too = f" So were {', '.join(others)}." if others else ""
+    if winner.id == best.id:
+        return f"Measured again in a fresh process; the search had measured {ratio}.{too}"
+    end = "" if best.id in confirmations else ", but has not been confirmed"
     return (
-        f"Measured again in a fresh process. Node {best.id} measured {ratio} during the search, "
-        "but has not been confirmed."
+        f"Measured again in a fresh process.{too} "
+        f"Node {best.id} measured {ratio} during the search{end}."
     )
 
 
@@ -147,7 +155,7 @@ def best_baseline(timing: Timing) -> str:
     return min(baselines, key=lambda name: baselines[name], default="the baseline")
 
 
-def _find(nodes: Sequence[Node], node_id: int) -> Node | None:
+def _find(nodes: Sequence[Node], node_id: int | None) -> Node | None:
     return next((node for node in nodes if node.id == node_id), None)
 
 

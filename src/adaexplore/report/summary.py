@@ -23,8 +23,8 @@ class RunInfo:
     again. `reference` holds facts about the reference: `errors` maps a precision class to the
     relative error against float64 of PyTorch's own run in that class, `baselines_us` a baseline to
     its time in microseconds, `labels` a label of the problem (see `evaluate.probes`) to the reason
-    for it, `notes` lists warnings; other keys are shown as they are. `confirmation` is the winner's
-    id with the evaluation of its re-measurement in a fresh process, or None where there was none.
+    for it, `notes` lists warnings; other keys are shown as they are. `confirmations` are what came
+    of measuring the best again, each in a fresh process, by their ids.
     """
 
     name: str
@@ -37,7 +37,7 @@ class RunInfo:
     reproduce: str = ""
     created_at: float = 0.0
     reference: Mapping[str, Any] = field(default_factory=dict)
-    confirmation: tuple[int, Evaluation] | None = None
+    confirmations: Mapping[int, Evaluation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def summarize(
         problem=problem,
         info=info,
         headline=make_headline(
-            ordered, best, info.confirmation, labels=list(info.reference.get("labels", {}))
+            ordered, best, info.confirmations, labels=list(info.reference.get("labels", {}))
         ),
         rows=_rows(ordered, by_id, curve, best, conversations or {}),
         curve=curve,

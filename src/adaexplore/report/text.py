@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adaexplore.evaluation import Evaluation, Passed
 from adaexplore.feedback import estimate as estimate
 from adaexplore.llm.base import Usage
 from adaexplore.report.costs import Spent
@@ -103,3 +104,11 @@ def _plain(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{_listed(value)}]"
     return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def measured(evaluation: Evaluation) -> str:
+    """The speedup with its interval, or why there is none."""
+    timing = evaluation.measured if isinstance(evaluation, Passed) else None
+    if timing is None:
+        return evaluation.status
+    return f"{speedup(timing.speedup)} (95 % {interval(timing.speedup_ci)})"

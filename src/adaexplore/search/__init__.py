@@ -6,8 +6,9 @@ One step of a search, everything else left out:
     selection = policy.select(tree, rng)
     shown = shown_to(tree, selection, settings, rng)
     ...                                                          # propose, evaluate
-    reward = reward_function(settings.reward)(evaluation)
-    tree.add(step, selection.node_id, selection.step_kind, reward, rank(evaluation))
+    believed = credited(evaluation, tree[selection.node_id].log_speed)
+    reward = reward_function(settings.reward)(believed)
+    tree.add(step, selection.node_id, selection.step_kind, reward, rank(believed))
     policy.record(tree, step, SourceTraits(candidate))
 
 Replaying `tree.add` and `policy.record` over the recorded nodes gives back tree and policy, so
@@ -16,6 +17,7 @@ nothing here is stored.
 
 from __future__ import annotations
 
+from adaexplore.search.credit import credited, next_to_confirm, settled, takes_lead
 from adaexplore.search.policies import POLICIES
 from adaexplore.search.policy import Policy, Selection
 from adaexplore.search.pool import large_pool, shown_to, small_window
@@ -31,9 +33,13 @@ __all__ = [
     "SourceTraits",
     "Traits",
     "Tree",
+    "credited",
     "large_pool",
+    "next_to_confirm",
     "reward_function",
+    "settled",
     "shown_to",
     "small_window",
     "step_rng",
+    "takes_lead",
 ]

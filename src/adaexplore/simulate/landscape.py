@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any, Protocol
 from adaexplore.evaluation import Evaluation, Failed, Passed, Status, Timing
 from adaexplore.node import StepKind
 from adaexplore.search.traits import Cell, Vector
+
+_HALF_95 = 1.96  # standard deviations from the middle of a 95 % interval to its ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class Kernel:
     """A simulated candidate.
 
     `speedup` is the true one, `measured` what the evaluator says; both 0 for one that failed.
-    `state` is the world's own.
+    `deviation`, of `ln` of the measurement, is what the evaluator's interval says, whatever the
+    truth. `state` is the world's own.
     """
 
     status: Status
@@ -33,6 +37,7 @@ class Kernel:
     measured: float
     look: Look
     state: Any
+    deviation: float = 0.0
 
     @property
     def evaluation(self) -> Evaluation:
@@ -41,7 +46,9 @@ class Kernel:
             return Failed(self.status, "simulated")
         measured = self.measured
         baselines = {"eager": measured, "compile": measured}
-        timing = Timing(1.0, (1.0, 1.0), baselines, measured, (measured, measured), measured, 1)
+        spread = math.exp(_HALF_95 * self.deviation)
+        interval = (measured / spread, measured * spread)
+        timing = Timing(1.0, (1.0, 1.0), baselines, measured, interval, measured, 1)
         return Passed("fp32", 0.0, timing)
 
 
@@ -61,6 +68,10 @@ class World(Protocol):
         rng: random.Random,
     ) -> Kernel:
         """What a step comes to; `parent` is None for one from nothing."""
+        ...
+
+    def measure(self, kernel: Kernel, rng: random.Random) -> Kernel:
+        """A correct kernel, measured anew."""
         ...
 
 

@@ -17,19 +17,19 @@ import math
 import random
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Passed, Status
 from adaexplore.node import ROOT_ID, Node, StepKind
+from adaexplore.search.credit import deviation
 from adaexplore.search.traits import SourceTraits
 from adaexplore.simulate.landscape import Kernel, Look
 
 _ENOUGH = 3
 _DIMENSIONS = 4
-_NORMAL_95 = 3.92  # standard deviations between the ends of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,7 @@ def recorded_steps(nodes: Iterable[Node]) -> list[RecordedStep]:
         timing = evaluation.measured if isinstance(evaluation, Passed) else None
         if evaluation.status == "infra_error" or (evaluation.status == "passed" and not timing):
             continue
-        low, high = timing.speedup_ci if timing else (1.0, 1.0)
-        noise = math.log(high / low) / _NORMAL_95
+        noise = deviation(timing) if timing else 0.0
         cell = SourceTraits(node.candidate).cell
         speedup = timing.speedup if timing else 0.0
         steps.append(
@@ -134,8 +133,12 @@ class Recorded:
         log = drawn.log
         if start is not None and drawn.log_ratio is not None:
             log = min(start + drawn.log_ratio, self._highest)
-        measured = math.exp(log + rng.gauss(0.0, self._noise))
-        return Kernel("passed", math.exp(log), measured, look, log)
+        return self.measure(Kernel("passed", math.exp(log), 0.0, look, log), rng)
+
+    def measure(self, kernel: Kernel, rng: random.Random) -> Kernel:
+        """See `World.measure`."""
+        measured = math.exp(kernel.state + rng.gauss(0.0, self._noise))
+        return replace(kernel, measured=measured, deviation=self._noise)
 
     def _learn(self, step: RecordedStep, path: Sequence[RecordedStep]) -> None:
         logs = [math.log(above.speedup) for above in path if above.speedup > 0]

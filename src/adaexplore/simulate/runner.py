@@ -5,15 +5,26 @@ from __future__ import annotations
 import multiprocessing
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from adaexplore.evaluation import Passed, rank
-from adaexplore.node import ROOT_ID
-from adaexplore.search import Selection, Tree, reward_function, shown_to, step_rng
+from adaexplore.evaluation import Evaluation, rank
+from adaexplore.node import ROOT_ID, best_passed
+from adaexplore.search import (
+    Selection,
+    Tree,
+    credited,
+    next_to_confirm,
+    reward_function,
+    settled,
+    shown_to,
+    step_rng,
+    takes_lead,
+)
+from adaexplore.settings import Settings
 from adaexplore.simulate.contenders import Contender
-from adaexplore.simulate.landscape import Kernel, Landscape
+from adaexplore.simulate.landscape import Kernel, Landscape, World
 
 _CHUNK = 10
 """Seeds that one process does at a time."""
@@ -37,8 +48,9 @@ class Plan:
 class Outcome:
     """One contender on one landscape: for each seed, what was found after every step.
 
-    That is the true speedup of the kernel that was measured fastest, or 1, the reference itself,
-    where nothing was measured faster than that.
+    That is the true speedup of the kernel that a search which ended there would ship: of the one
+    that measured fastest when the best were confirmed, or 1, the reference itself, where that is
+    not faster.
     """
 
     contender: str
@@ -55,8 +67,9 @@ def run(
     settings = contender.settings
     reward = reward_function(settings.reward)
     kernels: list[Kernel] = []
+    searched: dict[int, Evaluation] = {}
     under_way: deque[tuple[Selection, Sequence[int], random.Random]] = deque()
-    best, found, asked = 1.0, 1.0, 0
+    asked = 0
     curve: list[float] = []
     while len(kernels) < steps:
         while len(under_way) < parallel and asked < steps:
@@ -70,14 +83,39 @@ def run(
         parent = kernels[at - 1] if at != ROOT_ID else None
         kernel = world.grow(parent, selection.step_kind, [kernels[i - 1] for i in shown], rng)
         kernels.append(kernel)
+        number = len(kernels)
         evaluation = kernel.evaluation
+        best = best_passed(searched)
+        if settings.rechecks and takes_lead(evaluation, searched[best] if best else None):
+            evaluation = settled([evaluation, world.measure(kernel, rng).evaluation])
+        searched[number] = evaluation
+        believed = credited(evaluation, tree[at].log_speed) if settings.shrinks else evaluation
         tree.end(at, selection.step_kind)
-        tree.add(len(kernels), at, selection.step_kind, reward(evaluation), rank(evaluation))
-        policy.record(tree, len(kernels), kernel.look)
-        if isinstance(evaluation, Passed) and kernel.measured > best:
-            best, found = kernel.measured, kernel.speedup
-        curve.append(found)
+        tree.add(number, at, selection.step_kind, reward(believed), rank(believed))
+        policy.record(tree, number, kernel.look)
+        curve.append(
+            _shipped(world, kernels, searched, settings, random.Random(f"{seed}/{number}"))
+        )
     return curve
+
+
+def _shipped(
+    world: World,
+    kernels: Sequence[Kernel],
+    searched: Mapping[int, Evaluation],
+    settings: Settings,
+    rng: random.Random,
+) -> float:
+    """The true speedup of what a search that ended here would ship."""
+    confirmed: dict[int, Evaluation] = {}
+    if settings.confirm:
+        while (chosen := next_to_confirm(searched, confirmed, settings.confirm_top)) is not None:
+            confirmed[chosen] = world.measure(kernels[chosen - 1], rng).evaluation
+    decided = confirmed or searched
+    winner = best_passed(decided)
+    if winner is None or not takes_lead(decided[winner], None):
+        return 1.0
+    return kernels[winner - 1].speedup
 
 
 def simulate(

@@ -35,6 +35,7 @@ _MOVES = {-1: 0.15, 0: 0.35, 1: 0.35, 2: 0.15}
 _LADDER_MOVES = {0: 0.5, 1: 0.5}
 _SLIP = (1.0, 1.35)
 _SPREAD = (0.7, 1.3)
+_LUCK = 1.3
 _CELLS = 4
 _DIMENSIONS = 8
 _SMALL_CHANGE, _LARGE_CHANGE = 0.02, 0.3
@@ -55,7 +56,9 @@ class Terrain:
 
     `start_gap` bounds the gap a family's first kernel has; `deception` adds to it, in proportion to
     the ceiling. On a `ladder` each family is reached only from the one below. On `rugged` ground
-    the gap is that of an NK landscape over the kernel's knobs, `start_gap` its depth.
+    the gap is that of an NK landscape over the kernel's knobs, `start_gap` its depth. Where a
+    measurement is `unsteady` its noise is drawn too, `noise` being the median, and its interval
+    says so; of `luck` no interval knows.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Terrain:
     fail_large: float = 0.4
     fail_small: float = 0.2
     noise: float = 0.01
+    unsteady: float = 0.0
     luck: float = 0.0
     context: float = 0.6
     ground: Literal["slopes", "ladder", "rugged"] = "slopes"
@@ -123,7 +127,17 @@ class _Hills:
             [status] = rng.choices(list(_FAILURES), list(_FAILURES.values()))
             return Kernel(status, 0.0, 0.0, look, state)
         speedup = math.exp(self._ceilings[state.family] - self._gap(state))
-        return Kernel("passed", speedup, self._measure(speedup, rng), look, state)
+        return self.measure(Kernel("passed", speedup, 0.0, look, state), rng)
+
+    def measure(self, kernel: Kernel, rng: random.Random) -> Kernel:
+        """See `World.measure`."""
+        terrain = self._terrain
+        luck = _LUCK if rng.random() < terrain.luck else 1.0
+        noise = terrain.noise
+        if terrain.unsteady:
+            noise *= math.exp(rng.gauss(0.0, terrain.unsteady))
+        measured = kernel.speedup * math.exp(rng.gauss(0.0, noise)) * luck
+        return replace(kernel, measured=measured, deviation=noise)
 
     def _small(self, state: State, rng: random.Random) -> State:
         if self._ridges:
@@ -156,10 +170,6 @@ class _Hills:
         if self._ridges:
             return self._start_gaps[state.family] * self._ridges[state.family].gap(state.knobs)
         return state.gap
-
-    def _measure(self, speedup: float, rng: random.Random) -> float:
-        lucky = rng.random() < self._terrain.luck
-        return speedup * math.exp(rng.gauss(0.0, self._terrain.noise)) * (1.3 if lucky else 1.0)
 
 
 def _look(rng: random.Random) -> Look:
@@ -229,6 +239,12 @@ SYNTHETIC: Mapping[str, Terrain] = {
             "as families, measured within 10 %, and one in twenty 30 % too fast",
             noise=0.1,
             luck=0.05,
+        ),
+        Terrain(
+            "unsteady",
+            "as families; a measurement has 1 to 30 % of noise, and its interval says so",
+            noise=0.05,
+            unsteady=1.0,
         ),
         Terrain(
             "fragile",

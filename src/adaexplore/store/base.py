@@ -45,7 +45,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """An independent second evaluation of the winner, `at` seconds since the epoch."""
+    """An independent evaluation of one of the best, `at` seconds since the epoch."""
 
     node_id: int
     evaluation: Evaluation
@@ -159,8 +159,8 @@ class Store(Protocol):
         """
         ...
 
-    def confirmation(self) -> Confirmation | None:
-        """The confirmation kept last, None if there is none."""
+    def confirmations(self) -> list[Confirmation]:
+        """All confirmations, in the order they were kept; a node's last one counts."""
         ...
 
     def close(self) -> None:

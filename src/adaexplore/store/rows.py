@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -18,7 +18,7 @@ from adaexplore.proposal import Proposal
 from adaexplore.settings import Settings
 from adaexplore.store.base import RunRecord
 
-_EARLIER = {"policy": "uct"}
+_EARLIER = {"policy": "uct", "credit": "measured", "recheck": False}
 """Settings that runs did not have from the beginning, and what they went by."""
 
 
@@ -77,8 +77,13 @@ def node_values(node: Node) -> dict[str, Any]:
     }
 
 
-def node_of(row: Row[Any], candidate: Candidate) -> Node:
-    """The node of a row."""
+def repeat_values(node: Node) -> list[dict[str, Any]]:
+    """Rows of `schema.repeats`."""
+    return [{"node_id": node.id, "evaluation": to_json(repeat)} for repeat in node.repeats]
+
+
+def node_of(row: Row[Any], candidate: Candidate, repeats: Iterable[Row[Any]] = ()) -> Node:
+    """The node of a row and of those of its repeats."""
     proposal = Proposal(
         candidate=candidate,
         origin=row.origin,
@@ -97,6 +102,7 @@ def node_of(row: Row[Any], candidate: Candidate) -> Node:
         started_at=row.started_at,
         propose_s=row.propose_s,
         reused=row.reused,
+        repeats=tuple(from_json(repeat.evaluation) for repeat in repeats),
     )
 
 

@@ -76,6 +76,13 @@ references = Table(  # what was measured of the reference, by the first ask that
     Column("first_ask", Integer, primary_key=True, autoincrement=False),
     Column("facts", JSON, nullable=False),
 )
+repeats = Table(  # of candidates that were evaluated several times: all evaluations, in order
+    "repeats",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("node_id", Integer, ForeignKey(nodes.c.id), nullable=False),
+    Column("evaluation", JSON, nullable=False),
+)
 asks = Table(
     "asks",
     metadata,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -190,6 +191,10 @@ class SqlStore:
                     insert(schema.candidates).values(rows.candidate_values(node.candidate))
                 )
             connection.execute(insert(schema.nodes).values(rows.node_values(node)))
+            if node.repeats:
+                if not self._complete:
+                    schema.metadata.create_all(connection)  # a run of an earlier release lacks it
+                connection.execute(insert(schema.repeats), rows.repeat_values(node))
 
     def node_count(self) -> int:
         """How many steps are recorded."""
@@ -203,11 +208,14 @@ class SqlStore:
                 row.digest: Candidate(row.source, row.language)
                 for row in connection.execute(select(schema.candidates))
             }
+            repeats: defaultdict[int, list[Row[Any]]] = defaultdict(list)
+            for row in _all(connection, schema.repeats):
+                repeats[row.node_id].append(row)
             found = connection.execute(select(schema.nodes).order_by(schema.nodes.c.id))
-            return [rows.node_of(row, candidates[row.candidate]) for row in found]
+            return [rows.node_of(row, candidates[row.candidate], repeats[row.id]) for row in found]
 
     def confirm(self, confirmation: Confirmation) -> None:
-        """Keeps a confirmation; earlier ones stay in the database."""
+        """Keeps a confirmation."""
         with self._transaction("keep the confirmation") as connection:
             if not 0 < confirmation.node_id <= _last(connection, schema.nodes):
                 raise ValueError(f"node {confirmation.node_id} is confirmed but not recorded")
@@ -219,12 +227,13 @@ class SqlStore:
                 )
             )
 
-    def confirmation(self) -> Confirmation | None:
-        """The confirmation kept last."""
-        latest = select(schema.confirmations).order_by(schema.confirmations.c.id.desc()).limit(1)
-        with self._transaction("read the confirmation") as connection:
-            row = connection.execute(latest).first()
-            return Confirmation(row.node_id, from_json(row.evaluation), row.at) if row else None
+    def confirmations(self) -> list[Confirmation]:
+        """All confirmations, in order."""
+        with self._transaction("read the confirmations") as connection:
+            return [
+                Confirmation(row.node_id, from_json(row.evaluation), row.at)
+                for row in _all(connection, schema.confirmations)
+            ]
 
     def close(self) -> None:
         """Closes the database; SQLite folds its log into the file."""

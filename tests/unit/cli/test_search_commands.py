@@ -58,12 +58,12 @@ def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
     for word in ("step   1/3", "step   3/3", "confirming", "3 of 3 steps"):
         assert word in result.out
     with read_run(path) as run:
-        record, nodes, confirmation = run.store.run(), run.store.nodes(), run.store.confirmation()
+        record, nodes, confirmed = run.store.run(), run.store.nodes(), run.store.confirmations()
     assert [node.evaluation.status for node in nodes] == ["passed"] * 3
     assert (record.seed, record.settings.window, record.steps) == (4, 2, 3)
     assert {"cpu", "torch", "python", "commit"} <= record.environment.keys()
     assert "--seed 4 --set window=2" in record.command
-    assert confirmation.evaluation.status == "passed"
+    assert {one.evaluation.status for one in confirmed} == {"passed"}
     assert "class ModelNew(" in (path / "best.py").read_text()
 
     shown = adaexplore("show", path)

@@ -16,10 +16,10 @@ from adaexplore.report.campaign_tables import campaign_tables
 from adaexplore.report.costs import summarize_costs
 
 
-def result(name, *evaluations, labels=None, precision="fp32", confirmed=None, calls=()):
+def result(name, *evaluations, labels=None, precision="fp32", confirmed=(), calls=()):
     nodes = [node(i, evaluation) for i, evaluation in enumerate(evaluations, 1)]
     costs = summarize_costs(nodes, calls, {}, [0.0] * len(nodes), len)
-    info = run_info(reference={"labels": labels or {}}, confirmation=confirmed)
+    info = run_info(reference={"labels": labels or {}}, confirmations=dict(confirmed))
     summary = summarize(PROBLEM, nodes, info, costs=costs)
     return result_of(
         name, precision, "cpu", state="done", reason="all steps made", folder=name, summary=summary
@@ -115,8 +115,8 @@ def test_what_failed_counts_and_what_could_not_be_judged_does_not():
 
 
 def test_the_second_measurement_is_what_counts():
-    flattered = result("a", passed(3.0), confirmed=(1, passed(1.5)))
-    withdrawn = result("b", passed(3.0), confirmed=(1, failed("wrong_output", "off")))
+    flattered = result("a", passed(3.0), confirmed={1: passed(1.5)})
+    withdrawn = result("b", passed(3.0), confirmed={1: failed("wrong_output", "off")})
     assert flattered.timing.speedup == 1.5
     assert withdrawn.claimed is None
     [group] = campaign(flattered, withdrawn).groups

@@ -46,7 +46,7 @@ def test_the_staircase_steps_only_where_the_best_improves():
 
 
 def test_a_confirmation_is_marked_with_its_own_value():
-    result = chart([node(1, passed(1.5))], confirmation=(1, passed(1.2)))
+    result = chart([node(1, passed(1.5))], confirmations={1: passed(1.2)})
 
     assert result.confirmation.y > result.marks[0].y
 

@@ -9,8 +9,8 @@ from adaexplore.evaluation import Estimate
 from adaexplore.report import summarize
 
 
-def headline(nodes, confirmation=None):
-    return summarize(PROBLEM, nodes, run_info(confirmation=confirmation)).headline
+def headline(nodes, confirmations=()):
+    return summarize(PROBLEM, nodes, run_info(confirmations=dict(confirmations))).headline
 
 
 def test_a_speedup_is_claimed_only_with_its_interval_above_one():
@@ -52,7 +52,7 @@ def test_the_search_alone_is_said_to_flatter():
 
 
 def test_a_confirmation_is_what_is_claimed():
-    result = headline([node(1, passed(1.5))], confirmation=(1, passed(1.3)))
+    result = headline([node(1, passed(1.5))], confirmations={1: passed(1.3)})
 
     assert result.confirmed
     assert result.claimed.timing.speedup == 1.3
@@ -60,13 +60,13 @@ def test_a_confirmation_is_what_is_claimed():
 
 
 def test_a_confirmation_below_one_takes_the_claim_back():
-    result = headline([node(1, passed(1.1))], confirmation=(1, passed(0.9)))
+    result = headline([node(1, passed(1.1))], confirmations={1: passed(0.9)})
 
     assert result.verdict == "no_gain"
 
 
 def test_a_failed_confirmation_withdraws_the_claim():
-    result = headline([node(1, passed(1.5))], confirmation=(1, failed("wrong_output", "off by 2")))
+    result = headline([node(1, passed(1.5))], confirmations={1: failed("wrong_output", "off by 2")})
 
     assert result.verdict == "not_confirmed"
     assert result.claimed is None
@@ -76,7 +76,7 @@ def test_a_failed_confirmation_withdraws_the_claim():
 def test_a_confirmed_node_stands_before_a_better_one_that_nobody_confirmed():
     nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
 
-    result = headline(nodes, confirmation=(1, passed(1.4)))
+    result = headline(nodes, confirmations={1: passed(1.4)})
 
     assert (result.node_id, result.claimed.timing.speedup) == (1, 1.4)
     assert "Node 2 measured 1.90× during the search" in result.caveat
@@ -86,13 +86,24 @@ def test_a_confirmed_node_stands_before_a_better_one_that_nobody_confirmed():
 def test_a_confirmation_that_says_nothing_of_the_best_leaves_it_unconfirmed(node_id):
     nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
 
-    result = headline(nodes, confirmation=(node_id, failed()))
+    result = headline(nodes, confirmations={node_id: failed()})
 
     assert (result.node_id, result.verdict, result.confirmed) == (2, "faster", False)
 
 
+def test_the_best_confirmed_one_is_claimed_and_the_others_are_named():
+    nodes = [node(1, passed(1.5)), node(2, passed(1.9)), node(3, passed(1.6))]
+    again = {2: passed(1.4), 3: passed(1.55), 1: failed("timeout")}
+
+    result = headline(nodes, confirmations=again)
+
+    assert (result.node_id, result.claimed.timing.speedup) == (3, 1.55)
+    assert "So were node 2: 1.40× (95 % 1.37–1.43), node 1: timeout." in result.caveat
+    assert result.caveat.endswith("Node 2 measured 1.90× during the search.")
+
+
 def test_an_estimate_is_never_claimed():
-    result = headline([node(1, estimated()), node(2, failed())], confirmation=(1, estimated()))
+    result = headline([node(1, estimated()), node(2, failed())], confirmations={1: estimated()})
 
     assert (result.verdict, result.claimed, result.timing) == ("unmeasured", None, None)
     assert "1 of 2 steps correct, none measured" in result.sentence

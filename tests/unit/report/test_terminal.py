@@ -48,7 +48,7 @@ def test_markup_in_a_reason_is_text():
 
 
 def test_the_headline_says_the_claim_its_baselines_and_the_cost():
-    summary = summarize(PROBLEM, [node(1, passed(1.5))], run_info(confirmation=(1, passed(1.4))))
+    summary = summarize(PROBLEM, [node(1, passed(1.5))], run_info(confirmations={1: passed(1.4)}))
 
     text = "\n".join(printed(headline(summary), width=200))
 

@@ -26,7 +26,7 @@ def run(tmp_path):
 
 
 def kept(store):
-    return store.run(), store.nodes(), store.asks(), store.calls(), store.confirmation()
+    return store.run(), store.nodes(), store.asks(), store.calls(), store.confirmations()
 
 
 def test_everything_is_in_it(run, tmp_path):

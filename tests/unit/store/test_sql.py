@@ -1,11 +1,12 @@
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from stored_runs import sample_node, sample_run
 
 from adaexplore.errors import BadInputError
-from adaexplore.store import FORMAT_VERSION, Confirmation, create_run, open_run, read_run
+from adaexplore.store import FORMAT_VERSION, create_run, open_run, read_run
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
 
@@ -67,9 +68,10 @@ def test_creation_is_all_or_nothing(tmp_path):
     assert ask(tmp_path, "SELECT count(*) FROM sqlite_master") == [(0,)]
 
 
-def test_every_confirmation_stays_in_the_database(path):
+def test_a_run_of_an_earlier_release_takes_repeats_in(path):
+    ask(path, "DROP TABLE repeats")
+    twice = replace(sample_node(1), repeats=(sample_node(1).evaluation, sample_node(2).evaluation))
     with open_run(path) as run:
-        run.store.record(sample_node(1))
-        for at in (1.0, 2.0):
-            run.store.confirm(Confirmation(1, sample_node(1).evaluation, at))
-    assert ask(path, "SELECT at FROM confirmations ORDER BY id") == [(1.0,), (2.0,)]
+        assert run.store.nodes() == []
+        run.store.record(twice)
+        assert run.store.nodes() == [twice]

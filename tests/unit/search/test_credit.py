@@ -1,0 +1,100 @@
+"""What a measurement is worth."""
+
+import math
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaexplore.evaluation import Cost, Estimate, Failed, Passed, Timing
+from adaexplore.search import credited, next_to_confirm, settled, takes_lead
+from adaexplore.search.credit import deviation
+
+
+def measured(speedup, spread=1.0, cost=Cost()):  # noqa: B008 - immutable
+    interval = (speedup / spread, speedup * spread)
+    timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, speedup, interval, 2.0, 7)
+    return Passed("fp32", 1e-7, timing, cost)
+
+
+def speedup_of(evaluation):
+    return evaluation.measured.speedup
+
+
+ESTIMATED = Passed("fp32", 1e-7, Estimate(3.0, "memory", "sm_90"))
+BROKEN = Failed("infra_error", "gone")
+WRONG = Failed("wrong_output", "off by one")
+
+
+class TestCredit:
+    def test_half_of_what_is_as_noisy_as_steps_are(self):
+        """A deviation of 0.1, as of a step's gains, leaves half of the distance in ln."""
+        evaluation = measured(2.0, math.exp(1.96 * 0.1))
+        assert deviation(evaluation.timing) == pytest.approx(0.1)
+        assert speedup_of(credited(evaluation, math.log(1.5))) == pytest.approx(math.sqrt(3.0))
+
+    @given(st.floats(0.1, 20), st.floats(0.1, 20), st.floats(1, 3), st.floats(1, 3))
+    def test_it_lies_between_and_the_nearer_to_the_parent_the_noisier(self, now, before, a, b):
+        quiet, noisy = sorted((a, b))
+        credits = [
+            speedup_of(credited(measured(now, spread), math.log(before)))
+            for spread in (1.0, quiet, noisy)
+        ]
+        assert credits[0] == pytest.approx(now)
+        distances = [abs(math.log(one / before)) for one in credits]
+        assert distances[0] + 1e-9 >= distances[1] >= distances[2] - 1e-9
+
+    @pytest.mark.parametrize("evaluation", [WRONG, ESTIMATED, measured(2.0, 1.5)])
+    def test_what_is_not_measured_or_has_no_parent_stays_as_it_is(self, evaluation):
+        assert credited(evaluation, -math.inf) is evaluation
+        if evaluation is not WRONG and evaluation.measured is None:
+            assert credited(evaluation, 0.5) is evaluation
+
+
+class TestLead:
+    def test_it_takes_more_than_pytorch_and_the_best(self):
+        assert takes_lead(measured(1.1), None)
+        assert takes_lead(measured(1.3), measured(1.2))
+        assert not takes_lead(measured(1.2), measured(1.2))
+        assert not takes_lead(measured(0.9), None)
+        assert not takes_lead(ESTIMATED, None)
+        assert not takes_lead(WRONG, None)
+
+    def test_the_worst_counts_at_the_cost_of_all(self):
+        first, second = measured(1.5, cost=Cost(3.0, 1.0)), measured(1.3, cost=Cost(2.0, 0.5))
+        found = settled([first, second])
+        assert (speedup_of(found), found.cost) == (1.3, Cost(5.0, 1.5))
+        assert settled([first, WRONG]).status == "wrong_output"
+
+    def test_lost_machinery_says_nothing(self):
+        assert speedup_of(settled([measured(1.5), BROKEN])) == 1.5
+        assert settled([BROKEN]) == BROKEN
+
+
+class TestConfirming:
+    SEARCHED: ClassVar = {
+        1: measured(1.5, 1.05),
+        2: WRONG,
+        3: measured(2.0, 1.05),
+        4: measured(1.9, 1.05),
+    }
+
+    def test_the_fastest_come_first_and_no_more_than_asked_for(self):
+        assert next_to_confirm(self.SEARCHED, {}, 3) == 3
+        assert next_to_confirm(self.SEARCHED, {3: measured(1.9, 1.05)}, 3) == 4
+        assert next_to_confirm(self.SEARCHED, {3: measured(1.9, 1.05)}, 1) is None
+
+    def test_it_ends_where_no_other_can_win(self):
+        assert next_to_confirm(self.SEARCHED, {3: measured(2.1, 1.05)}, 3) is None
+
+    def test_luck_that_is_found_out_lets_the_slower_ones_in(self):
+        confirmed = {3: measured(1.4, 1.05), 4: measured(1.5, 1.05)}
+        assert next_to_confirm(self.SEARCHED, confirmed, 3) == 1
+
+    def test_one_that_fails_does_not_end_it(self):
+        assert next_to_confirm(self.SEARCHED, {3: WRONG}, 3) == 4
+        assert next_to_confirm(self.SEARCHED, {3: WRONG, 4: BROKEN, 1: WRONG}, 3) is None
+
+    def test_estimates_are_not_confirmed(self):
+        assert next_to_confirm({1: ESTIMATED, 2: WRONG}, {}, 3) is None
