@@ -63,7 +63,7 @@ class Evaluator:
     def prepare(self):
         return {"precision": "fp32", "baselines_us": {"eager": 10.0}}
 
-    def evaluate(self, candidate, parent=None):
+    def evaluate(self, candidate, parent=None, *, again=False):
         number = number_from(candidate.source)
         if number % 4 == 0:
             return Failed("wrong_output", "as computed")
@@ -280,7 +280,7 @@ def test_a_recorded_search_is_replayed_without_a_model(llm, new_run, tmp_path):
 
 
 def test_a_prompt_too_long_for_the_model_loses_its_oldest_kernels(llm, new_run):
-    settings = {"p_large": 1.0, "p_contrast": 0.0, "p_strategy": 0.0}
+    settings = {"policy": "uct", "p_large": 1.0, "p_contrast": 0.0, "p_strategy": 0.0}
     limit, lengths = 10**9, []
 
     def narrow(messages):

@@ -2,10 +2,11 @@ import pytest
 from asked import CPU, H200, setting
 
 from adaexplore.errors import BadInputError
+from adaexplore.problem import LANGUAGES
 from adaexplore.propose.model.prompts import TEMPLATES, Prompts
 from adaexplore.propose.model.rehearsal import rehearse
 
-LANGUAGES = {"triton.j2", "cuda.j2", "cpp.j2"}
+NOTES = {f"{language}.j2" for language in LANGUAGES}
 NEVER = {"compiler.j2", "kernel.j2"}  # no compiler's source is filled in; macros
 
 
@@ -17,7 +18,7 @@ def test_the_package_s_own_templates(language, environment, target):
     rehearse(Prompts(), setting(language=language, environment=environment, target=target))
 
 
-@pytest.mark.parametrize("name", sorted({*TEMPLATES} - NEVER - LANGUAGES | {"triton.j2"}))
+@pytest.mark.parametrize("name", sorted({*TEMPLATES} - NEVER - NOTES | {"triton.j2"}))
 def test_what_is_wrong_in_any_template_is_found(name):
     variable = "problem" if "problem" in _variables(name) else next(iter(TEMPLATES[name]), "")
     body = f"fine so far\n{{{{ {variable}.nosuch }}}}" if variable else "\n{{ 1 / 0 | time }}"
