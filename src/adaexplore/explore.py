@@ -18,6 +18,9 @@ from adaexplore.llm.outage import Enduring
 from adaexplore.node import Node, StepKind, best_passed
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Dialogue, Proposer
+from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
+from adaexplore.propose.tuner.proposer import Tuner
+from adaexplore.propose.tuner.space import space_of
 from adaexplore.search import next_to_confirm, settled
 from adaexplore.search.headroom import why_stop
 from adaexplore.store import Confirmation, Store
@@ -105,7 +108,7 @@ class Search:
         self._best_path = best_path
         self._choose = choose or (lambda _: next(iter(proposers)))
         self._spent = spent
-        self._study = Study(store, proposers)
+        self._study = Study(store, {TUNER: Tuner(), **proposers})
         self._parallel = parallel
         self._workers: Workers[_Step] = Workers()
         self._under_way: list[_Step] = []
@@ -128,16 +131,29 @@ class Search:
         store is full or a model refuses to be asked; what was recorded stays. Nothing new is begun
         then, and what is under way is waited for and kept. Ctrl-C waits for nothing.
         """
+        facts = self._prepare()
+        steps = min(until or self._run.steps, self._run.steps)
+        self._go_through(self._planned(steps, facts))
+        if steps < self._run.steps and not self._stopped:
+            return
+        self._tune(self._run.settings.tune_steps)
+        if self._run.settings.confirm:
+            self._confirm()
+
+    def tune(self, variants: int) -> None:
+        """Has so many variants of the best kernel in all, then confirms; raises as `run` does."""
+        self._prepare()
+        self._tune(variants)
+        if self._run.settings.confirm:
+            self._confirm()
+
+    def _prepare(self) -> dict[str, Any]:
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)
         self._write_winner()  # a kill may have come between recording and writing it
         self._study.expire_late()
-        steps = min(until or self._run.steps, self._run.steps)
-        self._go_through(self._planned(steps, facts))
-        paused = steps < self._run.steps and not self._stopped
-        if self._run.settings.confirm and not paused:
-            self._confirm()
+        return facts
 
     def finish_queued(self) -> None:
         """Makes steps of the proposals that wait for their evaluation, and asks nobody.
@@ -146,18 +162,46 @@ class Search:
         """
         self._store.set_reference(self._evaluator.prepare())
         self._go_through(iter(self._store.asks("queued")))
-        if self._run.settings.confirm and len(self._study.nodes) >= self._run.steps:
+        if self._run.settings.confirm and self._study.searched >= self._run.steps:
             self._confirm()
 
     def _planned(self, steps: int, facts: Mapping[str, Any]) -> Iterator[AskRecord]:
         """The asks that a kill left under way, then new ones, as long as there are to be more."""
         left = iter(self._store.asks("open", "queued"))
-        while len(self._study.nodes) + len(self._under_way) < steps:
+        while self._study.searched + self._at_work(tuning=False) < steps:
             reason = self._spent() or why_stop(self._study.nodes, facts, self._run.settings)
             if reason:
                 self._stop(reason)
                 return
             yield next(left, None) or AskRecord(self._study.ask(self._choose(self._study)), "open")
+
+    def _at_work(self, *, tuning: bool) -> int:
+        return sum((step.ask.step_kind == "tune") == tuning for step in self._under_way)
+
+    def _tune(self, variants: int) -> None:
+        """Varies the numbers of the best kernel, which asks no model and so spends no budget."""
+        base = self._study.to_tune
+        if not variants or base is None or self._spent():
+            return
+        space = space_of(base.candidate, self._run.problem)
+        if space.size < 2:
+            self._listener.stopping(f"step {base.id} has no numbers to tune")
+            return
+        self._stopped = False
+        self._go_through(self._variants(base, min(variants, space.size - 1)))
+
+    def _variants(self, base: Node, count: int) -> Iterator[AskRecord]:
+        """The asks for variants that a kill left under way, then new ones."""
+        left = iter(self._store.asks("open", "queued"))
+        made = sum(n.parent_id == base.id and n.step_kind == "tune" for n in self._study.nodes)
+        while made < count:
+            record = next(left, None)
+            if record is None:
+                ask = self._study.choose_variant(base)
+                self._study.begin(ask)
+                record = AskRecord(ask, "open")
+            made += record.ask.step_kind == "tune"
+            yield record
 
     def _go_through(self, asks: Iterator[AskRecord]) -> None:
         """Makes steps of asks, as many at once as allowed."""
@@ -256,7 +300,8 @@ class Search:
         parent = self._study.parent(step.ask)
         passed = parent and isinstance(parent.evaluation, Passed)
         beside = parent.candidate if parent and passed else None
-        self._workers.begin(step, lambda: self._evaluator.evaluate(candidate, beside))
+        again = bool(step.evaluations)
+        self._workers.begin(step, lambda: self._evaluator.evaluate(candidate, beside, again=again))
 
     def _evaluated(self, step: _Step, evaluation: Evaluation) -> None:
         assert step.proposal
@@ -302,7 +347,7 @@ class Search:
         while (chosen := next_to_confirm(searched, confirmed, most)) is not None:
             node = self._study.nodes[chosen - 1]
             self._listener.confirming(node)
-            confirmed[chosen] = self._evaluator.evaluate(node.candidate)
+            confirmed[chosen] = self._evaluator.evaluate(node.candidate, again=True)
             self._store.confirm(Confirmation(chosen, confirmed[chosen], time.time()))
         self._write_winner()
 

@@ -5,11 +5,12 @@ new implementation joins by adding its name to `IMPLEMENTATIONS`.
 """
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from adaexplore.candidate import Candidate
+from adaexplore.canonical import form
 from adaexplore.errors import BadProblemError, InfrastructureError
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
@@ -926,3 +927,55 @@ class TestTrouble:
         evaluator = evaluator_of.unprepared(LINEAR)
         evaluator.close()
         evaluator.close()
+
+
+FORGING = """
+import gc
+from types import SimpleNamespace
+
+metadata = SimpleNamespace(name="kernel", _asdict=lambda: {"name": "kernel"})
+for each in gc.get_objects():
+    if type(each).__name__ == "Launches":
+        each.compiled[0] = SimpleNamespace(metadata=metadata, asm={"ptx": "ret;", "ttgir": ""})
+        each.kernels["kernel"] = (True, 0)
+
+jit = lambda f: f
+
+@jit
+def kernel(x):
+    return BODY
+"""
+
+
+def forging(body: str) -> Candidate:
+    """A candidate that says that its kernel has a certain code, whatever it does."""
+    return linear("return kernel(self.linear(x))", FORGING.replace("BODY", body))
+
+
+class TestRepeats:
+    def test_one_that_is_the_same_but_for_words_is_not_measured_again(self, judge, measures):
+        here = replace(GOOD, source=GOOD.source.replace("range(8)", "range(9)"))
+        first = judge.evaluate(here)
+        alike = replace(here, source="# a comment\n" + here.source.replace(" out", " result"))
+        second = judge.evaluate(alike, here)
+        assert second.timing == replace(first.timing, parent=None)
+        assert second.cost.device_s < first.cost.device_s
+        assert judge.evaluate(alike, again=True).timing != second.timing
+
+    def test_one_that_is_evaluated_twice_is_measured_twice(self, judge, measures):
+        assert judge.evaluate(GOOD).timing != judge.evaluate(GOOD).timing
+
+    def test_a_forged_code_makes_no_wrong_output_right(self, judge):
+        right = judge.evaluate(forging("torch.relu(x)"))
+        again = judge.evaluate(forging("torch.clamp(x, min=0)"))
+        wrong = judge.evaluate(forging("torch.relu(x + 1)"))
+        assert (right.status, wrong.status) == ("passed", "wrong_output")
+        if right.measured:
+            assert again.timing == replace(right.timing, parent=None)  # so it was believed
+
+    def test_what_it_is_made_of_is_told(self, judge):
+        descriptor = judge.evaluate(GOOD).descriptor
+        assert descriptor.library
+        assert descriptor.launches >= 8
+        assert descriptor.bytes_per_s > 0
+        assert descriptor.form == form(GOOD.source)

@@ -277,7 +277,7 @@ class TestTrouble:
     def test_lost_machinery_leaves_what_was_recorded(self, new_run, whole_tree, part, monkeypatch):
         run = new_run()
 
-        def lost(*asked):
+        def lost(*asked, **_):
             if len(run.proposer.contexts) < 9:
                 return original(*asked)
             raise InfrastructureError("the machine is gone")
@@ -347,7 +347,7 @@ class TestEvaluating:
         verdicts = iter([Failed("infra_error", "no luck")] * 2)
         original = run.evaluator.evaluate
         monkeypatch.setattr(
-            run.evaluator, "evaluate", lambda *asked: next(verdicts, None) or original(*asked)
+            run.evaluator, "evaluate", lambda *asked, **_: next(verdicts, None) or original(*asked)
         )
         run.search()
         nodes = [node for node in run.nodes() if not node.proposal.failure]
@@ -391,7 +391,9 @@ class TestBest:
 
     def test_a_run_that_found_nothing_has_no_best(self, new_run, monkeypatch):
         run = new_run()
-        monkeypatch.setattr(run.evaluator, "evaluate", lambda *_: Failed("timeout", "too slow"))
+        monkeypatch.setattr(
+            run.evaluator, "evaluate", lambda *_, **__: Failed("timeout", "too slow")
+        )
         listener = run.search()
         assert run.best_source is None
         assert run.confirmation() is None

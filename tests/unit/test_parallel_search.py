@@ -73,7 +73,7 @@ class Evaluator(FakeEvaluator):
         self._lock = threading.Lock()
         self.now = self.most = 0
 
-    def evaluate(self, candidate, parent=None):
+    def evaluate(self, candidate, parent=None, *, again=False):
         with self._lock:
             self.now += 1
             self.most = max(self.most, self.now)
@@ -181,7 +181,7 @@ class TestSteps:
                 together.wait()
             return Proposal(Candidate(f"class ModelNew: {context.abreast}", "cpp"), "fake", "")
 
-        def evaluate(candidate, parent=None):
+        def evaluate(candidate, parent=None, *, again=False):
             if candidate.source[-1] in "01":
                 together.wait()
             return passed(1.0)
@@ -229,7 +229,7 @@ class TestDuplicates:
                 super().evaluating(step, proposal)
                 proposed.release()
 
-        def once_all_are_there(candidate, parent=None):
+        def once_all_are_there(candidate, parent=None, **_):
             for _ in range(4):
                 assert proposed.acquire(timeout=ENOUGH_S)
             return judge(candidate, parent)
@@ -246,7 +246,7 @@ class TestDuplicates:
         run.proposer.variety = 1
         verdicts = iter([Failed("infra_error", "no luck")])
         judge = run.evaluator.evaluate
-        run.evaluator.evaluate = lambda *asked: next(verdicts, None) or judge(*asked)
+        run.evaluator.evaluate = lambda *asked, **_: next(verdicts, None) or judge(*asked)
         run.search()
         nodes, _ = is_whole(run, 6)
         real = [node for node in nodes if not node.proposal.failure]
@@ -275,7 +275,7 @@ class TestStopping:
         over = threading.Event()
         judge = run.evaluator.evaluate
 
-        def stuck(candidate, parent=None):
+        def stuck(candidate, parent=None, **_):
             over.wait(ENOUGH_S)
             return judge(candidate, parent)
 
@@ -399,7 +399,7 @@ class TestTrouble:
         run = new_run(3, steps=3)
         judge = run.evaluator.evaluate
 
-        def beside(candidate, parent=None):
+        def beside(candidate, parent=None, **_):
             begun.set()
             assert raised.wait(ENOUGH_S)
             return judge(candidate, parent)
@@ -418,7 +418,7 @@ class TestTrouble:
         run, judge = new_run(4), FakeEvaluator()
         count = itertools.count()
 
-        def lost(*asked):
+        def lost(*asked, **_):
             if next(count) >= 5:
                 raise InfrastructureError("the machine is gone")
             return judge.evaluate(*asked)

@@ -62,7 +62,7 @@ class Judge:
     def prepare(self):
         return self._facts
 
-    def evaluate(self, candidate, parent=None):
+    def evaluate(self, candidate, parent=None, *, again=False):
         number = number_from(candidate.source)
         if number % 4 == 0:
             return Failed("wrong_output", "as computed")

@@ -23,10 +23,14 @@ class Evaluator(Protocol):
         """
         ...
 
-    def evaluate(self, candidate: Candidate, parent: Candidate | None = None) -> Evaluation:
+    def evaluate(
+        self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False
+    ) -> Evaluation:
         """The verdict on a candidate, in a fresh process.
 
-        With `parent`, the two are compared in the same measurement where that is possible.
+        With `parent`, the two are compared in the same measurement where that is possible. One that
+        is right and compiles to what another candidate did gets that one's measurement; `again` has
+        it measured all the same.
         """
         ...
 

@@ -40,29 +40,44 @@ class Bench:
         self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
         self._kept = KeptCandidates(reference.problem.device)
         self._best_us = math.inf
+        self._measured: dict[str, tuple[Candidate, Passed]] = {}  # by their code, the first of each
 
     def evaluate(
-        self, candidate: Candidate, timeout_s: float, parent: Candidate | None = None
+        self,
+        candidate: Candidate,
+        timeout_s: float,
+        parent: Candidate | None = None,
+        *,
+        again: bool = False,
     ) -> Evaluation:
         """The verdict on one candidate, within `timeout_s` seconds of wall time.
 
-        With `parent`, a candidate that passed not long ago, it is timed beside that one too.
+        With `parent`, a candidate that passed not long ago, it is timed beside that one too. One
+        that compiles to what another did is not timed, unless `again`.
         """
         started, device_s = time.monotonic(), 0.0
         for last_try in (False, True):
-            verdict, held_s = self._evaluate(candidate, timeout_s, parent)
+            verdict, held_s = self._evaluate(candidate, timeout_s, parent, again)
             if verdict.status == "out_of_memory" and self._kept.clear():
-                verdict, held_s = self._evaluate(candidate, timeout_s, None)
+                verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
             device_s += held_s
             if not self._slowed(verdict):
                 break
             if last_try:
                 verdict = self._discounted(verdict)
+        if isinstance(verdict, Passed) and verdict.descriptor and verdict.descriptor.code:
+            self._measured.setdefault(verdict.descriptor.code, (candidate, verdict))
         cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)
         return replace(verdict, cost=cost)
 
+    def _of_others(self, candidate: Candidate) -> dict[str, Passed]:
+        """The results of other candidates by their code: asked again, one is measured again."""
+        return {
+            code: passed for code, (other, passed) in self._measured.items() if other != candidate
+        }
+
     def _evaluate(
-        self, candidate: Candidate, timeout_s: float, parent: Candidate | None
+        self, candidate: Candidate, timeout_s: float, parent: Candidate | None, again: bool
     ) -> tuple[Evaluation, float]:
         worker = self._server.spawn(
             WORKER,
@@ -72,7 +87,8 @@ class Bench:
             confined=self._confined,
         )
         talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
-        run = CandidateRun(self._reference, self._buffers, candidate, talk, self._best_us)
+        measured = {} if again else self._of_others(candidate)
+        run = CandidateRun(self._reference, self._buffers, candidate, talk, self._best_us, measured)
         run.parent = self._kept.talk_to(parent, talk.deadline)
         passed = False
         try:

@@ -120,16 +120,18 @@ def _is_answer(reply: dict[str, Any], request: dict[str, Any]) -> bool:
             return not others and _all(replaced, str) and _all(meddled, str)
         case "profile", {"calls": int(), "kernels": [*_], "triton": [*_], **others}:
             return not others  # what is in them, `read_profile` looks at
+        case "launched", {"kernels": [*_], **others}:
+            return not others  # what is in them, `describe` looks at
         case "run_unlaunched", {"suppressed": int(), **others}:
             return not others
-        case "capture", {"works": [*_], **others}:
+        case "capture", {"works": [*_], "launched": [*_], **others}:
             return not others  # what is in these two, `offline.compiled` looks at
         case "compile", {"resources": {}, "has_allocator": bool(), **others}:
             return not others
         case "kernels", {"kernels": [*names], **others}:
             return not others and _all(names, str)
         case op, _:
-            replying = ("run", "time", "load", "inspect", "profile", "run_unlaunched")
+            replying = ("run", "time", "load", "inspect", "profile", "launched", "run_unlaunched")
             return op not in (*replying, "capture", "compile", "kernels") and not reply
 
 

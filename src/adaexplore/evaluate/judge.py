@@ -47,6 +47,7 @@ def main(channel: Channel, control: Channel | None) -> None:
                     Candidate(request["parent"], request["language"])
                     if request["parent"]
                     else None,
+                    again=request["again"],
                 )
                 torch.cuda.empty_cache()  # without collecting garbage, which takes 0.15 s
                 reply = {"evaluation": to_json(evaluation)}

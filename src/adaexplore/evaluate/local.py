@@ -57,7 +57,9 @@ class LocalEvaluator:
                 raise
         return self._facts
 
-    def evaluate(self, candidate: Candidate, parent: Candidate | None = None) -> Evaluation:
+    def evaluate(
+        self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False
+    ) -> Evaluation:
         """See `base.Evaluator.evaluate`."""
         request = {
             "op": "evaluate",
@@ -65,6 +67,7 @@ class LocalEvaluator:
             "language": candidate.language,
             "timeout_s": self._timeout_s,
             "parent": parent.source if parent else None,
+            "again": again,
         }
         for last_try in (False, True):
             self.prepare()

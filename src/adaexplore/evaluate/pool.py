@@ -59,16 +59,18 @@ class EvaluatorPool:
                     self._prepare_others()
             return self._facts
 
-    def evaluate(self, candidate: Candidate, parent: Candidate | None = None) -> Evaluation:
+    def evaluate(
+        self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False
+    ) -> Evaluation:
         """See `base.Evaluator.evaluate`; waits for an evaluator that is free."""
         self.prepare()
         with self._taken(parent) as evaluator:
-            verdict = evaluator.evaluate(candidate, parent)
+            verdict = evaluator.evaluate(candidate, parent, again=again)
             if isinstance(verdict, Passed):
                 self._seen[candidate.digest] = evaluator
         if verdict.status == "out_of_memory" and self._on_gpu and self._others:
             with self._alone() as evaluator:
-                return evaluator.evaluate(candidate)
+                return evaluator.evaluate(candidate, again=again)
         return verdict
 
     def close(self) -> None:

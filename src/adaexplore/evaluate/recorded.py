@@ -29,9 +29,9 @@ class RecordedEvaluator:
         self._steps: dict[str, int] = {}
         self._evaluations: dict[str, list[Evaluation]] = {}
         for node in nodes:
-            if node.reused or node.proposal.failure:  # nobody evaluated it
-                continue
             digest = node.candidate.digest
+            if node.proposal.failure or (node.reused and digest in self._evaluations):
+                continue  # nobody evaluated it
             self._sources.setdefault(digest, node.candidate.source)
             self._steps.setdefault(digest, node.id)
             told = node.repeats or (node.evaluation,)
@@ -45,6 +45,8 @@ class RecordedEvaluator:
         self,
         candidate: Candidate,
         parent: Candidate | None = None,  # noqa: ARG002 - what was measured is in the verdict
+        *,
+        again: bool = False,  # noqa: ARG002 - the next is always another
     ) -> Evaluation:
         """The next recorded verdict; raises `UnseenCandidateError` where there is none."""
         evaluations = self._evaluations.get(candidate.digest)

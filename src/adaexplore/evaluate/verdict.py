@@ -9,14 +9,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import torch
 
 from adaexplore.candidate import Candidate
+from adaexplore.canonical import form
 from adaexplore.evaluate.compare import Truth
 from adaexplore.evaluate.conditions import gauge_for
 from adaexplore.evaluate.conversation import Conversation, Stop, check_form
+from adaexplore.evaluate.describe import (
+    OwnKernels,
+    code_of_candidate,
+    describe,
+    measured_parts,
+    read_launched,
+    traffic,
+)
 from adaexplore.evaluate.diagnosis import diagnose
 from adaexplore.evaluate.extensions import BUILD_S
 from adaexplore.evaluate.failures import COMPILING, LOADING, died, overran
@@ -55,7 +65,10 @@ def decided(run: Callable[[], _Result], talk: Conversation, timeout_s: float) ->
 
 
 class CandidateRun:
-    """The evaluation of one candidate, step by step."""
+    """The evaluation of one candidate, step by step.
+
+    `measured` holds earlier results by their `Descriptor.code`.
+    """
 
     def __init__(
         self,
@@ -64,12 +77,14 @@ class CandidateRun:
         candidate: Candidate,
         talk: Conversation,
         best_us: float = math.inf,
+        measured: Mapping[str, Passed] = MappingProxyType({}),
     ) -> None:
         self._reference = reference
         self._buffers = buffers
         self._candidate = candidate
         self._talk = talk
         self._best_us = best_us
+        self._measured = measured
         self.parent: Conversation | None = None
         self.parent_lost = False
         self._taken: Precision = PRECISIONS[0]
@@ -86,6 +101,11 @@ class CandidateRun:
         with self._on_device(exclusive=False):
             self._verify()
             self._verify_other_weights()
+        own = self._own_kernels()
+        same = self._measured.get(code_of_candidate(self._candidate.source, own))
+        if same and same.precision == self._taken:
+            self._inspect()
+            return self._taken_over(same)
         with self._on_device(exclusive=True):
             timing = self._measure()
         self._inspect()
@@ -103,6 +123,31 @@ class CandidateRun:
             labels=(*self._labels, *found.labels),
             profile=found.profile,
             roofline=roofline,
+            descriptor=describe(
+                self._candidate.source, own, measured_parts(found.profile), traffic(roofline)
+            ),
+        )
+
+    def _own_kernels(self) -> OwnKernels:
+        """What it has launched so far, which is all that a call launches."""
+        try:
+            return read_launched(self._talk.ask({"op": "launched"}))
+        except Stop:  # what it did to its cache is no fault
+            return OwnKernels()
+
+    def _taken_over(self, same: Passed) -> Passed:
+        """The measurement of one that compiles to the same, for outputs that were right here too.
+
+        It could have forged its code, and gains a time that is not the best (docs/evaluator.md).
+        """
+        assert same.descriptor
+        assert same.measured
+        return replace(
+            same,
+            error=self._error,
+            timing=replace(same.measured, parent=None),
+            labels=tuple(dict.fromkeys((*self._labels, *same.labels))),
+            descriptor=replace(same.descriptor, form=form(self._candidate.source)),
         )
 
     def _load(self) -> None:

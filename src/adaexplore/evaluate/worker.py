@@ -15,7 +15,7 @@ from adaexplore.evaluate.clock import Clock, clock_for
 from adaexplore.evaluate.extensions import build_ahead
 from adaexplore.evaluate.faults import describe
 from adaexplore.evaluate.integrity import Watch
-from adaexplore.evaluate.launches import watched_launches
+from adaexplore.evaluate.launches import Launches, watched_launches
 from adaexplore.evaluate.outputs import finished
 from adaexplore.evaluate.precision import set_flags
 from adaexplore.evaluate.profiler import poisoned_memory, profile_calls
@@ -70,6 +70,7 @@ class Session:
         self._late: list[tuple[list[torch.Tensor], list[torch.Tensor]]] = []
         self._places: list[list[torch.Tensor]] = []
         self._clock: Clock | None = None
+        self._launches = Launches()
         self._meddled: set[str] = set()
 
     def answer(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -101,6 +102,8 @@ class Session:
                 return self._take_slots(request, fds)
             case "run":
                 return self._run(request["set"])
+            case "launched":
+                return {"kernels": self._launches.codes()}
             case "warm":
                 return self._warm()
             case "time":
@@ -178,7 +181,8 @@ class Session:
         """
         assert self._instance is not None
         held, self._held = self._held, []
-        self._held = self._instance(self._sets[index])
+        with watched_launches(Path.cwd(), into=self._launches):
+            self._held = self._instance(self._sets[index])
         self._look_after_flags()
         for (_, out), buffer in zip(held, self._buffers, strict=False):
             if out.shape == buffer.shape and out.dtype == buffer.dtype:

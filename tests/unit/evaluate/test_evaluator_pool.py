@@ -96,7 +96,7 @@ class Computed:
         self.prepared.set()
         return {}
 
-    def evaluate(self, candidate, parent=None):
+    def evaluate(self, candidate, parent=None, *, again=False):
         self.judged.append(candidate)
         self.parents.append(parent)
         return self._judge(candidate)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from adaexplore.candidate import Candidate
+from adaexplore.descriptor import Descriptor
 from adaexplore.evaluate.conversation import Conversation, Stop
+from adaexplore.evaluate.describe import OwnKernels, Part, describe
 from adaexplore.evaluate.failures import died
-from adaexplore.evaluate.offline.estimate import Work, estimate
+from adaexplore.evaluate.offline.estimate import Work, estimate, kernel_us
 from adaexplore.evaluate.offline.launcher import NO_ALLOCATOR, RefusedLaunchError
 from adaexplore.evaluate.offline.resources import Resources
-from adaexplore.evaluate.offline.targets import TARGETS
+from adaexplore.evaluate.offline.targets import TARGETS, WARP, Target
 from adaexplore.evaluation import Estimate, Failed, Fault
 from adaexplore.problem import Precision, Problem
 from adaexplore.sandbox.process import WorkerDiedError
 
 _Read = TypeVar("_Read")
+_Launched = tuple[str, tuple[int, ...]]  # a kernel's name and its grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Compiled:
 
     resources: tuple[Resources, ...]
     estimate: Estimate
+    descriptor: Descriptor
 
 
 class UncapturedError(Exception):
@@ -53,7 +57,7 @@ def compile_candidate(
     """
     assert problem.target is not None
     try:
-        works = _captured(talk, candidate, problem, precision, arguments)
+        works, launched = _captured(talk, candidate, problem, precision, arguments)
     except Stop as stop:
         if _refused_by_the_launcher(stop.verdict):
             raise
@@ -64,7 +68,34 @@ def compile_candidate(
     found = estimate(works, TARGETS[problem.target])
     if found.partial and found.time_us < floor.time_us:
         found = replace(floor, partial=True)
-    return Compiled(resources, found)
+    described = _described(candidate, resources, works, launched, TARGETS[problem.target])
+    return Compiled(resources, found, described)
+
+
+def _described(
+    candidate: Candidate,
+    resources: Sequence[Resources],
+    works: Sequence[Work],
+    launched: Sequence[_Launched],
+    target: Target,
+) -> Descriptor:
+    """Its descriptor, with estimates for times: of operations of torch, and of its own launches."""
+    warps = {kernel.kernel: kernel.num_warps for kernel in resources}
+    times_us = [kernel_us(work, target)[0] for work in works]
+    operations = len(works) - len(launched)
+    own: dict[str, Part] = {}
+    for (name, grid), time_us in zip(launched, times_us[operations:], strict=True):
+        part = own.get(name, Part(True, 0.0, 0.0, grid, (WARP * warps.get(name, 0), 1, 1)))
+        own[name] = replace(part, time_us=part.time_us + time_us, launches=part.launches + 1)
+    parts = [Part(False, time_us) for time_us in times_us[:operations]] + list(own.values())
+    total_us = sum(times_us)
+    moved = sum(work.memory_bytes for work in works)
+    return describe(
+        candidate.source,
+        OwnKernels.of((r.kernel, r.code, r.instructions) for r in resources),
+        parts,
+        1e6 * moved / total_us if total_us else 0.0,
+    )
 
 
 def _captured(
@@ -73,7 +104,7 @@ def _captured(
     problem: Problem,
     precision: Precision,
     arguments: dict[str, Any],
-) -> list[Work]:
+) -> tuple[list[Work], list[_Launched]]:
     talk.ask({"op": "begin", "target": problem.target, "device": "meta"})
     talk.stage = "importing and constructing"
     talk.ask(
@@ -89,7 +120,17 @@ def _captured(
     )
     talk.stage = "called at full size, on tensors without data"
     reply = talk.ask({"op": "capture", "inputs": arguments["inputs"], "precision": precision})
-    return _read(talk, reply["works"], lambda works: [_work(item) for item in works])
+    return _read(talk, reply, _works_and_launches)
+
+
+def _works_and_launches(reply: dict[str, Any]) -> tuple[list[Work], list[_Launched]]:
+    works = [_work(item) for item in reply["works"]]
+    launched = [
+        (str(launch["kernel"]), tuple(map(int, launch["grid"]))) for launch in reply["launched"]
+    ]
+    if len(launched) > len(works):
+        raise ValueError(launched)
+    return works, launched
 
 
 def _refused_by_the_launcher(failure: Failed) -> bool:
@@ -149,5 +190,11 @@ def _amount(value: Any) -> float:
 
 
 def _resources(data: dict[str, Any]) -> Resources:
-    numbers = {name: int(value) for name, value in data.items() if name != "kernel"}
-    return Resources(kernel=str(data["kernel"]), **numbers)
+    others = ("kernel", "code", "instructions")
+    numbers = {name: int(value) for name, value in data.items() if name not in others}
+    return Resources(
+        kernel=str(data["kernel"]),
+        code=str(data["code"]),
+        instructions=tuple(map(str, data["instructions"])),
+        **numbers,
+    )

@@ -61,7 +61,7 @@ def estimate(works: Iterable[Work], target: Target) -> Estimate:
     spent: dict[BoundBy, float] = {"memory": 0.0, "compute": 0.0}
     count, partial = 0, False
     for work in works:
-        time_us, bound_by = _kernel(work, target)
+        time_us, bound_by = kernel_us(work, target)
         spent[bound_by] += time_us
         count += 1
         partial |= work.partial
@@ -137,8 +137,8 @@ class DryRuns:
         return Work(memory_bytes, cache_bytes, scaled, programs=total, partial=partial)
 
 
-def _kernel(work: Work, target: Target) -> tuple[float, BoundBy]:
-    """Its time in microseconds, and what that is spent on."""
+def kernel_us(work: Work, target: Target) -> tuple[float, BoundBy]:
+    """A kernel's time in microseconds, and what that is spent on."""
     cache_bandwidth = _CACHE_BYTES_PER_CLOCK * _CLOCKS_HZ[target.name]
     busy = 1.0
     if work.programs is not None:

@@ -135,7 +135,8 @@ class OfflineBench:
         verdict = self._at_other_sizes(candidate, limit, compiled)
         if isinstance(verdict, Passed):
             notes = [_needs(compiled), verdict.detail]
-            verdict = replace(verdict, detail="\n".join(filter(None, notes)))
+            detail = "\n".join(filter(None, notes))
+            verdict = replace(verdict, detail=detail, descriptor=compiled.descriptor)
             if not compiled.resources:
                 verdict = replace(verdict, labels=(*verdict.labels, NO_KERNEL))
         return verdict

@@ -16,6 +16,7 @@ from triton._C.libtriton import ir
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources, PTXASError
 
+from adaexplore.evaluate.instructions import code_of, of_kernel
 from adaexplore.evaluate.offline.capture import Kernel
 from adaexplore.evaluate.offline.driver import gpu_target
 from adaexplore.evaluate.offline.targets import WARP, Target
@@ -38,7 +39,10 @@ class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no type
 @dataclass(frozen=True, slots=True)
 class Resources:
     """A compiled kernel's needs: bytes of shared memory a block; registers and spilled bytes a
-    thread; warps a block; bytes of global memory a program, which an allocator has to give."""
+    thread; warps a block; bytes of global memory a program, which an allocator has to give.
+
+    `code` is a hash of its machine code, `instructions` what stands in it (see `instructions`).
+    """
 
     kernel: str
     num_warps: int
@@ -47,6 +51,8 @@ class Resources:
     registers: int
     spill_bytes: int
     scratch_bytes: int
+    code: str
+    instructions: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -64,6 +70,7 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
     options = backend.parse_options(dict(kernel.options))
     metadata: dict[str, Any] = {"hash": kernel.key, "target": gpu, **options.__dict__}
     stages: dict[str, Any] = {}
+    texts: dict[str, str] = {}
     backend.add_stages(stages, options, kernel.source.language)
     context = ir.context()
     ir.load_dialects(context)
@@ -78,6 +85,8 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
         )
         for name, stage in stages.items():
             module = stage(module, metadata)
+            if name in ("ttgir", "ptx"):
+                texts[name] = str(module)
             if name == "llir":
                 _check_size(kernel.name, metadata, target)
     registers, frame = _registers_and_frame(module)
@@ -89,6 +98,8 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
         registers,
         frame,
         metadata["global_scratch_size"] or 0,
+        code_of(texts["ptx"], metadata),
+        tuple(sorted(of_kernel(texts))),
     )
 
 

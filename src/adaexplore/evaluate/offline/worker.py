@@ -126,8 +126,9 @@ class InterpretSession(CompilingSession):
 class CaptureSession(CompilingSession):
     """A candidate on meta tensors of full size: its launches are recorded, nothing is computed.
 
-    "capture" calls it with the inputs of the request and tells the work that a call is. It is the
-    second of two calls: what a candidate sets up at its first is not part of it.
+    "capture" calls it with the inputs of the request and tells the work that a call is, that of its
+    own launches last. It is the second of two calls: what a candidate sets up at its first is not
+    part of it.
     """
 
     def __init__(self, target: Target) -> None:
@@ -157,7 +158,8 @@ class CaptureSession(CompilingSession):
         launches = [launch for launch in self._recorder.launches[first:] if not launch.spare]
         works = [work_of_op(op, precision) for op in counter.ops]
         works += [self._work(launch) for launch in launches]
-        return {"works": [asdict(work) for work in works]}
+        launched = [{"kernel": launch.kernel.name, "grid": launch.grid} for launch in launches]
+        return {"works": [asdict(work) for work in works], "launched": launched}
 
     def _work(self, launch: Launch) -> Work:
         """What a launch does; where that cannot be found out, what its tensors take to pass by."""

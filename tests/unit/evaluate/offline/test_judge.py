@@ -40,6 +40,25 @@ class TestRight:
         assert "matmul: 4 warps" in detail
         assert "bytes spilled" in detail
 
+    def test_what_it_is_made_of_is_told(self, judge):
+        found = judge(SOFTMAX, SOFTMAX_KERNEL).descriptor
+        assert (found.own, found.library, found.launches) == ((1.0,), (), 1.0)
+        assert (found.grid, found.block) == ((2048, 1, 1), (128, 1, 1))
+        assert found.instructions == ("reduction",)
+        assert found.bytes_per_s > 1e12
+
+    def test_kernels_that_compile_to_the_same_have_one_code(self, judge):
+        first = judge(SOFTMAX, SOFTMAX_KERNEL).descriptor
+        renamed = changed(
+            SOFTMAX_KERNEL, "e = shifted(v, tl.max(v, axis=0))", "e = tl.exp(v - tl.max(v, axis=0))"
+        )
+        again = judge(SOFTMAX, renamed).descriptor
+        assert (again.code, again.form != first.form) == (first.code, True)
+        other = changed(
+            SOFTMAX_KERNEL, "tl.exp(v - top)", "tl.exp2((v - top) * 1.4426950408889634)"
+        )
+        assert judge(SOFTMAX, other).descriptor.code != first.code
+
     def test_an_estimate_of_a_part_is_not_below_the_least_time(self, judge):
         rounds = changed(DOUBLE_KERNEL, "n, BLOCK: ", "n, rounds, BLOCK: ")
         rounds = changed(
