@@ -175,6 +175,13 @@ class Search:
                 return
             yield next(left, None) or AskRecord(self._study.ask(self._choose(self._study)), "open")
 
+    def _tried_all(self, base: Node) -> bool:
+        """Whether the tuner has said that it knows no other variant."""
+        return any(
+            node.proposal.failure and node.step_kind == "tune" and node.parent_id == base.id
+            for node in self._study.nodes
+        )
+
     def _at_work(self, *, tuning: bool) -> int:
         return sum((step.ask.step_kind == "tune") == tuning for step in self._under_way)
 
@@ -194,7 +201,7 @@ class Search:
         """The asks for variants that a kill left under way, then new ones."""
         left = iter(self._store.asks("open", "queued"))
         made = sum(n.parent_id == base.id and n.step_kind == "tune" for n in self._study.nodes)
-        while made < count:
+        while made < count and not self._tried_all(base):
             record = next(left, None)
             if record is None:
                 ask = self._study.choose_variant(base)

@@ -10,7 +10,8 @@ from adaexplore.candidate import Candidate
 from adaexplore.evaluation import Evaluation, Passed, rank
 from adaexplore.proposal import Proposal
 
-StepKind = Literal["large", "small"]
+StepKind = Literal["large", "small", "tune"]
+"""Another structure; one change; other numbers in the same source, which no model is asked for."""
 
 ROOT_ID = 0
 """The empty placeholder every tree starts from; the first step is node 1."""

@@ -85,7 +85,10 @@ class _Retracing:
             ask = record.ask
             self._now = ask.opened_at
             self._record_steps(ask.seen)
-            chosen = self._study.choose(ask.proposer)
+            if ask.step_kind == "tune":
+                chosen = self._study.choose_variant(self._nodes[ask.parent_id - 1])
+            else:
+                chosen = self._study.choose(ask.proposer)
             self._note("selection", ask, _selection_change(ask, chosen))
             self._again.set_reference(self._store.reference_for(ask.id))
             self._study.begin(ask)

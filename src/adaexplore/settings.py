@@ -96,6 +96,9 @@ class Settings(BaseModel):
     stop_flat_gain: float = Field(
         0.01, ge=0, le=1, description="what those steps gain together counts as nothing below this"
     )
+    tune_steps: int = Field(
+        0, ge=0, description="variants of the winner's numbers to try after the planned steps"
+    )
     confirm: bool = Field(
         True, description="re-measure the best at the end, each in a fresh process"
     )

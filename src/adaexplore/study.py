@@ -19,10 +19,12 @@ from dataclasses import replace
 from adaexplore.ask import Ask, AskRecord, Call
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Evaluation, Passed, rank
+from adaexplore.known import Known
 from adaexplore.llm.base import Prompt, Reply
 from adaexplore.node import Node
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context, Dialogue, Proposer
+from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.search import (
     POLICIES,
     SourceTraits,
@@ -58,9 +60,10 @@ class Study:
         self._policy = POLICIES[self._run.settings.chosen_policy](self._run.settings)
         self._reward = reward_function(self._run.settings.reward)
         self._tree = Tree()
-        self._by_digest: dict[str, Evaluation] = {}
+        self._known = Known()
         self.nodes: list[Node] = []
         self.best: Node | None = None
+        self._tuned = 0
         for node in store.nodes():
             self._take(node)
         self._under_way: dict[int, Ask] = {}
@@ -103,15 +106,44 @@ class Study:
             opened_at=self._now(),
         )
 
+    def choose_variant(self, base: Node) -> Ask:
+        """An ask for a kernel with other numbers in its source, not opened yet."""
+        number = self._store.ask_count() + 1
+        return Ask(
+            id=number,
+            parent_id=base.id,
+            step_kind="tune",
+            seed=step_rng(self._run.seed, number).randrange(2**31),
+            pool=(),
+            window=(base.id,),
+            seen=len(self.nodes),
+            proposer=TUNER,
+            opened_at=self._now(),
+        )
+
+    @property
+    def to_tune(self) -> Node | None:
+        """The kernel whose numbers are worth varying: the best, or what it is a variant of."""
+        node = self.best
+        while node is not None and node.step_kind == "tune":
+            node = self.nodes[node.parent_id - 1]
+        return node
+
     def begin(self, ask: Ask) -> None:
         """Opens an ask that was chosen."""
         self._store.open_ask(ask)
         self._begin_step(ask)
 
     @property
+    def searched(self) -> int:
+        """How many steps are recorded; those that tuned are beside the plan."""
+        return len(self.nodes) - self._tuned
+
+    @property
     def left(self) -> int:
         """How many of the planned steps are neither recorded nor under way."""
-        return self._run.steps - len(self.nodes) - len(self._under_way)
+        under_way = sum(ask.step_kind != "tune" for ask in self._under_way.values())
+        return self._run.steps - self.searched - under_way
 
     def open(self) -> list[Ask]:
         """The asks that wait for a reply."""
@@ -162,8 +194,8 @@ class Study:
         return [(record.ask, record.proposal) for record in records if record.proposal]
 
     def known(self, proposal: Proposal) -> Evaluation | None:
-        """The evaluation of an identical candidate, if there is one in this run."""
-        return self._by_digest.get(proposal.candidate.digest)
+        """The evaluation of a candidate that reads the same, if there is one in this run."""
+        return self._known.of(proposal.candidate)
 
     def is_to_be_rechecked(self, evaluation: Evaluation) -> bool:
         """Whether a candidate is to be evaluated once more before it is recorded."""
@@ -184,16 +216,17 @@ class Study:
         reused: bool = False,
         repeats: tuple[Evaluation, ...] = (),
     ) -> Node:
-        """Makes a step of a queued ask."""
+        """Makes a step of a queued ask; what compiled to the same as another has its evaluation."""
+        first = None if reused else self._known.compiled_alike(evaluation)
         node = Node(
             id=len(self.nodes) + 1,
             parent_id=ask.parent_id,
             step_kind=ask.step_kind,
             proposal=proposal,
-            evaluation=evaluation,
+            evaluation=first or evaluation,
             started_at=ask.opened_at,
             propose_s=propose_s,
-            reused=reused,
+            reused=reused or first is not None,
             repeats=repeats,
         )
         self._store.record(node, ask.id)
@@ -278,18 +311,26 @@ class Study:
         """Adds a recorded node to what is known."""
         evaluation = node.evaluation
         self.nodes.append(node)
+        self._tuned += node.step_kind == "tune"
         if evaluation.status == "infra_error":
             self._tree.add_void(node.id, node.parent_id, node.step_kind)
             return
-        believed = evaluation
-        if self._run.settings.shrinks:
-            believed = credited(evaluation, self._tree[node.parent_id].log_speed)
-        reward = self._reward(believed)
-        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))
+        self._grow(node)
         self._policy.record(self._tree, node.id, SourceTraits(node.candidate))
-        if not node.proposal.failure:
-            self._by_digest.setdefault(node.candidate.digest, evaluation)
+        self._known.add(node)
         if isinstance(evaluation, Passed) and (
             self.best is None or rank(evaluation) > rank(self.best.evaluation)
         ):
             self.best = node
+
+    def _grow(self, node: Node) -> None:
+        """Hangs a step into the tree; a repeat earns nothing, except in the published search."""
+        evaluation, settings = node.evaluation, self._run.settings
+        if node.reused and isinstance(evaluation, Passed) and settings.reward != "published":
+            self._tree.add_repeat(node.id, node.parent_id, node.step_kind)
+            return
+        believed = evaluation
+        if settings.shrinks:
+            believed = credited(evaluation, self._tree[node.parent_id].log_speed)
+        reward = self._reward(believed)
+        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))

@@ -122,7 +122,8 @@ def resume(
             store.set_plan(changed.to_json())
         planned = [n for n in (steps, changed.limits.steps if budget else None) if n is not None]
         if planned:
-            store.set_steps(max(min(planned), store.node_count()))
+            searched = sum(node.step_kind != "tune" for node in store.nodes())
+            store.set_steps(max(min(planned), searched))
         parallel = parallel or plan.parallel
         try:
             running = start_session(stack, console, run.problem, run.settings, parallel)
@@ -150,11 +151,14 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
     run = store.run()
     plan = Plan.from_json(run.plan, run.proposer)
     proposers = model_proposers(plan, run.settings) | {COMPILER: running.compiler(run.settings)}
+    proposers |= running.tuning(run.problem, run.settings)
     status = 0
     try:
         with (
             open_clients(plan, store) as clients,
-            SearchProgress(console, run.steps, store.node_count()) as progress,
+            SearchProgress(
+                console, run.steps + run.settings.tune_steps, store.node_count()
+            ) as progress,
         ):
             Search(
                 store,

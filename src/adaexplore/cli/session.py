@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 
+from adaexplore.candidate import Candidate
 from adaexplore.errors import BadInputError
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
@@ -25,8 +26,11 @@ from adaexplore.languages import DIALECTS, Dialect
 from adaexplore.problem import Language, Mode, Precision, Problem, TargetName
 from adaexplore.problems.kernelbench import load
 from adaexplore.propose.base import Proposer
+from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
+from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.watch import OverrunError
 from adaexplore.settings import Settings
 
 PRELOAD = (
@@ -49,6 +53,7 @@ PRELOAD_OFFLINE = (
 )
 DEFAULT_TARGET: TargetName = "sm_90"
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
+_FITS = "adaexplore.evaluate.offline.fits:job"
 _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0
 _IN_FORCE = "adaexplore.sandbox.isolation:in_force"
@@ -133,6 +138,29 @@ class Session:
                 return run_job(self.server, entry, request, timeout_s)
 
         return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
+
+    def tuning(self, problem: Problem, settings: Settings) -> dict[str, Proposer]:
+        """The proposer of variants; Triton's are compiled for the GPU before they are proposed."""
+        capability = self.environment.get("compute_capability")
+        if problem.language != "triton" or problem.device == "cpu" or not capability:
+            return {TUNER: Tuner()}
+        numbers = [int(part) for part in str(capability).split(".")]
+
+        def fits(candidate: Candidate) -> bool:
+            request = {
+                "problem": problem.to_json(),
+                "source": candidate.source,
+                "capability": numbers,
+            }
+            try:
+                with _JOBS:
+                    timeout_s = settings.propose_timeout_s
+                    found = run_job(self.server, _FITS, request, timeout_s, confined="cpu")
+            except (TimeoutError, WorkerDiedError, OverrunError):
+                return True  # the judge says what is wrong with it
+            return not found["why"]
+
+        return {TUNER: Tuner(fits)}
 
 
 @contextmanager

@@ -53,6 +53,12 @@ def explore(
         ),
     ] = "",
     parallel: StepsAtOnceOption = 1,
+    tune: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Variants of the winner's numbers to try at the end; no model is asked."
+        ),
+    ] = None,
     prompts: PromptsOption = None,
     memory: MemoryOption = "",
     memory_update: Annotated[
@@ -113,7 +119,7 @@ def explore(
             parallel=parallel,
         ),
         run=run,
-        settings=settings or [],
+        settings=[*(settings or []), *([] if tune is None else [f"tune_steps={tune}"])],
     )
     raise typer.Exit(status)
 
@@ -249,6 +255,24 @@ def resume(
         run, steps, parallel, budget=budget, base_url=base_url, prompts=folder_text(prompts)
     )
     raise typer.Exit(status)
+
+
+@app.command()
+def tune(
+    run: RunArg,
+    variants: Annotated[
+        int, typer.Option("-n", "--variants", min=1, help="How many of the best kernel, in all.")
+    ] = 20,
+    parallel: StepsAtOnceOption = 1,
+) -> None:
+    """Vary the numbers in a run's best kernel: block sizes, warps, stages, unrolling.
+
+    An optimizer proposes, no model is asked, and the steps are recorded beside those planned. Stop
+    it at any time; the same command goes on.
+    """
+    from adaexplore.cli import tune as commands
+
+    raise typer.Exit(commands.tune(run, variants, parallel))
 
 
 @app.command()

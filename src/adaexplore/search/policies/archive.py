@@ -49,7 +49,7 @@ class Archive(Policy):
         vertex = tree[node_id]
         parent = tree[vertex.parent_id or ROOT_ID]
         kind: StepKind = vertex.step_kind or "large"
-        if parent.log_speed > -math.inf:
+        if parent.log_speed > -math.inf and kind != "tune":
             gain = max(vertex.log_speed - parent.log_speed, 0.0)
             self._gains[parent.id] += gain
             self._kind_gains[kind] += gain
