@@ -19,6 +19,7 @@ from dataclasses import replace
 from adaexplore.ask import Ask, AskRecord, Call
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Evaluation, Passed, rank
+from adaexplore.known import Known
 from adaexplore.llm.base import Prompt, Reply
 from adaexplore.node import Node
 from adaexplore.proposal import Proposal
@@ -59,7 +60,7 @@ class Study:
         self._policy = POLICIES[self._run.settings.chosen_policy](self._run.settings)
         self._reward = reward_function(self._run.settings.reward)
         self._tree = Tree()
-        self._by_digest: dict[str, Evaluation] = {}
+        self._known = Known()
         self.nodes: list[Node] = []
         self.best: Node | None = None
         self._tuned = 0
@@ -193,8 +194,8 @@ class Study:
         return [(record.ask, record.proposal) for record in records if record.proposal]
 
     def known(self, proposal: Proposal) -> Evaluation | None:
-        """The evaluation of an identical candidate, if there is one in this run."""
-        return self._by_digest.get(proposal.candidate.digest)
+        """The evaluation of a candidate that reads the same, if there is one in this run."""
+        return self._known.of(proposal.candidate)
 
     def is_to_be_rechecked(self, evaluation: Evaluation) -> bool:
         """Whether a candidate is to be evaluated once more before it is recorded."""
@@ -215,16 +216,17 @@ class Study:
         reused: bool = False,
         repeats: tuple[Evaluation, ...] = (),
     ) -> Node:
-        """Makes a step of a queued ask."""
+        """Makes a step of a queued ask; what compiled to the same as another has its evaluation."""
+        first = None if reused else self._known.compiled_alike(evaluation)
         node = Node(
             id=len(self.nodes) + 1,
             parent_id=ask.parent_id,
             step_kind=ask.step_kind,
             proposal=proposal,
-            evaluation=evaluation,
+            evaluation=first or evaluation,
             started_at=ask.opened_at,
             propose_s=propose_s,
-            reused=reused,
+            reused=reused or first is not None,
             repeats=repeats,
         )
         self._store.record(node, ask.id)
@@ -313,15 +315,22 @@ class Study:
         if evaluation.status == "infra_error":
             self._tree.add_void(node.id, node.parent_id, node.step_kind)
             return
-        believed = evaluation
-        if self._run.settings.shrinks:
-            believed = credited(evaluation, self._tree[node.parent_id].log_speed)
-        reward = self._reward(believed)
-        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))
+        self._grow(node)
         self._policy.record(self._tree, node.id, SourceTraits(node.candidate))
-        if not node.proposal.failure:
-            self._by_digest.setdefault(node.candidate.digest, evaluation)
+        self._known.add(node)
         if isinstance(evaluation, Passed) and (
             self.best is None or rank(evaluation) > rank(self.best.evaluation)
         ):
             self.best = node
+
+    def _grow(self, node: Node) -> None:
+        """Hangs a step into the tree; a repeat earns nothing, except in the published search."""
+        evaluation, settings = node.evaluation, self._run.settings
+        if node.reused and isinstance(evaluation, Passed) and settings.reward != "published":
+            self._tree.add_repeat(node.id, node.parent_id, node.step_kind)
+            return
+        believed = evaluation
+        if settings.shrinks:
+            believed = credited(evaluation, self._tree[node.parent_id].log_speed)
+        reward = self._reward(believed)
+        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))

@@ -1,10 +1,12 @@
 """Ask and tell over a real store, with dialogues whose turns are computed."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from adaexplore.candidate import Candidate
+from adaexplore.descriptor import Descriptor
 from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Failed, Passed, Timing
 from adaexplore.llm.base import Message, Prompt, Reply
@@ -227,3 +229,24 @@ def test_who_is_not_at_hand_cannot_be_asked(run):
         session.study.ask("openai:gpt-5-mini")
         with pytest.raises(BadInputError, match="ask 1 is for openai:gpt-5-mini"):
             session.study.turn(1)
+
+
+class TestRepeats:
+    def record(self, session, number, evaluation):
+        ask = session.study.ask("ask")
+        proposal = Proposal(Candidate(f"class ModelNew:\n    v = {number}\n", "cpp"), "x", "")
+        session.study.queue(ask, proposal)
+        return session.study.record(ask, proposal, evaluation)
+
+    def test_what_compiled_to_the_same_has_the_first_verdict_and_never_leads(self, run):
+        same = Descriptor(form="", code="c0de")
+        with run() as session:
+            first = self.record(session, 1, replace(passed(1.5), descriptor=same))
+            again = self.record(session, 2, replace(passed(9.0), descriptor=same))
+            assert (first.reused, again.reused) == (False, True)
+            assert again.evaluation.timing == first.evaluation.timing
+            assert session.study.best is first
+        with run() as session:  # and so it is when it is read again
+            assert session.study.best.id == first.id
+            other = self.record(session, 3, replace(passed(9.0), descriptor=same))
+            assert other.reused

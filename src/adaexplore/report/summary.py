@@ -265,7 +265,11 @@ def _groups(nodes: Sequence[Node]) -> tuple[Group, ...]:
 
 
 def _totals(nodes: Sequence[Node]) -> Totals:
-    costs = [node.evaluation.cost for node in nodes if not node.reused]
+    costs, seen = [], set()
+    for node in nodes:  # one that only compiled to the same as another did cost something
+        if not node.reused or node.candidate.digest not in seen:
+            costs.append(node.evaluation.cost)
+        seen.add(node.candidate.digest)
     return Totals(
         propose_s=sum(node.propose_s for node in nodes),
         evaluate_s=sum(cost.wall_s for cost in costs),

@@ -138,6 +138,13 @@ class Tree:
         """
         self._hang(node_id, parent_id, step_kind, (False, False, 0.0, 0.0))
 
+    def add_repeat(self, node_id: int, parent_id: int, step_kind: StepKind) -> None:
+        """Hangs a step whose kernel was there before: a visit that came to nothing.
+
+        The first one has the credit, is shown and is grown from. Raises `ValueError` as `add` does.
+        """
+        self.add(node_id, parent_id, step_kind, WRONG_REWARD, (True, False, 0.0, 0.0))
+
     def begin(self, parent_id: int, step_kind: StepKind) -> None:
         """Counts a step from `parent_id` as under way; raises `KeyError` if that is unknown."""
         self._count_pending(parent_id, step_kind, 1)

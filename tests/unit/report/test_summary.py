@@ -68,7 +68,12 @@ def test_rows_know_their_place_in_the_tree():
 
 
 def test_an_evaluation_that_was_taken_over_costs_once():
-    nodes = [node(1, passed(1.1)), node(2, passed(1.1), reused=True), node(3, failed())]
+    same = {"source": "x = 1"}
+    nodes = [
+        node(1, passed(1.1), **same),
+        node(2, passed(1.1), reused=True, **same),
+        node(3, failed()),
+    ]
 
     totals = summarize(PROBLEM, nodes, run_info()).totals
 

@@ -137,3 +137,16 @@ def test_every_component_is_one_large_step_and_what_small_edges_reach(sequence: 
         right = [step for step in sequence if step.id in reached and step.rank[1]]
         best = max(right, key=lambda step: step.rank, default=None)
         assert tree.best_kernels.get(large) == (best.id if best else None)
+
+
+def test_a_repeat_is_a_visit_without_credit(tree):
+    before = (tree[ROOT_ID].visits, tree[ROOT_ID].max, dict(tree.best_kernels))
+    tree.add_repeat(7, 1, "small")
+    visits, best, kernels = before
+    assert (tree[ROOT_ID].visits, tree[ROOT_ID].max, tree.best_kernels) == (
+        visits + 1,
+        best,
+        kernels,
+    )
+    assert (tree[7].correct, tree[7].total) == (False, 0.05)
+    assert tree[1].small_children == 2
