@@ -129,7 +129,7 @@ class OfflineBench:
         return replace(verdict, cost=Cost(wall_s=time.monotonic() - started))
 
     def _verdict(self, candidate: Candidate, limit: Limit) -> Evaluation:
-        compiled = self._compiled(candidate, limit)
+        compiled = self.compiled(candidate, limit)
         if isinstance(compiled, Failed):
             return compiled
         verdict = self._at_other_sizes(candidate, limit, compiled)
@@ -164,7 +164,7 @@ class OfflineBench:
             return _specialised(small, odd, self._small.variant)
         return self._at_its_sizes(candidate, limit, compiled, odd)
 
-    def _compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
+    def compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
         """What its kernels need at full size, or why that is not known."""
         limits = limits_of_candidates(self._memory_bytes, gpu=False)
         worker = self._server.spawn(
