@@ -513,6 +513,69 @@ class TestNoise:
         assert run.best_source == nodes[winner.node_id - 1].candidate.source
 
 
+class Numbered(FakeProposer):
+    """Proposes kernels with two numbers in them."""
+
+    def begin(self, context):
+        proposal = yield from super().begin(context)
+        numbers = 'S = "constexpr int TILE = 16; constexpr int UNROLL = 2;"'
+        source = f"{proposal.candidate.source}\n{numbers}\n"
+        return replace(proposal, candidate=Candidate(source, "cpp"))
+
+
+class TestTuning:
+    @pytest.fixture
+    def tuned(self, new_run):
+        def make(**settings):
+            run = new_run(**{"steps": 8, "tune_steps": 12, "confirm": False, **settings})
+            run.proposer = Numbered()
+            return run
+
+        return make
+
+    def test_the_winner_s_numbers_are_varied_after_the_planned_steps(self, tuned):
+        run = tuned()
+        run.search()
+        searched, variants = run.nodes()[:8], run.nodes()[8:]
+        base = best_of(searched)
+        assert len(variants) == 12
+        assert {(n.step_kind, n.parent_id, n.proposal.origin) for n in variants} == {
+            ("tune", base.id, "tuner")
+        }
+        assert len({n.candidate.source for n in variants} | {base.candidate.source}) == 13
+        assert len(run.evaluator.evaluated) == len(set(run.evaluator.evaluated))
+        assert run.best_source == best_of(run.nodes()).candidate.source
+
+    @pytest.mark.parametrize("moment", ["proposing", "evaluating", "recorded"])
+    def test_stopped_meanwhile_it_goes_on_as_if_nothing_was(self, tuned, moment):
+        whole, run = tuned(), tuned()
+        whole.search()
+        for step in (9, 14, 20):
+            with pytest.raises(KeyboardInterrupt):
+                run.search(Listener(raise_at=(moment, step)))
+        run.search()
+        assert run.tree() == whole.tree()
+
+    def test_more_steps_are_searched_and_the_winner_is_tuned_again_if_it_is_another(self, tuned):
+        run = tuned(steps=6, tune_steps=2)
+        run.search()
+        with open_run(run.path) as directory:
+            directory.store.set_steps(20)
+        run.search()
+        nodes = run.nodes()
+        assert sum(node.step_kind != "tune" for node in nodes) == 20
+        by_base = {n.parent_id for n in nodes if n.step_kind == "tune"}
+        for base in by_base:
+            assert sum(n.parent_id == base and n.step_kind == "tune" for n in nodes) == 2
+        assert run.search().told == [("prepared",)]
+
+    def test_a_kernel_without_numbers_is_left_alone(self, new_run):
+        run = new_run(steps=8, tune_steps=5, confirm=False)
+        told = run.search().told
+        assert told[-1] == ("stopping", f"step {best_of(run.nodes()).id} has no numbers to tune")
+        assert len(run.nodes()) == 8
+
+
 def test_what_is_known_about_the_reference_is_kept(new_run):
     run = new_run(steps=1)
     run.search()
