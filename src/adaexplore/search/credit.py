@@ -22,9 +22,12 @@ _USUAL_GAIN = 0.1
 
 
 def deviation(timing: Timing) -> float:
-    """Standard deviation of `ln` of the speedup, as its 95 % interval says."""
+    """Standard deviation of `ln` of the speedup, as its 95 % interval says.
+
+    Infinite for one so slow that its interval begins at 0.
+    """
     low, high = timing.speedup_ci
-    return math.log(high / low) / _NORMAL_95
+    return math.log(high / low) / _NORMAL_95 if low > 0 else math.inf
 
 
 def credited(evaluation: Evaluation, before: float) -> Evaluation:

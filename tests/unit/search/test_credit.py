@@ -52,6 +52,10 @@ class TestCredit:
             assert credited(evaluation, 0.5) is evaluation
 
 
+    def test_next_to_nothing_is_believed_to_be_as_its_parent(self):
+        assert speedup_of(credited(measured(0.0), math.log(0.5))) == pytest.approx(0.5)
+
+
 class TestLead:
     def test_it_takes_more_than_pytorch_and_the_best(self):
         assert takes_lead(measured(1.1), None)
