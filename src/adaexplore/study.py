@@ -27,13 +27,13 @@ from adaexplore.propose.base import Context, Dialogue, Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.search import (
     POLICIES,
-    SourceTraits,
     Tree,
     credited,
     reward_function,
     shown_to,
     step_rng,
     takes_lead,
+    traits_of,
 )
 from adaexplore.store import Store
 
@@ -316,7 +316,7 @@ class Study:
             self._tree.add_void(node.id, node.parent_id, node.step_kind)
             return
         self._grow(node)
-        self._policy.record(self._tree, node.id, SourceTraits(node.candidate))
+        self._policy.record(self._tree, node.id, traits_of(node))
         self._known.add(node)
         if isinstance(evaluation, Passed) and (
             self.best is None or rank(evaluation) > rank(self.best.evaluation)

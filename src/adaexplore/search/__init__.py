@@ -9,7 +9,7 @@ One step of a search, everything else left out:
     believed = credited(evaluation, tree[selection.node_id].log_speed)
     reward = reward_function(settings.reward)(believed)
     tree.add(step, selection.node_id, selection.step_kind, reward, rank(believed))
-    policy.record(tree, step, SourceTraits(candidate))
+    policy.record(tree, step, traits_of(node))
 
 Replaying `tree.add` and `policy.record` over the recorded nodes gives back tree and policy, so
 nothing here is stored.
@@ -23,11 +23,12 @@ from adaexplore.search.policy import Policy, Selection
 from adaexplore.search.pool import large_pool, shown_to, small_window
 from adaexplore.search.reward import reward_function
 from adaexplore.search.rng import step_rng
-from adaexplore.search.traits import SourceTraits, Traits
+from adaexplore.search.traits import CompiledTraits, SourceTraits, Traits, traits_of
 from adaexplore.search.tree import Tree
 
 __all__ = [
     "POLICIES",
+    "CompiledTraits",
     "Policy",
     "Selection",
     "SourceTraits",
@@ -42,4 +43,5 @@ __all__ = [
     "small_window",
     "step_rng",
     "takes_lead",
+    "traits_of",
 ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from adaexplore.node import ROOT_ID
 from adaexplore.search.policy import Selection
+from adaexplore.search.traits import Traits, distance
 from adaexplore.search.tree import Tree
 from adaexplore.settings import Settings
+
+_SHARPNESS = 4.0
 
 
 def shown_to(
@@ -49,6 +52,34 @@ def large_pool(tree: Tree, node_id: int, settings: Settings, rng: random.Random)
         index = softmax_choice([tree[kernel].rank[2] for kernel in others], rng)
         pool.append(others.pop(index))
     return pool
+
+
+def diverse(
+    tree: Tree,
+    shown: Sequence[int],
+    others: Sequence[int],
+    traits: Mapping[int, Traits],
+    size: int,
+    rng: random.Random,
+) -> list[int]:
+    """`shown`, filled up to `size` with kernels that are fast and unlike those before them.
+
+    One by one, drawn by softmax of `ln` speed and the distance from the nearest that is shown,
+    doublings and structures weighing alike. After maximal marginal relevance (Carbonell and
+    Goldstein 1998, The Use of MMR), drawn so that the next step sees others.
+    """
+    chosen, left = list(shown[:size]), list(others)
+    apart = {
+        kernel: min((distance(traits[kernel], traits[one]) for one in chosen), default=0.0)
+        for kernel in left
+    }
+    while left and len(chosen) < size:
+        scores = [_SHARPNESS * (tree[kernel].log_speed + apart[kernel]) for kernel in left]
+        picked = left.pop(softmax_choice(scores, rng))
+        chosen.append(picked)
+        for kernel in left:
+            apart[kernel] = min(apart[kernel], distance(traits[kernel], traits[picked]))
+    return chosen
 
 
 def small_window(tree: Tree, node_id: int, settings: Settings) -> list[int]:

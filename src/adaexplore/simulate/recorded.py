@@ -25,7 +25,7 @@ from adaexplore.errors import BadInputError
 from adaexplore.evaluation import Passed, Status
 from adaexplore.node import ROOT_ID, Node, StepKind
 from adaexplore.search.credit import deviation
-from adaexplore.search.traits import SourceTraits
+from adaexplore.search.traits import traits_of
 from adaexplore.simulate.landscape import Kernel, Look
 
 _ENOUGH = 3
@@ -71,7 +71,7 @@ def recorded_steps(nodes: Iterable[Node]) -> list[RecordedStep]:
         if evaluation.status == "infra_error" or (evaluation.status == "passed" and not timing):
             continue
         noise = deviation(timing) if timing else 0.0
-        cell = SourceTraits(node.candidate).cell
+        cell = traits_of(node).cell
         speedup = timing.speedup if timing else 0.0
         steps.append(
             RecordedStep(

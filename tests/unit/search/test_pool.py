@@ -1,6 +1,7 @@
 import math
 import random
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from random_trees import Step, ancestors, grow, steps, subtree
 
 from adaexplore.node import ROOT_ID
 from adaexplore.search import Tree, large_pool, small_window
-from adaexplore.search.pool import softmax_choice, truncated_geometric
+from adaexplore.search.pool import diverse, softmax_choice, truncated_geometric
 from adaexplore.settings import Settings
 
 WRONG = (True, False, 0.0, 0.0)
@@ -183,3 +184,43 @@ def test_window_rules_on_random_trees(sequence: list[Step], window: int, data: s
     large = next(a for a in chain if kinds[a] == "large")
     expected = chain[: chain.index(large) + 1][::-1][-window:]
     assert small_window(grow(sequence), node_id, Settings(window=window)) == expected
+
+
+@dataclass
+class Look:
+    vector: tuple[float, ...]
+    cell: tuple[int, ...] = ()
+
+
+class TestDiverse:
+    @pytest.fixture
+    def kernels(self) -> Tree:
+        tree = Tree()
+        for node_id, speedup in enumerate([2.0, 1.9, 1.9, 0.2], 1):
+            tree.add(node_id, ROOT_ID, "large", 0.5, correct(speedup))
+        return tree
+
+    def drawn(self, tree, shown, others, looks, size):
+        return Counter(
+            tuple(diverse(tree, shown, others, looks, size, random.Random(seed)))
+            for seed in range(300)
+        )
+
+    def test_of_equally_fast_kernels_the_one_that_differs_is_shown(self, kernels):
+        looks = {1: Look((1.0, 0.0)), 2: Look((1.0, 0.0)), 3: Look((0.0, 1.0))}
+        found = self.drawn(kernels, [1], [2, 3], looks, 2)
+        assert found[1, 3] > 280  # odds of exp(4 * sqrt(2)) to 1
+
+    def test_of_those_that_look_alike_the_faster(self, kernels):
+        looks = dict.fromkeys(range(1, 5), Look((1.0, 0.0)))
+        assert self.drawn(kernels, [1], [4, 2], looks, 2)[1, 2] > 280
+
+    def test_difference_counts_from_all_that_are_shown(self, kernels):
+        looks = {1: Look((1.0, 0.0)), 2: Look((0.0, 1.0)), 3: Look((0.0, 1.0)), 4: Look((0.0, 1.0))}
+        found = self.drawn(kernels, [1, 2], [4, 3], looks, 9)
+        assert set(found) <= {(1, 2, 3, 4), (1, 2, 4, 3)}
+        assert found[1, 2, 3, 4] > 280
+
+    def test_no_more_than_there_is_room_for(self, kernels):
+        looks = dict.fromkeys(range(1, 5), Look((1.0, 0.0)))
+        assert diverse(kernels, [1, 2, 3], [4], looks, 2, random.Random(0)) == [1, 2]

@@ -4,7 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.candidate import Candidate
-from adaexplore.search import SourceTraits
+from adaexplore.descriptor import Descriptor
+from adaexplore.evaluation import Passed, Timing
+from adaexplore.node import Node
+from adaexplore.proposal import Proposal
+from adaexplore.search import SourceTraits, traits_of
+from adaexplore.search.traits import distance
 
 TRITON = """
 import triton, triton.language as tl
@@ -48,3 +53,48 @@ def test_a_vector_has_length_one_unless_there_is_nothing(source):
     length = math.hypot(*traits(source).vector)
     assert math.isclose(length, 1.0) or length == 0.0
     assert traits(source).vector == traits(source).vector
+
+
+def node(source, **described):
+    timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, 2.0, (1.9, 2.1), 2.0, 7)
+    found = Descriptor(**described) if described else None
+    evaluation = Passed("fp32", 1e-7, timing, descriptor=found)
+    return Node(1, 0, "large", Proposal(Candidate(source, "triton"), "x", ""), evaluation)
+
+
+MADE_OF = {
+    "own": (0.6, 0.3),
+    "library": (0.1,),
+    "launches": 3.0,
+    "grid": (64, 2, 1),
+    "block": (128, 1, 1),
+    "bytes_per_s": 1e12,
+    "instructions": ("atomic", "tensor-core"),
+}
+
+
+class TestCompiled:
+    def test_the_cell_says_how_the_work_is_done(self):
+        assert traits_of(node(TRITON, **MADE_OF)).cell == (2, 2, 1, 8, 1, 1, 0)
+        assert traits_of(node(TRITON)).cell == traits(TRITON).cell
+
+    def test_noise_of_a_profile_changes_no_cell(self):
+        jittered = {**MADE_OF, "own": (0.62, 0.27), "library": (0.1, 0.012), "launches": 4.0}
+        assert traits_of(node(TRITON, **jittered)).cell == traits_of(node(TRITON, **MADE_OF)).cell
+
+    def test_kernels_that_read_alike_and_run_otherwise_are_apart(self):
+        here = traits_of(node(TRITON, **MADE_OF))
+        fused = {**MADE_OF, "own": (1.0,), "library": (), "launches": 1.0, "instructions": ()}
+        busier = {**MADE_OF, "bytes_per_s": 1.2e12}
+        apart = distance(here, traits_of(node(TRITON, **fused)))
+        assert 0 < distance(here, traits_of(node(TRITON, **busier))) < 0.05 < apart
+        assert math.isclose(math.hypot(*here.vector), 1.0)
+
+    def test_one_that_nobody_described_is_compared_by_its_source(self):
+        here, there = traits_of(node(TRITON, **MADE_OF)), traits_of(node(TRITON))
+        assert math.isclose(distance(here, there), 0.0, abs_tol=1e-9)
+
+    def test_what_nobody_could_say_is_no_trouble(self):
+        bare = traits_of(node(TRITON, form="f0"))
+        assert bare.cell == (2, 0, 0, 1, 0, 0, 0)
+        assert math.hypot(*bare.vector) <= 1.0 + 1e-9

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from adaexplore.node import ROOT_ID, StepKind
 from adaexplore.search.policies.ranking import Ranking
 from adaexplore.search.policy import Policy, Selection
+from adaexplore.search.pool import diverse
 from adaexplore.search.traits import Cell, Traits
 from adaexplore.search.tree import Tree
 from adaexplore.settings import Settings
@@ -40,6 +41,7 @@ class Archive(Policy):
         self._reach = reach
         self._ranking = Ranking()
         self._cells: dict[Cell, int] = {}
+        self._traits: dict[int, Traits] = {}
         self._gains: defaultdict[int, float] = defaultdict(float)
         self._kind_gains: dict[StepKind, float] = {"large": 0.0, "small": 0.0}
         self._kind_steps: Counter[StepKind] = Counter()
@@ -56,6 +58,7 @@ class Archive(Policy):
             self._kind_steps[kind] += 1
         if vertex.log_speed > -math.inf:
             self._ranking.add(vertex)
+            self._traits[node_id] = traits
             best = self._cells.setdefault(traits.cell, node_id)
             if vertex.rank > tree[best].rank:
                 self._cells[traits.cell] = node_id
@@ -79,7 +82,7 @@ class Archive(Policy):
         chosen = max(archive, key=score)
         if rng.random() >= self._share_of_large():
             return Selection(chosen, "small")
-        return Selection(chosen, "large", self._pool(chosen, top, rng))
+        return Selection(chosen, "large", self._pool(tree, chosen, top, rng))
 
     def _share_of_large(self) -> float:
         rates = {
@@ -89,9 +92,9 @@ class Archive(Policy):
         share = rates["large"] / (rates["large"] + rates["small"])
         return min(max(share, _RAREST), 1 - _RAREST)
 
-    def _pool(self, chosen: int, top: list[int], rng: random.Random) -> tuple[int, ...]:
-        """The chosen kernel, the fastest, and others of other cells."""
-        pool = list(dict.fromkeys([chosen, top[0]]))[: self._settings.pool_size]
+    def _pool(self, tree: Tree, chosen: int, top: list[int], rng: random.Random) -> tuple[int, ...]:
+        """The chosen kernel, the fastest, and others of other cells that are fast and unlike."""
+        pool = list(dict.fromkeys([chosen, top[0]]))
         others = [kernel for kernel in self._cells.values() if kernel not in pool]
-        room = self._settings.pool_size - len(pool)
-        return (*pool, *rng.sample(others, min(room, len(others))))
+        size = self._settings.pool_size
+        return tuple(diverse(tree, pool, others, self._traits, size, rng))
