@@ -151,7 +151,7 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
     run = store.run()
     plan = Plan.from_json(run.plan, run.proposer)
     proposers = model_proposers(plan, run.settings) | {COMPILER: running.compiler(run.settings)}
-    proposers |= running.tuning(run.problem, run.settings)
+    proposers |= running.tuning(run.problem)
     status = 0
     try:
         with (

@@ -54,6 +54,7 @@ PRELOAD_OFFLINE = (
 DEFAULT_TARGET: TargetName = "sm_90"
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 _FITS = "adaexplore.evaluate.offline.fits:job"
+_FITS_S = 60.0
 _DESCRIBE = "adaexplore.evaluate.environment:describe"
 _DESCRIBE_S = 120.0
 _IN_FORCE = "adaexplore.sandbox.isolation:in_force"
@@ -139,7 +140,7 @@ class Session:
 
         return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
 
-    def tuning(self, problem: Problem, settings: Settings) -> dict[str, Proposer]:
+    def tuning(self, problem: Problem) -> dict[str, Proposer]:
         """The proposer of variants; Triton's are compiled for the GPU before they are proposed."""
         capability = self.environment.get("compute_capability")
         if problem.language != "triton" or problem.device == "cpu" or not capability:
@@ -154,9 +155,10 @@ class Session:
             }
             try:
                 with _JOBS:
-                    timeout_s = settings.propose_timeout_s
-                    found = run_job(self.server, _FITS, request, timeout_s, confined="cpu")
-            except (TimeoutError, WorkerDiedError, OverrunError):
+                    found = run_job(self.server, _FITS, request, _FITS_S, confined="cpu")
+            except TimeoutError:
+                return False  # tiles that take so long to compile spill all they have
+            except (WorkerDiedError, OverrunError):
                 return True  # the judge says what is wrong with it
             return not found["why"]
 

@@ -34,7 +34,7 @@ def tune(path: Path, variants: int, parallel: int) -> int:
             with SearchProgress(console, done + variants, done) as progress:
                 Search(
                     store,
-                    running.tuning(run.problem, run.settings),
+                    running.tuning(run.problem),
                     running.evaluator,
                     progress,
                     directory.best_path,

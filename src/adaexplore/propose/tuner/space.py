@@ -224,6 +224,10 @@ class _Finder:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name) | ast.Attribute(attr=name)]):
                     yield name, _unwrapped(node.value)
+                case ast.Assign(targets=[ast.Tuple(elts=places)], value=ast.Tuple(elts=values)):
+                    for place, value in zip(places, values, strict=False):
+                        if isinstance(place, ast.Name):
+                            yield place.id, value
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                     yield name, _unwrapped(value)
                 case ast.FunctionDef():

@@ -27,7 +27,8 @@ def kernel(x, n, ROWS: tl.constexpr, BLOCK: tl.constexpr = 1024, flag: tl.conste
 
 
 def call(x, depth=3):
-    kernel[(1,)](x, N, ROWS, BLOCK=2048, num_warps=WARPS, num_stages=depth)
+    BLOCK, other = 2048, 512
+    kernel[(1,)](x, N, ROWS, BLOCK=BLOCK, num_warps=WARPS, num_stages=depth)
 """
 
 
