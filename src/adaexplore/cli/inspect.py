@@ -14,8 +14,10 @@ from adaexplore.report import RunInfo, Summary, summarize
 from adaexplore.report.conversations import conversations
 from adaexplore.report.cost_tables import cost_tables
 from adaexplore.report.costs import summarize_costs
+from adaexplore.report.diversity import DiversityPoint
 from adaexplore.report.html import render
 from adaexplore.report.terminal import headline, tree_table
+from adaexplore.search.diversity import diversity
 from adaexplore.search.ensemble import gains
 from adaexplore.settings import Settings
 from adaexplore.store import Store, export_run, read_run
@@ -92,7 +94,8 @@ def summary_of(store: Store, path: Path) -> Summary:
     nodes, calls = store.nodes(), store.calls()
     told = conversations(nodes, store.asks(), calls)
     costs = summarize_costs(nodes, calls, told, gains(nodes), estimated_tokens)
-    return summarize(run.problem, nodes, info, told, costs)
+    spread = [DiversityPoint(*each) for each in diversity(nodes)]
+    return summarize(run.problem, nodes, info, told, costs, spread)
 
 
 def write_report(summary: Summary, target: Path) -> None:

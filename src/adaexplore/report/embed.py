@@ -94,6 +94,7 @@ def _step(row: Row, texts: _Texts) -> dict[str, Any]:
         "path": row.on_best_path,
         "improved": row.improved,
         "reused": node.reused,
+        "structure": row.structure,
         **_measurement(row.timing),
         "precision": row.passed.precision if row.passed else None,
         "estimate": _estimate(row),

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 import adaexplore
-from adaexplore.report import curve, text
+from adaexplore.report import curve, diversity, text
 from adaexplore.report.embed import page_json
 from adaexplore.report.headline import best_baseline
 from adaexplore.report.summary import Summary
@@ -42,6 +42,8 @@ def render(summary: Summary) -> str:
         head=summary.headline,
         gauge=_gauge(summary),
         charts=[curve.make_chart(summary, size) for size in (curve.WIDE, curve.NARROW)],
+        diversity=diversity,
+        diversity_lines=diversity.lines(summary.diversity),
         chart_description=curve.describe(summary),
         reference_facts=_reference_facts(summary),
         best_baseline=best_baseline(summary.headline.timing) if summary.headline.timing else "",

@@ -12,6 +12,7 @@ from adaexplore.node import ROOT_ID, Node
 from adaexplore.problem import Problem
 from adaexplore.report.conversations import Conversation
 from adaexplore.report.costs import Costs
+from adaexplore.report.diversity import DiversityPoint, sentence
 from adaexplore.report.headline import Headline, make_headline
 
 
@@ -48,7 +49,7 @@ class Row:
     the root. `family` is the proposer's own name for the kind of rewrite or the form of step, read
     from its settings, empty where it gives none. `conversation` holds what models were asked for
     it. `improved` is true where the step set a new best; `on_best_path`
-    marks the best and its ancestors.
+    marks the best and its ancestors. `structure` numbers the structures of correct kernels.
     """
 
     node: Node
@@ -59,6 +60,7 @@ class Row:
     best: bool
     on_best_path: bool
     conversation: Conversation = ()
+    structure: int | None = None
 
     @property
     def passed(self) -> Passed | None:
@@ -117,7 +119,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Everything a renderer needs; rows are ordered by step. `costs` are those of its models."""
+    """Everything a renderer needs; rows are ordered by step. `costs` are those of its models.
+
+    `diversity` has a point for every row, or none.
+    """
 
     problem: Problem
     info: RunInfo
@@ -128,6 +133,7 @@ class Summary:
     groups: tuple[Group, ...]
     totals: Totals
     costs: Costs
+    diversity: tuple[DiversityPoint, ...] = ()
 
     @property
     def estimated(self) -> bool:
@@ -141,6 +147,11 @@ class Summary:
         return labels
 
     @property
+    def diversity_sentence(self) -> str:
+        """How different the kernels are, in a line; empty where nobody knows."""
+        return sentence(self.diversity, sum(bool(r.passed) and r.node.reused for r in self.rows))
+
+    @property
     def best(self) -> Row | None:
         """The best correct candidate of the search, None where nothing is correct."""
         return next((row for row in self.rows if row.best), None)
@@ -152,11 +163,12 @@ def summarize(
     info: RunInfo,
     conversations: Mapping[int, Conversation] | None = None,
     costs: Costs | None = None,
+    diversity: Sequence[DiversityPoint] = (),
 ) -> Summary:
     """The summary of a run; `nodes` may come in any order and be empty.
 
     `conversations` are what models were asked, by the step's id, and `costs` what that cost; both
-    may be left out where none was asked.
+    may be left out where none was asked. `diversity` is that after every step, or empty.
     """
     ordered = sorted(nodes, key=lambda node: node.id)
     by_id = {node.id: node for node in ordered}
@@ -168,12 +180,13 @@ def summarize(
         headline=make_headline(
             ordered, best, info.confirmations, labels=list(info.reference.get("labels", {}))
         ),
-        rows=_rows(ordered, by_id, curve, best, conversations or {}),
+        rows=_rows(ordered, by_id, curve, best, conversations or {}, diversity),
         curve=curve,
         status_counts=dict(Counter(node.evaluation.status for node in ordered).most_common()),
         groups=_groups(ordered),
         totals=_totals(ordered),
         costs=costs or Costs(),
+        diversity=tuple(diversity),
     )
 
 
@@ -208,11 +221,13 @@ def _rows(
     curve: Sequence[CurvePoint],
     best: Node | None,
     conversations: Mapping[int, Conversation],
+    diversity: Sequence[DiversityPoint],
 ) -> tuple[Row, ...]:
     depths: dict[int, int] = {ROOT_ID: 0}
     best_path = _path(best, by_id)
     rows: list[Row] = []
-    for node, point in zip(nodes, curve, strict=True):
+    structures = [point.structure for point in diversity] or [None] * len(nodes)
+    for node, point, structure in zip(nodes, curve, structures, strict=True):
         depths[node.id] = depths.get(node.parent_id, 0) + 1
         rows.append(
             Row(
@@ -224,6 +239,7 @@ def _rows(
                 best=best is not None and node.id == best.id,
                 on_best_path=node.id in best_path,
                 conversation=conversations.get(node.id, ()),
+                structure=structure,
             )
         )
     return tuple(rows)
@@ -267,9 +283,9 @@ def _groups(nodes: Sequence[Node]) -> tuple[Group, ...]:
 def _totals(nodes: Sequence[Node]) -> Totals:
     costs, seen = [], set()
     for node in nodes:  # one that only compiled to the same as another did cost something
-        if not node.reused or node.candidate.digest not in seen:
+        if not node.reused or node.candidate not in seen:
             costs.append(node.evaluation.cost)
-        seen.add(node.candidate.digest)
+        seen.add(node.candidate)
     return Totals(
         propose_s=sum(node.propose_s for node in nodes),
         evaluate_s=sum(cost.wall_s for cost in costs),

@@ -45,6 +45,8 @@ def headline(summary: Summary) -> RenderableType:
         lines.append(Text(head.caveat, style="dim"))
     lines += [Text(f"{name}: {why}", style="yellow") for name, why in summary.labels.items()]
     lines.append(_totals(summary))
+    if summary.diversity_sentence:
+        lines.append(Text(f"diversity: {summary.diversity_sentence}", style="dim"))
     if summary.costs.total.calls:
         lines.append(Text(f"models: {text.spent(summary.costs.total)}", style="dim"))
     return Group(*lines)

@@ -12,6 +12,7 @@ const COLUMNS = [
   { name: "95 % interval", of: (step) => step.interval?.[0], show: (step) => step.interval?.[2], cls: "num interval", down: true },
   { name: "Over eager", of: (step) => step.eager?.[0], show: (step) => step.eager?.[1], cls: "num wide", down: true },
   { name: "Class", of: (step) => step.precision, cls: "wide" },
+  { name: "Structure", of: (step) => step.structure, cls: "num wide" },
   { name: "Error", of: (step) => step.error[0], show: (step) => step.error[1], cls: "num wide" },
   { name: "Note", of: (step) => step.reason || [...step.labels, step.estimate, step.note].filter(Boolean).join("; "), cls: "note" },
 ];

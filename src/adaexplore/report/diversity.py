@@ -1,0 +1,81 @@
+"""Diversity over the steps: structures, how far apart kernels are, and the small chart of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 560, 120
+_LEFT, _RIGHT, _TOP, _BOTTOM = 4, 150, 10, 10
+_MOST = 400
+"""Steps beyond which only some are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiversityPoint:
+    """After a step: the number of its structure (None if it is not correct), how many `structures`
+    there are, and the root mean square `distance` of correct kernels (None for fewer than two)."""
+
+    structure: int | None
+    structures: int
+    distance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the chart: its SVG path, and the place and text of its label."""
+
+    name: str
+    path: str
+    label_y: float
+    label: str
+
+
+def sentence(points: Sequence[DiversityPoint], repeats: int) -> str:
+    """All of it in one line; empty where nothing is correct."""
+    correct = sum(point.structure is not None for point in points)
+    if not correct:
+        return ""
+    last = points[-1]
+    parts = [f"{_count(last.structures, 'structure')} in {_count(correct, 'correct kernel')}"]
+    if repeats:
+        parts.append(_count(repeats, "repeat"))
+    if last.distance is not None:
+        parts.append(f"mean distance {last.distance:.2f}")
+    return ", ".join(parts)
+
+
+def lines(points: Sequence[DiversityPoint]) -> list[Line]:
+    """Structures and distances over the steps, each on a scale of its own; none of nothing."""
+    drawn = []
+    last = points[-1] if points else None
+    if last and last.structures:
+        values = [float(point.structures) for point in points]
+        drawn.append(_line("structures", values, _count(last.structures, "structure")))
+    if last and last.distance is not None:
+        values = [point.distance or 0.0 for point in points]
+        drawn.append(_line("distance", values, f"distance {last.distance:.2f}"))
+    if len(drawn) == 2 and abs(drawn[0].label_y - drawn[1].label_y) < 16:
+        first, second = drawn
+        drawn[1] = Line(second.name, second.path, first.label_y + 16, second.label)
+    return drawn
+
+
+def _line(name: str, values: Sequence[float], label: str) -> Line:
+    top, steps = max(values) or 1.0, max(len(values) - 1, 1)
+    span = WIDTH - _LEFT - _RIGHT
+    stride = -(-len(values) // _MOST)
+    places = [
+        (
+            round(_LEFT + span * i / steps, 1),
+            round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * value / top, 1),
+        )
+        for i, value in enumerate(values)
+        if i % stride == 0 or i == len(values) - 1
+    ]
+    path = "M" + "L".join(f"{x} {y}" for x, y in places)
+    return Line(name, path, places[-1][1], label)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
