@@ -29,6 +29,9 @@ from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan, SlowInter
 from adaexplore.evaluate.offline.capture import Launch
 from adaexplore.evaluate.offline.memory import Memory
 
+_BETWEEN_LAUNCHES = {"gdc_wait", "gdc_launch_dependents"}
+"""What orders launches that overlap; here none do."""
+
 
 class Interpreter:
     """Interprets launches. One per process: Triton's interpreter is global state."""
@@ -96,6 +99,8 @@ class Interpreter:
                 if not symbol.startswith("__"):
                     scope.set_attr(stub, symbol, getattr(library, symbol))
         scope.set_attr(JITFunction, "__call__", lambda f, *a, **k: self._rewrite(f)(*a, **k))
+        for name in _BETWEEN_LAUNCHES & vars(tl.extra.cuda).keys():
+            scope.set_attr(tl.extra.cuda, name, lambda **_: None)
         for name, member in list(vars(tl.tensor).items()):
             if isinstance(member, JITFunction):  # `x.sum()`: no descriptor, so nobody binds it
                 scope.set_attr(tl.tensor, name, partialmethod(member))

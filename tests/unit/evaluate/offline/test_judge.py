@@ -24,6 +24,12 @@ RIGHT = {
 }
 
 
+WAITING = """    at = tl.arange(0, BLOCK)
+    tl.extra.cuda.gdc_wait()
+    tl.extra.cuda.gdc_launch_dependents()
+"""
+
+
 class TestRight:
     @pytest.mark.parametrize("name", RIGHT)
     def test_it_passes_with_an_estimate_and_without_a_time(self, judge, name):
@@ -58,6 +64,13 @@ class TestRight:
             SOFTMAX_KERNEL, "tl.exp(v - top)", "tl.exp2((v - top) * 1.4426950408889634)"
         )
         assert judge(SOFTMAX, other).descriptor.code != first.code
+
+    def test_launches_that_may_overlap_wait_for_none(self, judge):
+        waiting = changed(SOFTMAX_KERNEL, "    at = tl.arange(0, BLOCK)\n", WAITING)
+        waiting = changed(
+            waiting, "next_power_of_2(cols))", "next_power_of_2(cols), launch_pdl=True)"
+        )
+        assert judge(SOFTMAX, waiting).status == "passed"
 
     def test_an_estimate_of_a_part_is_not_below_the_least_time(self, judge):
         rounds = changed(DOUBLE_KERNEL, "n, BLOCK: ", "n, rounds, BLOCK: ")
