@@ -51,7 +51,6 @@ class TestCredit:
         if evaluation is not WRONG and evaluation.measured is None:
             assert credited(evaluation, 0.5) is evaluation
 
-
     def test_next_to_nothing_is_believed_to_be_as_its_parent(self):
         assert speedup_of(credited(measured(0.0), math.log(0.5))) == pytest.approx(0.5)
 
