@@ -17,6 +17,7 @@ KEYS = {
     "conditions",
     "problem_labels",
     "estimate",
+    "descriptor",
     "labels",
     "profile",
     "roofline",
