@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 import torch
 
-from adaexplore.evaluate.clock import clock_for
+from adaexplore.evaluate.clock import Clock
 from adaexplore.sandbox.instance import NamedTensor
 
 _TRIED = 3
@@ -18,12 +18,13 @@ class Delivery:
     """Copies of outputs like `outputs` to the contiguous places that the judge has for them.
 
     A candidate's may lie in memory in another order than the reference's (channels last), and to
-    copy them takes longer then. That is no work out of the timer's sight.
+    copy them takes longer then. That is no work out of the timer's sight. `make_clock` is called
+    where a copy has to be timed: a clock of a GPU holds memory there.
     """
 
-    def __init__(self, outputs: Sequence[NamedTensor], device: str) -> None:
+    def __init__(self, outputs: Sequence[NamedTensor], make_clock: Callable[[], Clock]) -> None:
         self._like = [tensor for _, tensor in outputs]
-        self._device = device
+        self._make_clock = make_clock
         self._known_us: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def extra_us(self, layouts: Sequence[Sequence[int]]) -> float:
@@ -46,7 +47,7 @@ class Delivery:
             def copy(_: int) -> object:
                 return place.copy_(source)
 
-            clock = clock_for(self._device)
+            clock = self._make_clock()
             clock.warm(copy)
             self._known_us[key] = median(clock.block(copy, _TRIED, lambda _, __: None))
         return self._known_us[key]

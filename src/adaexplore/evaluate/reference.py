@@ -60,7 +60,7 @@ class Reference:
         del first  # the device's memory is for the input sets
         self.truths = Truths(self.runs, self.notes)
         self.sets, self.errors = self.truths.sets, self.truths.errors
-        self.delivery = Delivery(self.outputs, problem.device)
+        self.delivery = Delivery(self.outputs, lambda: clock_for(problem.device))
         self.light: SpeedOfLight | None = None
         self.parameters = {n: share(t) for n, t in self.instance.model.state_dict().items()}
 
