@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,11 +26,9 @@ from adaexplore.cli.campaign_file import (
 from adaexplore.cli.campaign_view import CampaignView
 from adaexplore.cli.courses import Common, SearchCourse, Servers
 from adaexplore.cli.inspect import summary_of, write_report
-from adaexplore.cli.proposers import Plan, check, open_clients, under_way_s, with_templates
+from adaexplore.cli.proposers import Plan, check, clock, open_clients, under_way_s, with_templates
 from adaexplore.cli.session import INTERRUPTED, device_of
 from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError, InfrastructureError
-from adaexplore.llm.budget import Limits
-from adaexplore.node import Node
 from adaexplore.report.campaign import CampaignSummary, Result, State, result_of, summarize_campaign
 from adaexplore.report.campaign_page import render_campaign
 from adaexplore.report.campaign_tables import campaign_tables
@@ -42,7 +40,6 @@ from adaexplore.store.campaign import (
     read_manifest,
     write_manifest,
 )
-from adaexplore.units import duration_s
 
 DEFAULT_STEPS = 20
 _PAGE_NAME = "index.html"
@@ -188,7 +185,7 @@ def _run(
         with hold_campaign(path), ExitStack() as stack:
             runs = [stack.enter_context(read_run(c.path)) for c in courses if c.exists]
             stores = [run.store for run in runs]
-            common.over = _clock(plan.limits, [n for store in stores for n in store.nodes()])
+            common.over = clock(plan.limits, [n for store in stores for n in store.nodes()])
             common.clients = stack.enter_context(open_clients(plan, *stores))
             stack.callback(servers.close)
             for course in courses:  # after Ctrl-C, some are still at work
@@ -218,18 +215,6 @@ def _run(
         return status or InfrastructureError.exit_code
     refused = all(result.state == "refused" for result in results)
     return status or (BadInputError.exit_code if refused else 0)
-
-
-def _clock(limits: Limits, nodes: Sequence[Node]) -> Callable[[], str | None]:
-    """Says when the budget's time is over, counting what earlier sessions took for steps."""
-    started, limit_s = time.monotonic() - under_way_s(nodes), limits.seconds
-
-    def over() -> str | None:
-        if limit_s is not None and time.monotonic() - started >= limit_s:
-            return f"the budget's {duration_s(limit_s)} are over"
-        return None
-
-    return over
 
 
 def _result(course: SearchCourse, lost: AdaExploreError | None, over: object) -> Result:

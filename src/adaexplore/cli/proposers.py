@@ -276,13 +276,12 @@ def chooser(plan: Plan, settings: Settings, store: Store) -> Callable[[Study], s
     return choose
 
 
-def clock(plan: Plan, store: Store) -> Callable[[], str | None]:
+def clock(limits: Limits, nodes: Sequence[Node]) -> Callable[[], str | None]:
     """Says why there shall be no next step, once the steps have taken the budget's time.
 
-    Those of earlier sessions count as well, what went on between sessions does not.
+    Those of earlier sessions, `nodes`, count as well; what went on between sessions does not.
     """
-    before_s = under_way_s(store.nodes())
-    started, limit_s = time.monotonic() - before_s, plan.limits.seconds
+    started, limit_s = time.monotonic() - under_way_s(nodes), limits.seconds
 
     def spent() -> str | None:
         if limit_s is not None and time.monotonic() - started >= limit_s:

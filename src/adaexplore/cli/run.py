@@ -168,7 +168,7 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
                 directory.best_path,
                 clients=clients,
                 choose=chooser(plan, run.settings, store),
-                spent=clock(plan, store),
+                spent=clock(plan.limits, store.nodes()),
                 parallel=parallel,
             ).run()
     except KeyboardInterrupt:

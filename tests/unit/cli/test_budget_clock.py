@@ -3,26 +3,28 @@
 import pytest
 
 from adaexplore.candidate import Candidate
-from adaexplore.cli.proposers import Plan, clock
+from adaexplore.cli.proposers import clock
 from adaexplore.evaluation import Cost, Failed
+from adaexplore.llm.budget import parse_budget
 from adaexplore.node import Node
 from adaexplore.proposal import Proposal
 
 
-class Recorded:
-    """A store with steps that began and lasted so, in seconds: proposing, then evaluating."""
-
-    def __init__(self, *spans):
-        self._nodes = []
-        for number, (began, propose_s, evaluate_s) in enumerate(spans, 1):
-            proposal = Proposal(Candidate("", "cpp"), "fake", "")
-            evaluation = Failed("rejected", "no", cost=Cost(wall_s=evaluate_s))
-            self._nodes.append(
-                Node(number, 0, "large", proposal, evaluation, began, propose_s=propose_s)
-            )
-
-    def nodes(self):
-        return self._nodes
+def steps(spans):
+    """Steps that began and lasted so, in seconds: proposing, then evaluating."""
+    proposal = Proposal(Candidate("", "cpp"), "fake", "")
+    return [
+        Node(
+            number,
+            0,
+            "large",
+            proposal,
+            Failed("rejected", "no", cost=Cost(wall_s=evaluate_s)),
+            began,
+            propose_s=propose_s,
+        )
+        for number, (began, propose_s, evaluate_s) in enumerate(spans, 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,5 @@ class Recorded:
     ],
 )
 def test_time_is_used_once_whoever_works_in_it(spans, used_s):
-    plan = Plan(("fake",), budget=f"{used_s}s")
-    assert clock(plan, Recorded(*spans))() is not None
-    plan = Plan(("fake",), budget=f"{used_s + 60}s")
-    assert clock(plan, Recorded(*spans))() is None
+    assert clock(parse_budget(f"{used_s}s"), steps(spans))() is not None
+    assert clock(parse_budget(f"{used_s + 60}s"), steps(spans))() is None
