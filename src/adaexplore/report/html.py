@@ -16,7 +16,7 @@ from adaexplore.report.embed import page_json
 from adaexplore.report.headline import best_baseline
 from adaexplore.report.summary import Summary
 
-TEMPLATES = files("adaexplore.report") / "templates"
+_TEMPLATES = files("adaexplore.report") / "templates"
 SCRIPTS = ("source.js", "detail.js", "tree.js", "table.js", "chart.js", "main.js")
 """Inlined in this order as one module."""
 
@@ -28,14 +28,8 @@ def render(summary: Summary) -> str:
     known by its hash.
     """
     script = "\n".join(_asset(name) for name in SCRIPTS)
-    environment = Environment(
-        loader=FunctionLoader(_asset),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html.j2").render(
+    return page(
+        "report.html.j2",
         summary=summary,
         problem=summary.problem,
         info=summary.info,
@@ -48,18 +42,32 @@ def render(summary: Summary) -> str:
         reference_facts=_reference_facts(summary),
         best_baseline=best_baseline(summary.headline.timing) if summary.headline.timing else "",
         created=_moment(summary.info.created_at),
-        version=adaexplore.__version__,
-        text=text,
-        style=_asset("report.css"),
         script=script,
         script_hash=_csp_hash(script),
         data=page_json(summary),
     )
-    return page.encode(errors="replace").decode()
+
+
+def page(template: str, **variables: object) -> str:
+    """A page from one of the package's templates, in its style; write it as UTF-8.
+
+    Values are escaped.
+    """
+    environment = Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    whole = environment.get_template(template).render(
+        text=text, style=_asset("report.css"), version=adaexplore.__version__, **variables
+    )
+    return whole.encode(errors="replace").decode()
 
 
 def _asset(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _csp_hash(script: str) -> str:
