@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.ask import PERSON
-from adaexplore.cli.inspect import summary_of, write_report
+from adaexplore.cli.inspect import show_end
 from adaexplore.cli.progress import SearchProgress, working
 from adaexplore.cli.proposers import (
     COMPILER,
@@ -22,7 +22,8 @@ from adaexplore.cli.proposers import (
     with_memory,
     with_templates,
 )
-from adaexplore.cli.run import STARTING, command, start_session
+from adaexplore.cli.records import command, record_of
+from adaexplore.cli.run import STARTING, start_session
 from adaexplore.cli.session import (
     INTERRUPTED,
     Asked,
@@ -35,9 +36,8 @@ from adaexplore.cli.session import (
 from adaexplore.errors import BadInputError
 from adaexplore.explore import Search
 from adaexplore.llm.base import Finish, Prompt, Reply
-from adaexplore.report.terminal import headline, tree_table
 from adaexplore.settings import parse_settings
-from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, require_free
+from adaexplore.store import RunDirectory, create_run, open_run, require_free
 from adaexplore.study import Study
 
 _REPLY_SUFFIX = ".reply.md"
@@ -82,18 +82,8 @@ def new_run(
     path = run or Path("runs") / f"{problem.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_free(path)
     running = start_session(stack, console, problem, chosen)
-    record = RunRecord(
-        problem=problem,
-        settings=chosen,
-        seed=asked.seed,
-        proposer=PERSON,
-        steps=steps,
-        environment=running.environment,
-        command=command("start", asked, problem, steps, settings, plan),
-        created_at=time.time(),
-        reference=running.evaluator.prepare(),
-        plan=plan.to_json(),
-    )
+    words = command("start", asked, problem, steps, settings, plan)
+    record = record_of(running, problem, chosen, plan, asked.seed, steps, words)
     try_templates(plan, record)
     create_run(path, record).close()
     return path, running
@@ -190,10 +180,7 @@ def evaluate_pending(path: Path, parallel: int = 1) -> int:
         except KeyboardInterrupt:
             status = INTERRUPTED
             running.evaluator.close()
-        summary = summary_of(store, directory.path)
-        write_report(summary, directory.report_path)
-        console.print(tree_table(summary))
-        console.print(headline(summary))
+        show_end(console, directory)
         return status
 
 

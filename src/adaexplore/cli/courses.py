@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from adaexplore.cli.proposers import (
     try_templates,
     with_memory,
 )
-from adaexplore.cli.run import command
+from adaexplore.cli.records import command, record_of
 from adaexplore.cli.session import Asked, Session, device_of, load_problem, session_on, start_server
 from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.explore import Search
@@ -35,7 +34,7 @@ from adaexplore.sandbox.process import ForkServer
 from adaexplore.search.allocation import Standing
 from adaexplore.search.ensemble import gains
 from adaexplore.search.headroom import best_measured, headroom, why_stop
-from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, read_run
+from adaexplore.store import RunDirectory, create_run, open_run, read_run
 from adaexplore.store.directory import DATABASE_NAME
 
 MOST_STEPS = 1000
@@ -247,19 +246,9 @@ class SearchCourse:
         if self.exists:
             return open_run(self.path)
         problem, plan, steps = begun.problem, begun.plan, self.entry.steps or MOST_STEPS
-        facts = begun.session.evaluator.prepare()
-        record = RunRecord(
-            problem=problem,
-            settings=self._settings,
-            seed=self.entry.seed,
-            proposer=",".join(plan.proposers),
-            steps=steps,
-            environment=begun.session.environment,
-            command=command("explore", self.asked, problem, steps, list(self._pairs), plan),
-            created_at=time.time(),
-            reference=facts,
-            plan=plan.to_json(),
-        )
+        words = command("explore", self.asked, problem, steps, self._pairs, plan)
+        seed, settings = self.entry.seed, self._settings
+        record = record_of(begun.session, problem, settings, plan, seed, steps, words)
         try_templates(plan, record)
         draft = self.path.with_name(f".{self.path.name}.new")  # a kill leaves no half of a run
         shutil.rmtree(draft, ignore_errors=True)

@@ -20,7 +20,7 @@ from adaexplore.report.terminal import headline, tree_table
 from adaexplore.search.diversity import diversity
 from adaexplore.search.ensemble import gains
 from adaexplore.settings import Settings
-from adaexplore.store import Store, export_run, read_run
+from adaexplore.store import RunDirectory, Store, export_run, read_run
 from adaexplore.store.exported import SUFFIX
 from adaexplore.units import estimated_tokens
 
@@ -73,6 +73,14 @@ def settings() -> int:
         table.add_row(name, str(field.default), field.description)
     Console().print(table)
     return 0
+
+
+def show_end(console: Console, directory: RunDirectory) -> None:
+    """Writes the report of a run that is open, and prints the tree and the headline."""
+    summary = summary_of(directory.store, directory.path)
+    write_report(summary, directory.report_path)
+    console.print(tree_table(summary))
+    console.print(headline(summary))
 
 
 def summary_of(store: Store, path: Path) -> Summary:

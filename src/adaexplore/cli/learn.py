@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from adaexplore.cli.adapt import Place, say
 from adaexplore.cli.proposers import Plan, check, model_proposers, open_clients, with_memory
+from adaexplore.cli.records import record_of
 from adaexplore.cli.session import INTERRUPTED, Asked, load_problem, session
 from adaexplore.errors import BadInputError, BadProblemError
 from adaexplore.evaluation import Passed
@@ -21,7 +21,7 @@ from adaexplore.llm.base import BudgetSpentError, Client
 from adaexplore.memory.extract import Failure, failures_of
 from adaexplore.problem import Problem, TargetName
 from adaexplore.settings import Settings
-from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, read_run
+from adaexplore.store import RunDirectory, create_run, open_run, read_run
 
 ATTEMPT = Settings(
     policy="uct",
@@ -151,18 +151,7 @@ def _attempt(problem: Problem, plan: Plan, path: Path, clients: dict[str, Client
         else:
             plan = with_memory(plan, problem)
             running = stack.enter_context(session(problem, settings))
-            running.evaluator.prepare()
-            record = RunRecord(
-                problem=problem,
-                settings=settings,
-                seed=0,
-                proposer=plan.proposers[0],
-                steps=_STEPS,
-                environment=running.environment,
-                command="adaexplore adapt",
-                created_at=time.time(),
-                plan=plan.to_json(),
-            )
+            record = record_of(running, problem, settings, plan, 0, _STEPS, "adaexplore adapt")
             path.parent.mkdir(parents=True, exist_ok=True)
             directory = stack.enter_context(create_run(path, record))
         Search(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.cli.inspect import summary_of, write_report
+from adaexplore.cli.inspect import show_end
 from adaexplore.cli.learn import learn_from_search
 from adaexplore.cli.progress import SearchProgress, working
 from adaexplore.cli.proposers import (
@@ -28,6 +28,7 @@ from adaexplore.cli.proposers import (
     with_memory,
     with_templates,
 )
+from adaexplore.cli.records import command, record_of
 from adaexplore.cli.session import (
     INTERRUPTED,
     Asked,
@@ -40,13 +41,10 @@ from adaexplore.cli.session import (
 from adaexplore.errors import AdaExploreError
 from adaexplore.explore import Search
 from adaexplore.problem import Problem
-from adaexplore.report.terminal import headline, tree_table
 from adaexplore.settings import Settings, parse_settings
-from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, require_free
+from adaexplore.store import RunDirectory, create_run, open_run, require_free
 
 STARTING = "starting the worker processes (importing torch takes some seconds)"
-
-
 DEFAULT_STEPS = 20
 
 
@@ -75,18 +73,8 @@ def explore(
         except KeyboardInterrupt:
             console.print("stopped before the first step; no run was made", highlight=False)
             return INTERRUPTED
-        record = RunRecord(
-            problem=problem,
-            settings=chosen,
-            seed=asked.seed,
-            proposer=",".join(plan.proposers),
-            steps=steps,
-            environment=running.environment,
-            command=command("explore", asked, problem, steps, settings, plan),
-            created_at=time.time(),
-            reference=running.evaluator.prepare(),
-            plan=plan.to_json(),
-        )
+        words = command("explore", asked, problem, steps, settings, plan)
+        record = record_of(running, problem, chosen, plan, asked.seed, steps, words)
         try_templates(plan, record)
         directory = stack.enter_context(create_run(path, record))
         return _search(directory, running, console, plan.parallel)
@@ -181,10 +169,7 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
     finally:
         for proposer in proposers.values():
             proposer.close()
-    summary = summary_of(directory.store, directory.path)
-    write_report(summary, directory.report_path)
-    console.print(tree_table(summary))
-    console.print(headline(summary))
+    show_end(console, directory)
     if plan.memory_update and not status:
         status = learn_from_search(console, directory, plan)
     names = [p.name for p in (directory.best_path, directory.report_path) if p.exists()]
@@ -202,25 +187,3 @@ def _say_how_to_go_on(directory: RunDirectory, console: Console) -> None:
         markup=False,
         soft_wrap=True,  # a command that is broken into two lines cannot be copied
     )
-
-
-def command(
-    name: str, asked: Asked, problem: Problem, steps: int, settings: list[str], plan: Plan
-) -> str:
-    """The command line that makes the same run."""
-    words = ["adaexplore", name, str(asked.path), "--steps", str(steps)]
-    for model in plan.models:
-        words += ["--model", model]
-    words += ["--proposer", COMPILER] if COMPILER in plan.proposers else []
-    words += ["--parallel", str(plan.parallel)] if plan.parallel > 1 else []
-    for option in ("budget", "prompts", "record", "replay", "base_url", "memory", "memory_update"):
-        value = getattr(plan, option)
-        words += [f"--{option.replace('_', '-')}", value] if value else []
-    words += ["--language", problem.language]
-    words += ["--device", problem.device, "--precision", problem.precision]
-    words += ["--mode", problem.mode, "--seed", str(asked.seed)]
-    words += ["--target", problem.target] if problem.target else []
-    words += ["--require-custom"] if problem.require_custom else []
-    for pair in settings:
-        words += ["--set", pair]
-    return shlex.join(words)

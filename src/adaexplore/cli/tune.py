@@ -7,13 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.cli.inspect import summary_of, write_report
+from adaexplore.cli.inspect import show_end
 from adaexplore.cli.progress import SearchProgress
 from adaexplore.cli.run import start_session
 from adaexplore.cli.session import INTERRUPTED
 from adaexplore.errors import BadInputError
 from adaexplore.explore import Search
-from adaexplore.report.terminal import headline, tree_table
 from adaexplore.store import open_run
 
 
@@ -43,8 +42,5 @@ def tune(path: Path, variants: int, parallel: int) -> int:
         except KeyboardInterrupt:
             console.print("stopped; the same command goes on", highlight=False)
             status = INTERRUPTED
-        summary = summary_of(store, path)
-        write_report(summary, directory.report_path)
-        console.print(tree_table(summary))
-        console.print(headline(summary))
+        show_end(console, directory)
     return status

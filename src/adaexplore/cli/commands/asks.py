@@ -12,6 +12,7 @@ from adaexplore.cli.commands.options import (
     LanguageOption,
     MemoryOption,
     ModeOption,
+    NewRunOption,
     PrecisionOption,
     ProblemArg,
     PromptsOption,
@@ -39,10 +40,7 @@ def start(
     mode: ModeOption = "as-built",
     seed: SeedOption = 0,
     require_custom: RequireCustomOption = False,
-    run: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where to keep the run. Default: runs/<problem>-<time>."),
-    ] = None,
+    run: NewRunOption = None,
     settings: SetOption = None,
 ) -> None:
     """Make a run whose prompts you answer: a person, an agent, or a machine without internet.

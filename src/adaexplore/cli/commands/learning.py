@@ -14,6 +14,7 @@ from adaexplore.cli.commands.options import (
     ParallelOption,
     SeedOption,
     TargetOption,
+    TokensOption,
 )
 
 app = typer.Typer(rich_markup_mode=None)
@@ -44,9 +45,7 @@ def adapt(
         Path | None,
         typer.Option(metavar="DIR", help="Where runs and cases are. Default: OUTPUT.learning."),
     ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="LIMIT", help="When to stop asking, such as 2usd or 500ktok.")
-    ] = "",
+    budget: TokensOption = "",
     least_tasks: LeastTasksOption = 1,
     device: DeviceOption = None,
     target: TargetOption = None,
@@ -106,9 +105,7 @@ def learn(
             help="Where cases, prompts and replies are kept. Default: MEMORY.learning.",
         ),
     ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="LIMIT", help="When to stop asking, such as 2usd or 500ktok.")
-    ] = "",
+    budget: TokensOption = "",
     least_tasks: LeastTasksOption = 1,
     device: DeviceOption = None,
     target: TargetOption = None,
@@ -155,9 +152,7 @@ def synthesize(
             "Default: all of a model's, or the grammar.",
         ),
     ] = "",
-    budget: Annotated[
-        str, typer.Option(metavar="LIMIT", help="What the model may take: 2usd, 500ktok.")
-    ] = "",
+    budget: TokensOption = "",
     exclude: Annotated[
         list[Path] | None,
         typer.Option(

@@ -78,6 +78,15 @@ ModelOption = Annotated[
         "asked by what pays off.",
     ),
 ]
+NewRunOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--run", metavar="DIR", help="Where to keep the run. Default: runs/<problem>-<time>."
+    ),
+]
+TokensOption = Annotated[
+    str, typer.Option("--budget", metavar="LIMIT", help="When to stop asking: 2usd, 500ktok.")
+]
 AT_ONCE = "Steps under way at once: proposals, compilation and measurement overlap."
 StepsAtOnceOption = Annotated[
     int,

@@ -14,6 +14,7 @@ from adaexplore.cli.commands.options import (
     MemoryOption,
     ModelOption,
     ModeOption,
+    NewRunOption,
     PrecisionOption,
     ProblemArg,
     PromptsOption,
@@ -88,10 +89,7 @@ def explore(
     mode: ModeOption = "as-built",
     seed: SeedOption = 0,
     require_custom: RequireCustomOption = False,
-    run: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where to keep the run. Default: runs/<problem>-<time>."),
-    ] = None,
+    run: NewRunOption = None,
     settings: SetOption = None,
 ) -> None:
     """Search for a faster kernel.
