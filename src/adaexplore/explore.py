@@ -15,16 +15,17 @@ from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluation import Evaluation, Failed, Passed
 from adaexplore.llm.base import BudgetSpentError, Client, ContextTooLongError, Prompt, Reply
 from adaexplore.llm.outage import Enduring
-from adaexplore.node import Node, StepKind, best_passed
+from adaexplore.node import Node, StepKind
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Dialogue, Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
-from adaexplore.search import next_to_confirm, settled
+from adaexplore.search import settled
 from adaexplore.search.headroom import why_stop
-from adaexplore.store import Confirmation, Store
+from adaexplore.store import Store
 from adaexplore.study import Study
+from adaexplore.winner import Winner
 from adaexplore.workers import Landed, Workers
 
 
@@ -105,10 +106,10 @@ class Search:
         self._run = store.run()
         self._evaluator = evaluator
         self._listener = listener
-        self._best_path = best_path
         self._choose = choose or (lambda _: next(iter(proposers)))
         self._spent = spent
         self._study = Study(store, {TUNER: Tuner(), **proposers})
+        self._winner = Winner(self._study, store, best_path)
         self._parallel = parallel
         self._workers: Workers[_Step] = Workers()
         self._under_way: list[_Step] = []
@@ -137,21 +138,19 @@ class Search:
         if steps < self._run.steps and not self._stopped:
             return
         self._tune(self._run.settings.tune_steps)
-        if self._run.settings.confirm:
-            self._confirm()
+        self._confirm()
 
     def tune(self, variants: int) -> None:
         """Has so many variants of the best kernel in all, then confirms; raises as `run` does."""
         self._prepare()
         self._tune(variants)
-        if self._run.settings.confirm:
-            self._confirm()
+        self._confirm()
 
     def _prepare(self) -> dict[str, Any]:
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)
-        self._write_winner()  # a kill may have come between recording and writing it
+        self._winner.write()  # a kill may have come between recording and writing it
         self._study.expire_late()
         return facts
 
@@ -162,7 +161,7 @@ class Search:
         """
         self._store.set_reference(self._evaluator.prepare())
         self._go_through(iter(self._store.asks("queued")))
-        if self._run.settings.confirm and self._study.searched >= self._run.steps:
+        if self._study.searched >= self._run.steps:
             self._confirm()
 
     def _planned(self, steps: int, facts: Mapping[str, Any]) -> Iterator[AskRecord]:
@@ -338,40 +337,13 @@ class Search:
         )
         self._under_way.remove(step)
         if self._study.best is node:
-            self._write_best(node)
+            self._winner.lead(node)
         self._listener.recorded(node, best=self._study.best is not best)
 
-    def _write_best(self, node: Node) -> None:
-        """Replaces best.py in one move, so that it is whole at every moment."""
-        draft = self._best_path.with_suffix(".py.new")
-        draft.write_text(node.candidate.source, encoding="utf-8")
-        draft.replace(self._best_path)
-
     def _confirm(self) -> None:
-        """Measures the best once more, each in a fresh process, until the winner is certain."""
-        searched, confirmed = self._searched(), self._confirmed()
-        most = self._run.settings.confirm_top
-        while (chosen := next_to_confirm(searched, confirmed, most)) is not None:
-            node = self._study.nodes[chosen - 1]
-            self._listener.confirming(node)
-            confirmed[chosen] = self._evaluator.evaluate(node.candidate, again=True)
-            self._store.confirm(Confirmation(chosen, confirmed[chosen], time.time()))
-        self._write_winner()
-
-    def _searched(self) -> dict[int, Evaluation]:
-        """What was evaluated in the search, by its node; candidates that came again but once."""
-        return {node.id: node.evaluation for node in self._study.nodes if not node.reused}
-
-    def _confirmed(self) -> dict[int, Evaluation]:
-        return {kept.node_id: kept.evaluation for kept in self._store.confirmations()}
-
-    def _write_winner(self) -> None:
-        """Has best.py hold the best confirmed kernel, or the best found where it is not decided."""
-        best, confirmed = self._study.best, self._confirmed()
-        if best is None:
-            return
-        winner = best_passed(confirmed) if best.id in confirmed else None
-        self._write_best(best if winner is None else self._study.nodes[winner - 1])
+        if self._run.settings.confirm:
+            most = self._run.settings.confirm_top
+            self._winner.confirm(self._evaluator, most, self._listener.confirming)
 
 
 def _advance(
