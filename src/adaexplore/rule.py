@@ -66,8 +66,9 @@ class Rule:
     says; `remedy` is the same done right, and passes. `holds` lists where both were seen, `gone`
     where the witness fails no longer. `support` counts the failures behind the rule and `tasks`
     names the distinct tasks they came from. `topics` are the APIs, operations and dtypes it is
-    about. `lift` is what it adds to first-try validity, None until that was measured. `matcher`
-    finds modules that break the rule before they are evaluated, None where syntax does not tell.
+    about. `lift` is what it adds to first-try validity, None until that was measured, and
+    `lift_tries` how many first tries with it that is from. `matcher` finds modules that break the
+    rule before they are evaluated, None where syntax does not tell.
     """
 
     name: str
@@ -84,4 +85,5 @@ class Rule:
     source: Source = "probe"
     topics: tuple[str, ...] = ()
     lift: float | None = None
+    lift_tries: int = 0
     matcher: Matcher | None = None

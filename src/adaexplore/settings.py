@@ -52,6 +52,9 @@ class Settings(BaseModel):
     p_contrast: float = Field(
         0.2, ge=0, le=1, description="chance that a large step contrasts two kernels of its pool"
     )
+    ask_again: bool = Field(
+        True, description="a reply that no module can be made of is asked for once more"
+    )
     memory_tokens: int = Field(
         600, ge=0, description="about how many tokens of rules from memory a prompt has at most"
     )

@@ -93,6 +93,7 @@ def _plain(rule: Rule) -> dict[str, Any]:
         "support": rule.support,
         "tasks": list(rule.tasks),
         "lift": rule.lift,
+        "lift_tries": rule.lift_tries or None,
         "holds": [f"{where.triton} {where.target}" for where in rule.holds],
         "gone": [f"{where.triton} {where.target}" for where in rule.gone],
         "signature": _filled(asdict(rule.signature)),
@@ -145,7 +146,7 @@ def _rule(place: str, name: str, table: Any) -> Rule:
     if not isinstance(table, Mapping):
         raise refuse("it is to be a table")
     known = {"kind", *_TEXTS, "topics", "source", "support", "tasks", "lift", "holds", "gone"}
-    unknown = sorted(table.keys() - known - {"signature", "matcher"})
+    unknown = sorted(table.keys() - known - {"lift_tries", "signature", "matcher"})
     if unknown:
         raise refuse(f"{unknown[0]!r} is nothing that a rule has")
     for field in _TEXTS:
@@ -171,6 +172,7 @@ def _rule(place: str, name: str, table: Any) -> Rule:
             source=table.get("source", "import"),
             topics=tuple(map(str, table.get("topics", []))),
             lift=None if table.get("lift") is None else float(table["lift"]),
+            lift_tries=int(table.get("lift_tries", 0)),
             matcher=None if "matcher" not in table else _matcher(table["matcher"]),
         )
     except (TypeError, ValueError, BadInputError) as error:

@@ -59,6 +59,7 @@ def _both(old: Rule, new: Rule) -> Rule:
     tasks = tuple(dict.fromkeys((*old.tasks, *new.tasks)))
     gone = {*new.gone, *(set(old.gone) - set(new.holds))}
     holds = {*new.holds, *(set(old.holds) - gone)}
+    measured = old if new.lift is None else new
     return replace(
         new,
         name=old.name,
@@ -68,5 +69,6 @@ def _both(old: Rule, new: Rule) -> Rule:
         tasks=tasks,
         support=max(len(tasks), old.support, new.support),
         topics=tuple(dict.fromkeys((*old.topics, *new.topics))),
-        lift=new.lift if new.lift is not None else old.lift,
+        lift=measured.lift,
+        lift_tries=measured.lift_tries,
     )

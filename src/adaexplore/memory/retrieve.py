@@ -17,6 +17,9 @@ _FAILED_SO = 100.0
 """Worth of a rule whose witness fails as the last candidate did: more than topics can be."""
 
 _OF_SUPPORT = 0.5
+_SCEPTICAL_TRIES = 30
+"""A measured lift counts as if so many more tries had shown none: one of few tries is noise."""
+
 _OF_PYTHON = 0.1
 """Worth of a topic that all code names, such as `if`, against one that tells something."""
 
@@ -91,7 +94,12 @@ def _worth(rules: list[Rule], text: str) -> Mapping[str, float]:
 def _score(rule: Rule, worth: Mapping[str, float], failure: Signature | None) -> float:
     named = sum(worth.get(topic, 0.0) for topic in rule.topics)
     explains = 0.0 if failure is None else _likeness(failure, rule.signature)
-    return named / max(len(rule.topics), 1) + _FAILED_SO * explains + (rule.lift or 0.0)
+    return named / max(len(rule.topics), 1) + _FAILED_SO * explains + _believed(rule)
+
+
+def _believed(rule: Rule) -> float:
+    """A rule's measured lift, drawn towards none."""
+    return (rule.lift or 0.0) * rule.lift_tries / (rule.lift_tries + _SCEPTICAL_TRIES)
 
 
 def _likeness(failure: Signature, known: Signature) -> float:

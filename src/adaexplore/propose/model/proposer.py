@@ -165,12 +165,14 @@ class ModelProposer:
     def _worked_on(self, asking: Callable[[int], Prompt], most: int, work_on: WorkOn) -> Talk:
         """The source that `work_on` makes of a reply.
 
-        One that it cannot use is asked for again, once, with the reason.
+        One that it cannot use is asked for again, once, with the reason, if the settings say so.
         """
         prompt, reply = yield from self._fitting(asking, most)
         try:
             return _answer(work_on, prompt, reply)
         except ReplyError as error:
+            if not self._settings.ask_again:
+                raise _NoAnswerError(_one_line(str(error))) from None
             prompt = prompt.after(reply.text, self._prompts.again(str(error)), "again")
         reply = yield from self._whole(prompt)
         try:
