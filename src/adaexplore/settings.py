@@ -58,6 +58,9 @@ class Settings(BaseModel):
     memory_tokens: int = Field(
         600, ge=0, description="about how many tokens of rules from memory a prompt has at most"
     )
+    demand: str = Field(
+        "", max_length=2000, description="what models are asked to have every kernel do, in words"
+    )
     lint: bool = Field(
         True, description="a model is told which rules its candidate breaks before it is evaluated"
     )

@@ -29,32 +29,55 @@ from adaexplore.memory.check import Checked, Checker
 from adaexplore.memory.files import BUNDLED, load, memory_path, save
 from adaexplore.memory.merge import merged
 from adaexplore.problem import Problem, TargetName
-from adaexplore.rule import Rule, Where
+from adaexplore.rule import KINDS, Kind, Rule, Where
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.units import duration_s
 
 _TIMEOUT_S = 120.0
 _MEMORY_BYTES = 4 << 30
 _MOST_PARALLEL = 16  # each has processes of some hundred megabytes
+_MOST_ON_GPU = 4
 
 Try = Callable[[Sequence[Rule], adapt.NewChecker, adapt.Tell, int], None]
 
 
-def probe(output: Path, device: str | None, target: TargetName | None, parallel: int | None) -> int:
-    """Tries every probe here and writes the rules that hold; the exit code."""
+def probe(
+    output: Path,
+    device: str | None,
+    target: TargetName | None,
+    parallel: int | None,
+    kinds: str = "",
+) -> int:
+    """Tries the probes of some kinds here and writes the rules that hold; the exit code.
+
+    `kinds` are separated by commas; by default they are all that can be rules here.
+    """
     from adaexplore.memory.probes import PROBES
 
     console = Console()
     known = load(output) if output.exists() else []
+    wanted = _kinds(kinds)
     place = Place(device, target)
-    rules = [probe.rule() for probe in PROBES]
+    if not kinds and not place.where.gpu:
+        wanted = [kind for kind in wanted if kind != "speed"]
+    rules = [probe.rule() for probe in PROBES if probe.kind in wanted]
     checked, status = tried(console, adapt.probe, rules, place, parallel)
     _say_what_fails(console, checked)
     found = [one.rule for one in checked if one.true]
-    if checked:
+    judged = sum(not one.untimed for one in checked)
+    if judged:
         save(output, merged(known, found))
-    say(console, f"{len(found)} of {len(checked)} probes are rules on {place}: {output}")
+    say(console, f"{len(found)} of {judged} probes are rules on {place}: {output}")
     return status
+
+
+def _kinds(asked: str) -> Sequence[Kind]:
+    """The kinds that are named, separated by commas; all where none is."""
+    names = [name.strip() for name in asked.split(",")] if asked else KINDS
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        raise BadInputError(f"--kind {asked}: {unknown[0]!r} is none of {', '.join(KINDS)}")
+    return [kind for kind in KINDS if kind in names]
 
 
 def check(
@@ -75,16 +98,20 @@ def check(
     rules = load(memory_path(memory))
     place = Place(device, target)
     here = place.where
-    left = [rule for rule in rules if not (unseen and here in (*rule.holds, *rule.gone))]
+    left = [
+        rule
+        for rule in rules
+        if not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
+    ]
     checked, status = tried(console, adapt.check, left, place, parallel)
     _say_what_fails(console, checked)
-    true = sum(one.true for one in checked)
+    true, judged = sum(one.true for one in checked), sum(not one.untimed for one in checked)
     seen = {one.rule.name: one.rule for one in checked}
     written = output or (None if memory == BUNDLED else memory_path(memory))
     if written and seen:
         save(written, [seen.get(rule.name, rule) for rule in rules])
-    say(console, f"{true} of {len(checked)} rules hold on {place}")
-    return status or (0 if true == len(checked) else 1)
+    say(console, f"{true} of {judged} rules hold on {place}")
+    return status or (0 if true == judged else 1)
 
 
 class Place:
@@ -93,31 +120,33 @@ class Place:
     def __init__(self, device: str | None, target: TargetName | None) -> None:
         if find_spec("triton") is None:
             raise BadInputError("Triton is not installed: pip install triton")
-        self._device = device_of("cpu" if device is None and target else device)
-        self._target = target_of(target, self._device, "triton")
-        self.where = Where(version("triton"), self._target or _capability(self._device))
+        self.device = device_of("cpu" if device is None and target else device)
+        self.target = target_of(target, self.device, "triton")
+        triton = version("triton")
+        self.where = Where(triton, self.target) if self.target else _on_gpu(triton, self.device)
 
     def checker(self) -> Checker:
         """A checker with a fork server of its own."""
-        server = ForkServer.start(PRELOAD_OFFLINE if self._target else PRELOAD)
-        kind = OfflineEvaluator if self._target else LocalEvaluator
+        server = ForkServer.start(PRELOAD_OFFLINE if self.target else PRELOAD)
+        kind = OfflineEvaluator if self.target else LocalEvaluator
 
         def judge(name: str, source: str) -> Evaluator:
-            problem = Problem(name, source, "triton", self._device, target=self._target)
+            problem = Problem(name, source, "triton", self.device, target=self.target)
             return kind(server, problem, timeout_s=_TIMEOUT_S, memory_bytes=_MEMORY_BYTES)
 
         return Checker(judge, self.where, at_end=server.close)
 
     def __str__(self) -> str:
-        return f"Triton {self.where.triton}, {self.where.target}"
+        where = self.where
+        return f"Triton {', '.join(filter(None, [where.triton, where.target, where.gpu]))}"
 
 
-def _capability(device: str) -> str:
-    """The target's name of a GPU."""
+def _on_gpu(triton: str, device: str) -> Where:
+    """The place that a GPU is."""
     import torch
 
     major, minor = torch.cuda.get_device_capability(device)
-    return f"sm_{major}{minor}"
+    return Where(triton, f"sm_{major}{minor}", torch.cuda.get_device_name(device))
 
 
 def tried(
@@ -136,7 +165,7 @@ def tried(
             advance()
 
         try:
-            attempt(rules, place.checker, tell, parallel or _parallel())
+            attempt(rules, place.checker, tell, parallel or at_once(gpu=bool(place.where.gpu)))
         except KeyboardInterrupt:
             status = INTERRUPTED
     checked.sort(key=lambda one: one.rule.name)
@@ -148,13 +177,23 @@ def tried(
 
 def _say_what_fails(console: Console, checked: Sequence[Checked]) -> None:
     for one in checked:
-        if not one.true:
+        if not one.true and not one.untimed:
             say(console, f"{one.rule.name}: {one.why}")
+    untimed = sum(one.untimed for one in checked)
+    if untimed:
+        say(
+            console,
+            f"{untimed} of kind speed have two right programs, and are no rules without a GPU "
+            "to time them on",
+        )
 
 
-def _parallel() -> int:
-    """As many as there are processors for this process, within reason."""
-    return min(len(os.sched_getaffinity(0)), _MOST_PARALLEL)
+def at_once(*, gpu: bool = False) -> int:
+    """As many as there are processors for this process, within reason.
+
+    On a GPU they wait for each other to be timed, and each has a reference and inputs there.
+    """
+    return min(len(os.sched_getaffinity(0)), _MOST_ON_GPU if gpu else _MOST_PARALLEL)
 
 
 @contextmanager

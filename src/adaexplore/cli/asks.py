@@ -117,23 +117,27 @@ def ask(path: Path, count: int, folder: Path, steps: int | None = None, prompts:
     console = Console()
     with open_run(path) as directory:
         _replan(directory, steps, prompts)
-        study = study_of(directory)
-        _require_left(study, directory, count)
-        _make(folder)
-        for _ in range(count):
-            study.prompt(PERSON)
-        for opened in study.open():
-            if opened.proposer != PERSON:  # a seed that was stopped half-way
-                continue
-            number, turn = study.turn(opened.id)
-            if isinstance(turn, Prompt):
-                written = _write(folder, opened.id, number, turn)
-                say(
-                    console,
-                    f"{written}: {opened.step_kind} step, {turn.label}; answer in "
-                    f"{written.stem}{_REPLY_SUFFIX}",
-                )
+        for file, what in written(directory, count, folder).items():
+            say(console, f"{file}: {what}; answer in {file.stem}{_REPLY_SUFFIX}")
     return 0
+
+
+def written(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str]:
+    """Opens so many asks and writes the prompts of all that are open: their files, and what for."""
+    study = study_of(directory)
+    _require_left(study, directory, count)
+    _make(folder)
+    for _ in range(count):
+        study.prompt(PERSON)
+    files = {}
+    for opened in study.open():
+        if opened.proposer != PERSON:  # a seed that was stopped half-way
+            continue
+        number, turn = study.turn(opened.id)
+        if isinstance(turn, Prompt):
+            file = _write(folder, opened.id, number, turn)
+            files[file] = f"{opened.step_kind} step, {turn.label}"
+    return files
 
 
 def tell(path: Path, replies: list[Path]) -> int:
@@ -149,6 +153,20 @@ def tell(path: Path, replies: list[Path]) -> int:
                 said, status = str(error), 2
             say(console, f"{file.name}: {said}")
     return status
+
+
+def take(path: Path, folder: Path) -> None:
+    """Takes the replies in a folder that are about open asks.
+
+    Raises `BadInputError` for one that is none.
+    """
+    with open_run(path) as directory:
+        study = study_of(directory)
+        waiting = {opened.id for opened in study.open()}
+        for file in sorted(folder.glob(f"*{_REPLY_SUFFIX}")):
+            match = _NAME.fullmatch(file.name)
+            if match is None or int(match[1]) in waiting:
+                _tell_one(directory, study, file)
 
 
 def evaluate_pending(path: Path, parallel: int = 1) -> int:

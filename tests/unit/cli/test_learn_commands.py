@@ -74,6 +74,47 @@ def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, mode
     assert [r.statement for r in load(other)] == [rule.statement]
 
 
+def test_without_a_model_prompts_wait_in_files_and_the_same_command_goes_on(adaexplore, tmp_path):
+    folder, memory = tmp_path / "tasks", tmp_path / "memory.toml"
+    folder.mkdir()
+    (folder / "tanh.py").write_text(REFERENCE)
+    words = ("adapt", "--problems", folder, "-o", memory, "--target", "sm_90", "--memory", "none")
+    asks = tmp_path / "memory.learning" / "asks" / "tanh"
+
+    assert "1 prompts wait" in adaexplore(*words).out
+    first = (asks / "1.1.md").read_text()
+    assert "every kernel is to do this" in first
+    assert "1 prompts wait" in adaexplore(*words).out
+    assert [path.name for path in asks.iterdir()] == ["1.1.md"]
+
+    (asks / "1.1.reply.md").write_text(f"Try.\n```python\n{WRONG}```\n")
+    assert "1 prompts wait" in adaexplore(*words).out
+    repair = (asks / "2.1.md").read_text()
+    assert "tl.tanh(x)" in repair
+    assert "every kernel is to do this" in repair
+
+    (asks / "2.1.reply.md").write_text(f"Mended.\n```python\n{RIGHT}```\n")
+    result = adaexplore(*words)
+    assert "tanh: right" in result.out
+    assert "1 of 1 tasks came out right" in result.out
+    assert "answer in" in result.out  # the rule about the first try
+    assert "prompts wait" not in result.out
+
+
+def test_a_reply_that_is_none_is_named(adaexplore, tmp_path):
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "tanh.py").write_text(REFERENCE)
+    memory = tmp_path / "memory.toml"
+    words = ("adapt", "--problems", folder, "-o", memory, "--target", "sm_90", "--memory", "none")
+    words += ("--no-techniques",)
+    adaexplore(*words)
+    asks = tmp_path / "memory.learning" / "asks" / "tanh"
+    assert "every kernel is to do this" not in (asks / "1.1.md").read_text()
+    (asks / "first.reply.md").write_text("hello")
+    assert "name it after its prompt" in adaexplore(*words).complaint
+
+
 def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path):
     problem, memory = file("tanh.py", REFERENCE), tmp_path / "memory.toml"
     result = adaexplore(
@@ -91,6 +132,8 @@ def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path)
     [
         (("adapt",), "say how to learn"),
         (("adapt", "--model", LOCAL), "say how to learn"),
+        (("adapt", "--problems", "nowhere"), "nowhere holds no problems"),
+        (("adapt", "--problems", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("learn", "nowhere"), "nowhere"),
         (("learn", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("explore", "PROBLEM", "--memory-update", "m.toml"), "--memory-update goes with --model"),

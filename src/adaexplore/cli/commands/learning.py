@@ -26,6 +26,15 @@ def adapt(
         bool,
         typer.Option("--probe", help="Try the package's probes on the installed Triton; no model."),
     ] = False,
+    kinds: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="KIND,...",
+            help="With --probe, only these: compile, launch, resource, numerics, silent, speed. "
+            "Default: all, but speed only on a GPU.",
+        ),
+    ] = "",
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
     ] = Path("memory.toml"),
@@ -50,29 +59,37 @@ def adapt(
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
+    techniques: Annotated[
+        bool,
+        typer.Option(
+            "--techniques/--no-techniques",
+            help="Ask each attempt to use a part of Triton, another for each task, that a safe "
+            "answer would do without.",
+        ),
+    ] = True,
 ) -> None:
     """Learn rules about Triton: each with a program that fails so, and one that does not.
 
     With --probe: which of the known pitfalls hold for the installed version and target. Takes
     minutes, on a laptop too. Ctrl-C keeps what was found so far.
 
-    With --model and --problems: the model attempts each task, once and with one repair, and rules
-    are made of what fails. The same command goes on where it was stopped.
+    With --problems: a model attempts each task, once and with one repair, and rules are made of
+    what fails. Without --model, you do: prompts wait in files. The same command goes on where it
+    was stopped, and with what was answered.
     """
     from adaexplore.errors import BadInputError
 
     if probe:
         from adaexplore.cli import adapt as commands
 
-        raise typer.Exit(commands.probe(output, device, target, parallel))
-    if not model or problems is None:
+        raise typer.Exit(commands.probe(output, device, target, parallel, kinds))
+    if problems is None:
         raise BadInputError(
-            "say how to learn: adaexplore adapt --probe, or adaexplore adapt --model NAME "
-            "--problems DIR"
+            "say how to learn: adaexplore adapt --probe, or adaexplore adapt --problems DIR"
         )
-    from adaexplore.cli import learn as by_model
+    from adaexplore.cli import adapt_tasks as by_tasks
 
-    status = by_model.adapt_by_model(
+    status = by_tasks.adapt_by_tasks(
         problems,
         tasks=tasks,
         model=model,
@@ -83,6 +100,8 @@ def adapt(
         least_tasks=least_tasks,
         device=device,
         target=target,
+        parallel=parallel,
+        techniques=techniques,
     )
     raise typer.Exit(status)
 

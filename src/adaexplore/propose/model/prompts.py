@@ -40,6 +40,7 @@ SHARED: Mapping[str, str] = {
     "labels": "what the problem is, each with why",
     "notes": "warnings about the reference, such as a baseline that is wrong",
     "rules": "rules from memory, most useful first",
+    "demand": "what the user wants every kernel to do besides; empty if nothing",
     "patch_format": "a patch as the parser of replies reads it",
 }
 """Variables that every template may use, and what they hold."""
@@ -95,7 +96,8 @@ class Setting:
 
     `facts` is what the evaluator found out about the reference and `environment` about the machine,
     as a run records them. `rules` are from memory, most useful first. `compiler_source` is
-    Inductor's kernels for the problem, empty where they help nobody.
+    Inductor's kernels for the problem, empty where they help nobody, and `demand` what the user
+    wants of every kernel besides.
     """
 
     problem: Problem
@@ -103,6 +105,7 @@ class Setting:
     environment: Mapping[str, Any]
     rules: Sequence[str] = ()
     compiler_source: str = ""
+    demand: str = ""
 
 
 class Prompts:
@@ -263,6 +266,7 @@ def _variables(setting: Setting) -> dict[str, Any]:
         "labels": facts.get("labels", {}),
         "notes": facts.get("notes", []),
         "rules": setting.rules,
+        "demand": setting.demand.strip(),
         "patch_format": FORMAT,
     }
 

@@ -77,6 +77,7 @@ class ModelProposer:
             facts=context.facts,
             environment=context.environment,
             rules=tuple(self._rules(context)),
+            demand=self._settings.demand,
         )
         form, talk = self._talk(context, setting)
         tokens: Counter[str] = Counter()

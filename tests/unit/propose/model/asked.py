@@ -57,7 +57,8 @@ FAILED = Failed("compile_error", "CompilationError: power of 2", "the whole log"
 
 def setting(**changes: Any) -> Setting:
     """On an H200, unless the environment says otherwise; other changes are the problem's."""
-    kept = {name: changes.pop(name) for name in ("rules", "compiler_source") if name in changes}
+    own = ("rules", "compiler_source", "demand")
+    kept = {name: changes.pop(name) for name in own if name in changes}
     facts = {**FACTS, **changes.pop("facts", {})}
     environment = changes.pop("environment", H200)
     problem = {"language": "triton", "device": environment["device"], **changes}

@@ -52,6 +52,10 @@ class TestEveryPrompt:
     def test_it_is_a_system_message_and_a_question(self, form):
         assert [m.role for m in form(setting()).messages] == ["system", "user"]
 
+    def test_what_the_user_demands_is_in_it_once(self, form):
+        assert text(form(setting(demand="use atomics."))).count("use atomics.") == 1
+        assert "is to do this" not in text(form(setting()))
+
     def test_its_sections_are_all_of_it(self, form):
         prompt = form(setting(rules=["Never do that."]))
         first, *others = prompt.sections

@@ -1,0 +1,133 @@
+"""The command that attempts tasks and learns from what fails: adapt --problems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from adaexplore.ask import PERSON
+from adaexplore.cli.adapt import Place, at_once, say
+from adaexplore.cli.attempts import Task, attempt_all
+from adaexplore.cli.learn import failures_in, folder_of, learn_from
+from adaexplore.cli.proposers import Plan, check, open_clients
+from adaexplore.cli.session import INTERRUPTED, Asked, load_problem
+from adaexplore.errors import BadInputError, BadProblemError
+from adaexplore.llm.base import BudgetSpentError
+from adaexplore.memory.techniques import technique_for
+from adaexplore.problem import TargetName
+from adaexplore.settings import Settings
+
+ATTEMPT = Settings(
+    policy="uct",
+    c=0.0,
+    expand_ratio=0.0,
+    p_large=0.0,
+    p_strategy=0.0,
+    p_contrast=0.0,
+    reviser=False,
+    confirm=False,
+    lint=False,
+)
+"""A first try and its repair: the tree grows from what failed. Rules are learned from failures that
+evaluation saw, so nothing is kept from it."""
+_STEPS = 2
+
+
+def adapt_by_tasks(
+    problems: Path,
+    *,
+    tasks: int,
+    model: str,
+    memory: str,
+    output: Path,
+    work: Path | None,
+    budget: str,
+    least_tasks: int,
+    device: str | None,
+    target: TargetName | None,
+    parallel: int | None,
+    techniques: bool,
+) -> int:
+    """Attempts tasks and makes rules of what fails; the exit code.
+
+    Each has a run of its own in the folder `work`; what is there is not done again. Without a model
+    prompts are written there, and replies are read there.
+    """
+    console = Console()
+    if budget and not model:
+        raise BadInputError("--budget goes with --model; there is none")
+    plan = Plan(proposers=(model or PERSON,), budget=budget, memory=memory)
+    if model:
+        check(plan)
+    place = Place(device, target)
+    work = work or folder_of(output)
+    found = _tasks(console, problems, tasks, plan, work, place, techniques=techniques)
+    waits: list[Path] = []
+    status, right, done = 0, 0, []
+    with open_clients(plan) as clients:
+        try:
+            for attempted in attempt_all(found, clients, parallel or at_once()):
+                name = attempted.task.problem.name
+                if attempted.lost:
+                    say(console, f"{name}: left out: {attempted.lost}")
+                elif attempted.waits:
+                    waits += attempted.waits
+                else:
+                    right += attempted.right
+                    done.append(attempted.task.run)
+                    say(console, f"{name}: {'right' if attempted.right else 'failed'}")
+        except BudgetSpentError as error:
+            say(console, f"stopping: {error}")
+        except KeyboardInterrupt:
+            say(console, "stopped; the same command goes on")
+            return INTERRUPTED
+        if done:
+            say(console, f"{right} of {len(done)} tasks came out right")
+            failures = [failure for run in sorted(done) for failure in failures_in(run)]
+            client, rules = clients.get(model), work / "rules"
+            status = learn_from(console, failures, output, rules, place, client, least_tasks)
+    if waits:
+        say(
+            console,
+            f"{len(waits)} prompts wait in {work / 'asks'}: answer TASK/1.1.md in "
+            "TASK/1.1.reply.md and so on, and run the same command again",
+        )
+    return status
+
+
+def _tasks(
+    console: Console,
+    problems: Path,
+    count: int,
+    plan: Plan,
+    work: Path,
+    place: Place,
+    *,
+    techniques: bool,
+) -> list[Task]:
+    """The tasks of a folder; with `techniques`, each asks for another one of those that fit it."""
+    files = sorted(problems.glob("*.py"))[:count]
+    if not files:
+        raise BadInputError(f"{problems} holds no problems: files that end in .py")
+    asked = Asked(files[0], "triton", place.device, "fp32", "as-built", 0, target=place.target)
+    used: Counter[str] = Counter()
+    found = []
+    for file in files:
+        try:
+            problem = load_problem(replace(asked, path=file))
+        except BadProblemError as error:
+            say(console, f"{file.name}: left out: {error}")
+            continue
+        settings = ATTEMPT
+        if techniques:
+            technique = technique_for(problem.source, used, on_gpu=place.target is None)
+            used[technique.name] += 1
+            settings = settings.model_copy(update={"demand": f"{technique.text}."})
+        run, asks = work / "runs" / problem.name, work / "asks" / problem.name
+        found.append(Task(problem, run, settings, plan, _STEPS, "adaexplore adapt", asks))
+    if not found:
+        raise BadProblemError(f"{problems} holds no problem that can be loaded")
+    return found
