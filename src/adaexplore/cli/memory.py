@@ -12,9 +12,10 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from adaexplore.errors import BadInputError
-from adaexplore.memory.exports import as_lines, as_markdown
+from adaexplore.memory.exports import as_lines, as_markdown, gain_text
 from adaexplore.memory.files import load, memory_path, save, to_data, write_whole
 from adaexplore.memory.merge import difference, merged
+from adaexplore.rule import Rule
 
 
 def show_all(memory: str) -> int:
@@ -23,6 +24,8 @@ def show_all(memory: str) -> int:
     rules = load(memory_path(memory))
     for rule in rules:
         places = ", ".join(sorted({w.triton for w in rule.holds})) or "nowhere"
+        if rule.gains:
+            places += f" ({max(gain.speedup for gain in rule.gains):.3g}x)"
         table.add_row(rule.name, rule.kind, places, str(rule.support), escape(rule.statement))
     console = Console()
     console.print(table)
@@ -42,15 +45,24 @@ def show(memory: str, name: str) -> int:
     console.print(f"{rule.name} ({rule.kind})\n{rule.statement}", highlight=False, markup=False)
     for label, places in (("holds on", rule.holds), ("gone on", rule.gone)):
         if places:
-            text = ", ".join(f"Triton {w.triton} ({w.target})" for w in places)
+            text = ", ".join(
+                f"Triton {w.triton} ({', '.join(filter(None, [w.target, w.gpu]))})" for w in places
+            )
             console.print(f"{label}: {text}", highlight=False, markup=False)
-    signature = rule.signature
-    failure = " ".join(filter(None, [signature.status, signature.type, signature.message]))
-    console.print(f"fails with: {failure}", highlight=False, markup=False)
+    console.print(_shortcoming(rule), highlight=False, markup=False, soft_wrap=True)
     for title in ("reference", "witness", "remedy"):
         console.rule(title)
         console.print(Syntax(getattr(rule, title), "python"))
     return 0
+
+
+def _shortcoming(rule: Rule) -> str:
+    """What is wrong with a rule's witness."""
+    if rule.kind == "speed":
+        return f"remedy against witness: {'; '.join(map(gain_text, rule.gains)) or 'not measured'}"
+    signature = rule.signature
+    failure = " ".join(filter(None, [signature.status, signature.type, signature.message]))
+    return f"fails with: {failure}"
 
 
 def diff(old: str, new: str) -> int:

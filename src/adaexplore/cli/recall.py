@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adaexplore.errors import BadInputError
-from adaexplore.evaluation import Failed
+from adaexplore.evaluation import Failed, Passed
 from adaexplore.memory.files import BUNDLED, load, memory_path
 from adaexplore.memory.lint import advice, lint
-from adaexplore.memory.retrieve import relevant
+from adaexplore.memory.retrieve import faster, relevant, tokens
 from adaexplore.memory.signature import signature_of
 from adaexplore.memory.topics import implied
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Context
-from adaexplore.rule import Rule
+from adaexplore.rule import Gain, Rule
 
 NONE = "none"
 """The name of no memory."""
@@ -35,25 +35,48 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
 
 
 def recalling(rules: Sequence[Rule], most_tokens: int) -> Callable[[Context], list[str]]:
-    """Gives the statements of the rules that a step's code, or its last failure, is about."""
+    """Gives the statements of the rules that a step's code, or its last failure, is about.
+
+    Where that code is right they are also of what made such code faster.
+    """
 
     def rules_for(context: Context) -> list[str]:
         if context.problem.language != "triton":
             return []
         sources = [node.candidate.source for node in (*context.pool, *context.window)]
         last = context.window[-1].evaluation if context.window else None
+        text = "\n".join([implied(context.problem.source), *sources])
+        triton = str(context.environment.get("triton", ""))
+        target = context.problem.target or _target(context.environment)
+        gpu = str(context.environment.get("gpu", ""))
+        fast = (
+            faster(rules, text, triton=triton, target=target, gpu=gpu, most_tokens=most_tokens)
+            if _is_right(context)
+            else []
+        )
         found = relevant(
             rules,
-            "\n".join([implied(context.problem.source), *sources]),
-            triton=str(context.environment.get("triton", "")),
-            target=context.problem.target or _target(context.environment),
+            text,
+            triton=triton,
+            target=target,
             failure=signature_of(last) if isinstance(last, Failed) else None,
-            most_tokens=most_tokens,
+            most_tokens=most_tokens - sum(tokens(rule) for rule, _ in fast),
             fill=not any(sources),
         )
-        return [rule.statement for rule in found]
+        return [*(rule.statement for rule in found), *(_with_gain(*pair) for pair in fast)]
 
     return rules_for
+
+
+def _is_right(context: Context) -> bool:
+    """Whether a step begins with code that is right, and has but to make it faster."""
+    shown = context.window[-1:] or context.pool
+    return any(isinstance(node.evaluation, Passed) for node in shown)
+
+
+def _with_gain(rule: Rule, gain: Gain) -> str:
+    """A speed rule's statement, and what it was worth where it was measured."""
+    return f"For speed: {rule.statement} (Measured: {gain.speedup:.2g}x on {gain.where.gpu}.)"
 
 
 def linting(rules: Sequence[Rule]) -> Callable[[Context, str], list[str]]:

@@ -7,7 +7,6 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import get_args
 
 from adaexplore.evaluation import Failed
 from adaexplore.feedback import render
@@ -20,7 +19,7 @@ from adaexplore.memory.lint import lint
 from adaexplore.memory.reduce import isolated
 from adaexplore.memory.signature import signature_of
 from adaexplore.memory.wording import MOST_CHARS, objection
-from adaexplore.rule import Kind, Matcher, Rule, Where
+from adaexplore.rule import KINDS, Kind, Matcher, Rule, Where
 
 LABEL, LABEL_AGAIN = "rule", "rule.again"
 _FIELD = re.compile(r"^[\W_]*(NAME|KIND|STATEMENT|TOPICS)[\W_]*?:[*_ ]*(.+?)\s*$", re.MULTILINE)
@@ -96,7 +95,7 @@ def _draft(case: Case, text: str) -> Rule:
     missing = [name for name in ("name", "kind", "statement") if name not in fields]
     if missing:
         raise ReplyError(f"there is no line that begins with {missing[0].upper()}:")
-    kinds = {kind: kind for kind in get_args(Kind)}
+    kinds = {kind: kind for kind in KINDS if kind != "speed"}  # its witness fails
     kind: Kind | None = kinds.get(fields["kind"].strip("`*. ").split(" ")[0].lower())
     if kind is None:
         raise ReplyError(f"KIND is to be one of {', '.join(kinds)}.")

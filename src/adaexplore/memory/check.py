@@ -1,4 +1,8 @@
-"""Running a rule's witness and remedy: is it true here, today?"""
+"""Running a rule's witness and remedy: is it true here, today?
+
+A witness fails and its remedy passes. Of a speed rule both pass, and the remedy, timed beside the
+witness in one interleaved measurement, is faster with the whole 95 % interval.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,12 @@ from adaexplore.candidate import Candidate
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluation import Evaluation, Failed, Passed
 from adaexplore.memory.signature import signature_of
-from adaexplore.rule import Rule, Where
+from adaexplore.rule import Gain, Rule, Signature, Where
+
+LEAST_SPEEDUP = 1.05
+"""A speed rule holds where all of its interval is above this, and is gone where all is below."""
+
+_DIGITS = 3
 
 
 class Judge(Protocol):
@@ -20,8 +29,10 @@ class Judge(Protocol):
         """Runs the reference; raises `BadProblemError` where it cannot be judged."""
         ...
 
-    def evaluate(self, candidate: Candidate) -> Evaluation:
-        """The verdict."""
+    def evaluate(
+        self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False
+    ) -> Evaluation:
+        """The verdict; see `evaluate.base.Evaluator.evaluate`."""
         ...
 
     def close(self) -> None:
@@ -40,7 +51,8 @@ class Checked:
     `true` if the witness fails and the remedy passes; `why` says in one line what is wrong
     otherwise. A wrong output stays one; how an exception is worded, and at which stage it is
     raised, differs between versions of Triton, and since the programs differ in nothing else, what
-    the rule is about is why one of them fails. `rule` has the place noted under `holds` or `gone`.
+    the rule is about is why one of them fails. `rule` has the place noted under `holds` or `gone`,
+    and what was measured under `gains`.
     """
 
     rule: Rule
@@ -49,9 +61,19 @@ class Checked:
     true: bool
     why: str = ""
 
+    @property
+    def untimed(self) -> bool:
+        """Whether it is a speed rule with two right programs, and nothing here to time them on."""
+        return (
+            self.rule.kind == "speed"
+            and isinstance(self.witness, Passed)
+            and isinstance(self.remedy, Passed)
+            and self.remedy.measured is None
+        )
+
 
 class Checker:
-    """Checks rules in one place: a version of Triton and a target.
+    """Checks rules in one place: a version of Triton, a target, and the GPU if there is one.
 
     Rules that share a reference share its judge, if they come one after the other. One whose
     reference cannot be judged here is not true here. `close` also calls `at_end`. Raises
@@ -69,6 +91,8 @@ class Checker:
 
     def check(self, rule: Rule) -> Checked:
         """Runs both programs."""
+        if rule.kind == "speed":
+            return self._timed(rule)
         return self._checked(rule, self.verdict(rule, rule.witness))
 
     def observe(self, rule: Rule) -> Checked:
@@ -76,13 +100,18 @@ class Checker:
 
         It becomes that of what the witness does here.
         """
+        if rule.kind == "speed":
+            return self._timed(replace(rule, signature=Signature("slow")))
         witness = self.verdict(rule, rule.witness)
         if isinstance(witness, Failed):
             rule = replace(rule, signature=signature_of(witness))
         return self._checked(rule, witness)
 
-    def verdict(self, rule: Rule, source: str) -> Evaluation:
-        """What becomes of any program as a candidate for the rule's reference."""
+    def verdict(self, rule: Rule, source: str, beside: str | None = None) -> Evaluation:
+        """What becomes of any program as a candidate for the rule's reference.
+
+        With `beside`, a program that passed just now, it is timed beside that one.
+        """
         if self._judge is None or rule.reference != self._reference:
             self._end_judge()
             judge = self._new_judge(rule.name, rule.reference)
@@ -92,7 +121,10 @@ class Checker:
                 judge.close()
                 return Failed("infra_error", str(error))
             self._judge, self._reference = judge, rule.reference
-        return self._judge.evaluate(Candidate(source, "triton"))
+        candidate = Candidate(source, "triton")
+        if beside is None:
+            return self._judge.evaluate(candidate)
+        return self._judge.evaluate(candidate, Candidate(beside, "triton"), again=True)
 
     def close(self) -> None:
         """Ends the processes."""
@@ -102,7 +134,18 @@ class Checker:
     def _checked(self, rule: Rule, witness: Evaluation) -> Checked:
         remedy = self.verdict(rule, rule.remedy)
         why = _objection(rule, witness, remedy)
-        noted = _noted(rule, self.where, true=not why, gone=isinstance(witness, Passed))
+        where = self.where.as_of(rule.kind)
+        noted = _noted(rule, where, true=not why, gone=isinstance(witness, Passed))
+        return Checked(noted, witness, remedy, not why, why)
+
+    def _timed(self, rule: Rule) -> Checked:
+        """A speed rule's programs, the remedy beside the witness."""
+        witness = self.verdict(rule, rule.witness)
+        remedy = self.verdict(rule, rule.remedy, beside=rule.witness)
+        gain = _gain(self.where, witness, remedy)
+        why = _doubt(witness, remedy, gain)
+        gone = gain is not None and gain.speedup_ci[1] < LEAST_SPEEDUP
+        noted = _noted(rule, self.where, true=not why, gone=gone, gain=gain)
         return Checked(noted, witness, remedy, not why, why)
 
     def _end_judge(self) -> None:
@@ -123,8 +166,33 @@ def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:
     return ""
 
 
-def _noted(rule: Rule, where: Where, *, true: bool, gone: bool) -> Rule:
+def _gain(where: Where, witness: Evaluation, remedy: Evaluation) -> Gain | None:
+    """What was measured; None where the two were not timed beside each other."""
+    timing = remedy.measured if isinstance(remedy, Passed) else None
+    if not isinstance(witness, Passed) or timing is None or timing.parent is None:
+        return None
+    low, high = (round(end, _DIGITS) for end in timing.parent.speedup_ci)
+    return Gain(where, round(timing.parent.speedup, _DIGITS), (low, high))
+
+
+def _doubt(witness: Evaluation, remedy: Evaluation, gain: Gain | None) -> str:
+    """What is wrong with a speed rule, empty if it holds."""
+    for name, verdict in (("witness", witness), ("remedy", remedy)):
+        if isinstance(verdict, Failed):
+            return f"the {name} fails: {verdict.status}: {verdict.reason}"
+    if gain is None:
+        return "not measurable here: both programs are right, and nothing could time them together"
+    low, high = gain.speedup_ci
+    if low > LEAST_SPEEDUP:
+        return ""
+    standing = "is not faster" if high < LEAST_SPEEDUP else "may not be faster"
+    measured = f"{gain.speedup:.3g}x, 95 % interval {low:.3g} to {high:.3g}"
+    return f"the remedy {standing}: {measured}"
+
+
+def _noted(rule: Rule, where: Where, *, true: bool, gone: bool, gain: Gain | None = None) -> Rule:
     """The rule with this place under `holds` or `gone`, or, where nothing is clear, neither."""
     holds = tuple(w for w in rule.holds if w != where) + ((where,) if true else ())
     ended = tuple(w for w in rule.gone if w != where) + ((where,) if gone else ())
-    return replace(rule, holds=holds, gone=ended)
+    gains = tuple(g for g in rule.gains if g.where != where) + ((gain,) if gain else ())
+    return replace(rule, holds=holds, gone=ended, gains=gains)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from adaexplore.rule import Kind, Rule, Where
+from adaexplore.rule import Gain, Kind, Rule, Where
 
 _TITLES: dict[Kind, str] = {
     "compile": "Language and functions",
@@ -13,6 +13,7 @@ _TITLES: dict[Kind, str] = {
     "resource": "Shared memory, registers and blocks",
     "numerics": "Precision and overflow",
     "silent": "What compiles and is wrong",
+    "speed": "What is right and slow",
 }
 
 
@@ -53,23 +54,32 @@ def _by_kind(rules: Iterable[Rule]) -> Iterable[tuple[Kind, Iterable[Rule]]]:
 def _checked_on(rules: Iterable[Rule]) -> str:
     rules = list(rules)
     places = sorted({where for rule in rules for where in rule.holds}, key=str)
-    counted = [f"{_place(p)} ({sum(p in rule.holds for rule in rules)} hold)" for p in places]
+    counted = [f"{place_name(p)} ({sum(p in rule.holds for rule in rules)} hold)" for p in places]
     return (
-        "Each rule has a program that fails as it says, and one that does the same right. Both "
-        f"were run on: {', '.join(counted) or 'nothing yet'}."
+        "Each rule has a program that fails, or is slow, as it says, and one that does the same "
+        f"right. Both were run on: {', '.join(counted) or 'nothing yet'}."
     )
 
 
 def _standing(rule: Rule) -> str:
-    """Where a rule holds, and how its witness fails."""
+    """Where a rule holds, and what is wrong with its witness."""
     signature = rule.signature
     said = ": ".join(filter(None, [signature.type, signature.message]))
     parts = [f"Fails with {signature.status}{f' ({said})' if said else ''}."]
+    if rule.kind == "speed":
+        parts = [f"Measured: {'; '.join(map(gain_text, rule.gains)) or 'nowhere'}."]
     for words, places in (("Holds on", rule.holds), ("Gone on", rule.gone)):
         if places:
-            parts.append(f"{words} {', '.join(map(_place, places))}.")
+            parts.append(f"{words} {', '.join(map(place_name, places))}.")
     return " ".join(parts)
 
 
-def _place(where: Where) -> str:
-    return f"Triton {where.triton} for {where.target}"
+def gain_text(gain: Gain) -> str:
+    """What a speed rule's remedy gained, with the interval and where."""
+    low, high = gain.speedup_ci
+    return f"{gain.speedup:.3g}x ({low:.3g} to {high:.3g}) on {place_name(gain.where)}"
+
+
+def place_name(where: Where) -> str:
+    """A place in words."""
+    return f"Triton {where.triton} for {' '.join(filter(None, [where.target, where.gpu]))}"

@@ -15,9 +15,8 @@ import tomlkit
 from tomlkit.items import String, StringType
 
 from adaexplore.errors import BadInputError
-from adaexplore.evaluation import FailureStatus
 from adaexplore.memory.patterns import check_matcher
-from adaexplore.rule import Kind, Matcher, Rule, Signature, Source, Where
+from adaexplore.rule import KINDS, Gain, Manner, Matcher, Rule, Signature, Source, Where
 
 FORMAT_VERSION = 1
 BUNDLED = "bundled"
@@ -68,7 +67,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def to_data(rules: Iterable[Rule]) -> dict[str, Any]:
     """A memory as plain data: its format, and a table for each rule, sorted by kind and name."""
-    ordered = sorted(rules, key=lambda rule: (get_args(Kind).index(rule.kind), rule.name))
+    ordered = sorted(rules, key=lambda rule: (KINDS.index(rule.kind), rule.name))
     return {"format": FORMAT_VERSION} | {rule.name: _plain(rule) for rule in ordered}
 
 
@@ -94,8 +93,9 @@ def _plain(rule: Rule) -> dict[str, Any]:
         "tasks": list(rule.tasks),
         "lift": rule.lift,
         "lift_tries": rule.lift_tries or None,
-        "holds": [f"{where.triton} {where.target}" for where in rule.holds],
-        "gone": [f"{where.triton} {where.target}" for where in rule.gone],
+        "holds": list(map(str, rule.holds)),
+        "gone": list(map(str, rule.gone)),
+        "gains": {str(gain.where): [gain.speedup, *gain.speedup_ci] for gain in rule.gains},
         "signature": _filled(asdict(rule.signature)),
         "matcher": None if rule.matcher is None else _filled(asdict(rule.matcher)),
     }
@@ -146,14 +146,14 @@ def _rule(place: str, name: str, table: Any) -> Rule:
     if not isinstance(table, Mapping):
         raise refuse("it is to be a table")
     known = {"kind", *_TEXTS, "topics", "source", "support", "tasks", "lift", "holds", "gone"}
-    unknown = sorted(table.keys() - known - {"lift_tries", "signature", "matcher"})
+    unknown = sorted(table.keys() - known - {"lift_tries", "gains", "signature", "matcher"})
     if unknown:
         raise refuse(f"{unknown[0]!r} is nothing that a rule has")
     for field in _TEXTS:
         if not isinstance(table.get(field), str) or not table[field].strip():
             raise refuse(f"{field!r} is missing or empty")
-    if table.get("kind") not in get_args(Kind):
-        raise refuse(f"'kind' is to be one of {', '.join(get_args(Kind))}")
+    if table.get("kind") not in KINDS:
+        raise refuse(f"'kind' is to be one of {', '.join(KINDS)}")
     if table.get("source", "import") not in get_args(Source):
         raise refuse(f"'source' is to be one of {', '.join(get_args(Source))}")
     try:
@@ -174,13 +174,14 @@ def _rule(place: str, name: str, table: Any) -> Rule:
             lift=None if table.get("lift") is None else float(table["lift"]),
             lift_tries=int(table.get("lift_tries", 0)),
             matcher=None if "matcher" not in table else _matcher(table["matcher"]),
+            gains=tuple(_gain(where, numbers) for where, numbers in table.get("gains", {}).items()),
         )
     except (TypeError, ValueError, BadInputError) as error:
         raise refuse(str(error)) from None
 
 
 def _signature(data: Mapping[str, Any]) -> Signature:
-    if data.get("status") not in get_args(FailureStatus):
+    if data.get("status") not in get_args(Manner):
         raise ValueError("its signature has no 'status' of a failure")
     return Signature(**{key: str(value) for key, value in data.items()})  # type: ignore[arg-type]
 
@@ -194,7 +195,15 @@ def _matcher(data: Mapping[str, Any]) -> Matcher:
 
 
 def _where(text: Any) -> Where:
-    triton, _, target = str(text).partition(" ")
+    triton, _, place = str(text).partition(" ")
+    target, _, gpu = place.partition(" ")
     if not target:
         raise ValueError(f"{text!r} is to be a version and a target, such as '3.6.0 sm_90'")
-    return Where(triton, target)
+    return Where(triton, target, gpu)
+
+
+def _gain(where: str, numbers: Any) -> Gain:
+    if not isinstance(numbers, list) or len(numbers) != 3:
+        raise ValueError(f"the gain on {where!r} is to be [speedup, low, high]")
+    speedup, low, high = map(float, numbers)
+    return Gain(_where(where), speedup, (low, high))

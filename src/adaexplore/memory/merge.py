@@ -14,7 +14,7 @@ def merged(*memories: Iterable[Rule]) -> list[Rule]:
 
     Rules are the same where their names are, or where their kind, statement and signature are.
     Places, tasks and support are those of all; where one saw a rule hold and a later one saw it
-    gone, the later counts. The source is the first one's.
+    gone, the later counts, and so does what it measured. The source is the first one's.
     """
     rules: dict[str, Rule] = {}
     for memory in memories:
@@ -60,6 +60,7 @@ def _both(old: Rule, new: Rule) -> Rule:
     gone = {*new.gone, *(set(old.gone) - set(new.holds))}
     holds = {*new.holds, *(set(old.holds) - gone)}
     measured = old if new.lift is None else new
+    gains = {gain.where: gain for gain in (*old.gains, *new.gains)}
     return replace(
         new,
         name=old.name,
@@ -71,4 +72,5 @@ def _both(old: Rule, new: Rule) -> Rule:
         topics=tuple(dict.fromkeys((*old.topics, *new.topics))),
         lift=measured.lift,
         lift_tries=measured.lift_tries,
+        gains=tuple(sorted(gains.values(), key=lambda gain: str(gain.where))),
     )

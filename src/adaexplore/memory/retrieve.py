@@ -7,10 +7,10 @@ import keyword
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from adaexplore.memory.signature import alike
-from adaexplore.rule import Rule, Signature, Where
+from adaexplore.rule import Gain, Rule, Signature, Where
 from adaexplore.units import estimated_tokens
 
 _FAILED_SO = 100.0
@@ -23,24 +23,26 @@ _SCEPTICAL_TRIES = 30
 _OF_PYTHON = 0.1
 """Worth of a topic that all code names, such as `if`, against one that tells something."""
 
+_OF_A_GAIN = 18
+_FOR_SPEED = 1 / 3
+"""The most of a prompt's tokens that speed rules get: what fails costs more than what is slow."""
 
-def applies(rule: Rule, triton: str, target: str = "") -> bool:
+
+def applies(rule: Rule, triton: str, target: str = "", gpu: str = "") -> bool:
     """Whether a rule holds for a version of Triton and a target, as far as it was checked.
 
     What was seen there decides; then what was seen on any target of the version; then on the
-    nearest version, an earlier one if there is any.
+    nearest version, an earlier one if there is any. A speed rule is asked about a GPU: another one
+    of the same target stands for it, one of another target does not.
     """
-    here = Where(triton, target)
-    seen = dict.fromkeys(rule.holds, True) | dict.fromkeys(rule.gone, False)
-    if here in seen:
-        return seen[here]
-    versions = {_version(where.triton) for where in seen}
-    if not versions:
-        return False
-    wanted = _version(triton)
-    earlier = [version for version in versions if version <= wanted]
-    nearest = max(earlier) if earlier else min(versions)
-    return any(holds for where, holds in seen.items() if _version(where.triton) == nearest)
+    return any(where in rule.holds for where in _telling(rule, Where(triton, target, gpu)))
+
+
+def gain_at(rule: Rule, triton: str, target: str = "", gpu: str = "") -> Gain | None:
+    """The largest measured gain that speaks for a speed rule here; see `applies`."""
+    telling = _telling(rule, Where(triton, target, gpu))
+    gains = [gain for gain in rule.gains if gain.where in telling and gain.where in rule.holds]
+    return max(gains, key=lambda gain: gain.speedup, default=None)
 
 
 def relevant(
@@ -57,9 +59,9 @@ def relevant(
 
     A topic is worth the more the fewer rules have it; among equals those with more support come
     first. With `fill`, for a text that has no code yet, the others follow. Their statements
-    together cost about `most_tokens` at most.
+    together cost about `most_tokens` at most. Speed rules are not among them: see `faster`.
     """
-    here_true = [rule for rule in rules if applies(rule, triton, target)]
+    here_true = [rule for rule in rules if rule.kind != "speed" and applies(rule, triton, target)]
     worth = _worth(here_true, text)
     scored = []
     for rule in here_true:
@@ -67,8 +69,43 @@ def relevant(
         if score > 0 or fill:
             scored.append((score + _OF_SUPPORT * math.log(max(rule.support, 1)), rule))
     scored.sort(key=lambda pair: (-pair[0], pair[1].name))
+    return _within(most_tokens, [rule for _, rule in scored])
+
+
+def faster(
+    rules: Iterable[Rule],
+    text: str,
+    *,
+    triton: str,
+    target: str = "",
+    gpu: str = "",
+    most_tokens: int = 600,
+) -> list[tuple[Rule, Gain]]:
+    """Speed rules whose topics `text` names, with what they gained; the most first.
+
+    They cost a third of `most_tokens` at most, which leaves the rest to what must not fail.
+    """
+    found = [
+        (rule, gain)
+        for rule in rules
+        if rule.kind == "speed"
+        and any(_names(topic, text) for topic in rule.topics)
+        and (gain := gain_at(rule, triton, target, gpu))
+    ]
+    found.sort(key=lambda pair: (-pair[1].speedup, pair[0].name))
+    chosen = _within(int(most_tokens * _FOR_SPEED), [rule for rule, _ in found])
+    return [(rule, gain) for rule, gain in found if rule in chosen]
+
+
+def tokens(rule: Rule) -> int:
+    """About how many tokens a rule's statement costs in a prompt, with what it gained if so."""
+    return estimated_tokens(rule.statement) + (_OF_A_GAIN if rule.kind == "speed" else 2)
+
+
+def _within(most_tokens: int, rules: Iterable[Rule]) -> list[Rule]:
+    """The first rules that fit."""
     chosen, left = [], most_tokens
-    for _, rule in scored:
+    for rule in rules:
         cost = tokens(rule)
         if cost <= left:
             chosen.append(rule)
@@ -76,9 +113,19 @@ def relevant(
     return chosen
 
 
-def tokens(rule: Rule) -> int:
-    """About how many tokens a rule's statement costs in a prompt."""
-    return estimated_tokens(rule.statement) + 2
+def _telling(rule: Rule, here: Where) -> Collection[Where]:
+    """The places where a rule was tried whose word counts for another: itself, or the nearest."""
+    here = here.as_of(rule.kind)
+    seen = (*rule.holds, *rule.gone)
+    if here in seen:
+        return [here]
+    if rule.kind == "speed":
+        seen = tuple(where for where in seen if here.target in ("", where.target))
+        seen = tuple(where for where in seen if where.gpu == here.gpu) or seen
+    versions = {_version(where.triton) for where in seen}
+    earlier = [version for version in versions if version <= _version(here.triton)]
+    nearest = max(earlier) if earlier else min(versions, default=())
+    return [where for where in seen if _version(where.triton) == nearest]
 
 
 def _worth(rules: list[Rule], text: str) -> Mapping[str, float]:
