@@ -114,7 +114,7 @@ class Search:
         self._workers: Workers[_Step] = Workers()
         self._under_way: list[_Step] = []
         self._alike: dict[str, list[_Step]] = {}  # by candidate: the first of them is evaluated
-        self._stopped = False
+        self._stopped = ""  # why no further step is begun
         self._error: Exception | None = None
         patience_s = self._run.settings.outage_patience_s
         self._clients = {
@@ -122,10 +122,11 @@ class Search:
             for name, client in (clients or {}).items()
         }
 
-    def run(self, until: int | None = None) -> None:
+    def run(self, until: int | None = None) -> str:
         """Goes on until the planned steps are recorded or there is a reason to stop; then confirms.
 
-        With `until` it pauses once so many steps are recorded, and confirms nothing.
+        With `until` it pauses once so many steps are recorded, and confirms nothing. Returns the
+        reason for which it stopped, "" where it did not.
 
         Raises `BadProblemError` before the first step for a reference that cannot be verified
         against, `InfrastructureError` when the machinery is gone, and `BadInputError` when the
@@ -135,10 +136,11 @@ class Search:
         facts = self._prepare()
         steps = min(until or self._run.steps, self._run.steps)
         self._go_through(self._planned(steps, facts))
-        if steps < self._run.steps and not self._stopped:
-            return
-        self._tune(self._run.settings.tune_steps)
-        self._confirm()
+        reason = self._stopped
+        if steps == self._run.steps or reason:
+            self._tune(self._run.settings.tune_steps)
+            self._confirm()
+        return reason
 
     def tune(self, variants: int) -> None:
         """Has so many variants of the best kernel in all, then confirms; raises as `run` does."""
@@ -193,7 +195,7 @@ class Search:
         if space.size < 2:
             self._listener.stopping(f"step {base.id} has no numbers to tune")
             return
-        self._stopped = False
+        self._stopped = ""
         self._go_through(self._variants(base, min(variants, space.size - 1)))
 
     def _variants(self, base: Node, count: int) -> Iterator[AskRecord]:
@@ -272,7 +274,7 @@ class Search:
 
     def _stop(self, reason: str) -> None:
         if not self._stopped:
-            self._stopped = True
+            self._stopped = reason
             self._listener.stopping(reason)
 
     def _waiting(self, reason: str, wait_s: float) -> None:

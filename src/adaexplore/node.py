@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +42,11 @@ class Node:
     def candidate(self) -> Candidate:
         """The candidate this step produced."""
         return self.proposal.candidate
+
+
+def searched(nodes: Sequence[Node]) -> list[Node]:
+    """The steps that were planned: variants that the tuner makes come besides."""
+    return [node for node in nodes if node.step_kind != "tune"]
 
 
 def best_passed(evaluations: Mapping[int, Evaluation]) -> int | None:

@@ -21,15 +21,11 @@ _WAITING, _READY = "waiting", "has had its turn"
 
 
 class Line(Listener):
-    """One problem's line; an `explore.Listener`, told by one thread at a time.
-
-    `stopped` is why its search last stopped, empty where it was not told to.
-    """
+    """One problem's line; an `explore.Listener`, told by one thread at a time."""
 
     def __init__(self, name: str, view: CampaignView) -> None:
         self.name = name
         self.status = _WAITING
-        self.stopped = ""
         self._view = view
         self._nodes: list[Node] = []
         self._facts: Mapping[str, Any] = {}
@@ -71,7 +67,7 @@ class Line(Listener):
 
     def stopping(self, reason: str) -> None:
         """See `explore.Listener`."""
-        self.stopped = self.status = reason
+        self.status = reason
 
     def confirming(self, node: Node) -> None:
         """See `explore.Listener`."""

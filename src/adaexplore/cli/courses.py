@@ -27,7 +27,7 @@ from adaexplore.cli.session import Asked, Session, device_of, load_problem, sess
 from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.explore import Search
 from adaexplore.llm.base import Client
-from adaexplore.node import Node
+from adaexplore.node import Node, searched
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Proposer
 from adaexplore.sandbox.process import ForkServer
@@ -133,27 +133,33 @@ class SearchCourse:
     def progress(self) -> Progress:
         """See `campaign.Course`."""
         nodes, facts = self.nodes()
+        steps = searched(nodes)
         standing = Standing(
-            gains=gains(nodes),
-            costs=[_seconds(node) if self._common.by_time else 1.0 for node in nodes],
+            gains=gains(steps),
+            costs=[_seconds(node) if self._common.by_time else 1.0 for node in steps],
             headroom=headroom(nodes, facts),
         )
-        left = max((self.entry.steps or MOST_STEPS) - len(nodes), 0)
+        left = max((self.entry.steps or MOST_STEPS) - len(steps), 0)
         ended = why_stop(nodes, facts, self._settings) or ("" if left else "all steps made")
         return Progress(standing, left, ended, unconfirmed=self._is_unconfirmed(nodes))
 
     def turn(self, steps: int, parallel: int) -> None:
         """See `campaign.Course`."""
         with self._ready() as (begun, directory):
-            directory.store.set_steps(self.entry.steps or MOST_STEPS)
-            until = directory.store.node_count() + steps
-            self._search(directory, begun, parallel, self._common.spent, until)
-            directory.store.set_steps(self.entry.steps or directory.store.node_count())
+            store, settings = directory.store, self._settings
+            store.set_steps(self.entry.steps or MOST_STEPS)
+            until = len(searched(store.nodes())) + steps
+            stopped = self._search(directory, begun, parallel, self._common.spent).run(until)
+            nodes = store.nodes()
+            if stopped and not why_stop(nodes, store.run().reference, settings):
+                self._common.out_of_money = self._common.out_of_money or stopped
+            store.set_steps(self.entry.steps or len(searched(nodes)))
 
     def finish(self) -> None:
         """See `campaign.Course`."""
         with self._ready() as (begun, directory):
-            self._search(directory, begun, 1, lambda: "finished", None)
+            search = self._search(directory, begun, 1, self._common.over)
+            search.tune(self._settings.tune_steps)
 
     def park(self) -> None:
         """See `campaign.Course`."""
@@ -179,11 +185,9 @@ class SearchCourse:
         begun: _Begun,
         parallel: int,
         spent: Callable[[], str | None],
-        until: int | None,
-    ) -> None:
+    ) -> Search:
         run, store = directory.store.run(), directory.store
-        self._line.stopped = ""
-        Search(
+        return Search(
             store,
             begun.proposers,
             begun.session.evaluator,
@@ -193,10 +197,7 @@ class SearchCourse:
             choose=chooser(begun.plan, run.settings, store),
             spent=spent,
             parallel=parallel,
-        ).run(until)
-        nodes, facts = store.nodes(), store.run().reference
-        if self._line.stopped and until and not why_stop(nodes, facts, run.settings):
-            self._common.out_of_money = self._common.out_of_money or self._line.stopped
+        )
 
     def _begin(self) -> _Begun:
         """The processes and proposers; starts them where there are none.
@@ -212,6 +213,7 @@ class SearchCourse:
                 raise BadProblemError(str(error)) from error
             proposers = model_proposers(plan, self._settings)
             proposers[COMPILER] = running.compiler(self._settings)
+            proposers |= running.tuning(problem)
             self._begun = _Begun(problem, plan, running, proposers)
         return self._begun
 

@@ -40,6 +40,7 @@ from adaexplore.cli.session import (
 )
 from adaexplore.errors import AdaExploreError
 from adaexplore.explore import Search
+from adaexplore.node import searched
 from adaexplore.problem import Problem
 from adaexplore.settings import Settings, parse_settings
 from adaexplore.store import RunDirectory, create_run, open_run, require_free
@@ -110,8 +111,7 @@ def resume(
             store.set_plan(changed.to_json())
         planned = [n for n in (steps, changed.limits.steps if budget else None) if n is not None]
         if planned:
-            searched = sum(node.step_kind != "tune" for node in store.nodes())
-            store.set_steps(max(min(planned), searched))
+            store.set_steps(max(min(planned), len(searched(store.nodes()))))
         parallel = parallel or plan.parallel
         try:
             running = start_session(stack, console, run.problem, run.settings, parallel)

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from answering import LOCAL
 from test_search_commands import NOT_A_NUMBER, Renaming
 
+from adaexplore.candidate import Candidate
 from adaexplore.cli.session import Session
 from adaexplore.store import read_run
 
@@ -91,6 +93,30 @@ def test_a_file_with_a_budget_of_steps_that_is_raised_later(adaexplore, problems
     assert sorted(steps(folder).values()) == [2, 3]
     assert adaexplore("campaign", folder).code == 0
     assert sorted(steps(folder).values()) == [2, 3]
+
+
+def test_variants_come_besides_the_steps_and_stop_no_other_search(
+    adaexplore, problems, proposer, tmp_path, monkeypatch
+):
+    def with_a_number(context):
+        proposal = yield from Renaming().begin(context)
+        if context.problem.name == "one":
+            return proposal
+        source = f"CODE = 'constexpr int CHUNK = 16;'\n{proposal.candidate.source}"
+        return replace(proposal, candidate=Candidate(source, "cpp"))
+
+    monkeypatch.setattr(proposer, "begin", with_a_number, raising=False)
+    folder = tmp_path / "night"
+    words = [*FAST, "--set", "tune_steps=2", "--run", folder]
+    assert adaexplore("campaign", *problems[:2], *words, "--steps", 1).code == 0
+    assert steps(folder) == {"one": 1, "other": 3}
+
+    again = adaexplore("campaign", folder, "--steps", 3)
+    assert again.code == 0
+    with read_run(folder / "other") as run:
+        kinds = [node.step_kind for node in run.store.nodes()]
+    assert len(kinds) - kinds.count("tune") == 3
+    assert steps(folder)["one"] == 3
 
 
 def test_an_interrupted_campaign_says_how_to_go_on_and_does(
