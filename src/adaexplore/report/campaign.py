@@ -19,7 +19,7 @@ State = Literal["done", "open", "refused", "broken"]
 
 CAP = 10.0
 FAST_P = (1.0, 1.5, 2.0)
-_NOTHING = 0.1
+NOTHING = 0.1
 """What a problem without a correct kernel counts in the published geometric mean."""
 
 
@@ -227,7 +227,7 @@ def averages(speedups: Sequence[float], problems: int) -> Averages:
         geometric_mean=geometric_mean(speedups) if speedups else None,
         fast_p={p: sum(speedup > p for speedup in speedups) / problems for p in FAST_P},
         published_mean=math.fsum(capped) / problems,
-        published_geometric_mean=geometric_mean([*capped, *[_NOTHING] * without]),
+        published_geometric_mean=geometric_mean([*capped, *[NOTHING] * without]),
     )
 
 

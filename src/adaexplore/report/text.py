@@ -45,9 +45,13 @@ def cost_usd(spent: Spent) -> str:
         return "-"
     if spent.unpriced == spent.calls - spent.by_hand:
         return "unknown price"
-    known = f"{spent.cost_usd:.2f}" if spent.cost_usd >= 1 else f"{spent.cost_usd:.4f}"
     beside = f" and {spent.unpriced} of unknown price" if spent.unpriced else ""
-    return f"{known} USD{beside}"
+    return usd(spent.cost_usd) + beside
+
+
+def usd(amount: float) -> str:
+    """Money such as `2.31 USD` or `0.0312 USD`."""
+    return f"{amount:.2f} USD" if amount >= 1 else f"{amount:.4f} USD"
 
 
 def spent(some: Spent) -> str:

@@ -1,4 +1,4 @@
-"""Looking at runs: show, report, cost, retrace, export."""
+"""Looking at runs: show, report, cost, compare, retrace, export."""
 
 from __future__ import annotations
 
@@ -45,6 +45,49 @@ def cost(
     from adaexplore.cli import inspect
 
     raise typer.Exit(inspect.cost(run, as_json=json))
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Runs' directories, and campaigns' folders."),
+    ],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY,...",
+            help="What makes arms: a setting, or proposer, memory, prompts, parallel, language, "
+            "seed, folder, version, commit. Default: all in which runs of the same problem differ.",
+        ),
+    ] = None,
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="AMOUNTS",
+            help="Where to compare, such as 10,25,50 (steps), 20evaluations, 0.5usd,2usd, 500ktok "
+            "or 30min; or only evaluations, usd, tok or s. Default: 10, 25, 50 and 100 steps, as "
+            "far as all runs go.",
+        ),
+    ] = "",
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write it all as JSON.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with curves; it opens offline."),
+    ] = None,
+) -> None:
+    """Set searches side by side, with intervals: how fast, problem by problem, for equal effort.
+
+    Runs are paired by their problem's source, whatever its file. Different devices, versions of
+    torch and Triton, precision classes, and estimates are kept apart. The first run's arm is what
+    the others are compared with.
+    """
+    from adaexplore.cli import compare as commands
+
+    asked = commands.Asked(by=by or [], at=at, json=json, html=html)
+    raise typer.Exit(commands.compare_runs(runs, asked))
 
 
 @app.command()

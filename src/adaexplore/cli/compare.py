@@ -1,0 +1,226 @@
+"""The command that sets runs side by side: compare."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from bisect import bisect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import adaexplore
+from adaexplore.ask import PERSON
+from adaexplore.cli.inspect import summary_of
+from adaexplore.cli.proposers import Plan
+from adaexplore.errors import BadInputError
+from adaexplore.llm.budget import counted, parse_budget
+from adaexplore.node import Node
+from adaexplore.report.arms import make_arms
+from adaexplore.report.compare import compare
+from adaexplore.report.compare_page import render_comparison
+from adaexplore.report.compare_tables import comparison_tables
+from adaexplore.report.conversations import asks_of
+from adaexplore.report.traces import AXES, WHOLE, Axis, Trace, judged_on, points
+from adaexplore.search.headroom import why_stop
+from adaexplore.simulate import checkpoints
+from adaexplore.store import RunRecord, Store, read_run
+from adaexplore.store.campaign import is_campaign, read_manifest
+from adaexplore.store.directory import DATABASE_NAME
+
+_AT = "write it as 10,25,50 (steps), 20evaluations, 0.5usd,2usd, 500ktok or 30min; or usd, tok, ..."
+_UNITS: dict[str, Axis] = {
+    "step": "steps",
+    "evaluation": "evaluations",
+    "evaluations": "evaluations",
+    "tok": "tokens",
+    "s": "seconds",
+    **{axis: axis for axis in AXES},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says beside the runs."""
+
+    by: Sequence[str] = ()
+    at: str = ""
+    json: Path | None = None
+    html: Path | None = None
+
+
+def compare_runs(paths: Sequence[Path], asked: Asked) -> int:
+    """Prints the comparison, and writes it where that is asked for; the exit code."""
+    axis, at = parse_at(asked.at)
+    recorded = [_trace(path) for path in dict.fromkeys(_runs(paths))]
+    traces = [trace for trace in recorded if trace.points]
+    if not traces:
+        raise BadInputError("none of these runs has a step: there is nothing to compare")
+    for trace in traces:
+        _require_used(trace, axis)
+    arms, notes = make_arms(traces, [key.strip() for keys in asked.by for key in keys.split(",")])
+    notes += [f"{trace.path} has no step yet" for trace in recorded if not trace.points]
+    if len(arms) == 1:
+        notes.append("there is one arm, so nothing to compare it with: --by says what makes arms")
+    found = compare(
+        arms, axis, _chooser(axis), at=at, notes=notes, command=shlex.join(_words(paths, asked))
+    )
+    console = Console()
+    console.print(comparison_tables(found))
+    if asked.json:
+        data = {"version": adaexplore.__version__, **found.to_json()}
+        _write(asked.json, json.dumps(data, indent=1, allow_nan=False) + "\n", console)
+    if asked.html:
+        _write(asked.html, render_comparison(found), console)
+    return 0
+
+
+def parse_at(text: str) -> tuple[Axis, list[float]]:
+    """Where to compare: the axis, and the amounts if any are named.
+
+    Raises `BadInputError`, with examples, for what is not understood.
+    """
+    if not text:
+        return "steps", []
+    if text in _UNITS:
+        return _UNITS[text], []
+    found = [_amount(part.strip()) for part in text.split(",")]
+    axes = list(dict.fromkeys(axis for axis, _ in found))
+    if len(axes) > 1:
+        raise BadInputError(f"--at {text}: {' and '.join(axes)} are two axes; {_AT}")
+    return axes[0], [amount for _, amount in found]
+
+
+def _amount(part: str) -> tuple[Axis, float]:
+    number = part.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = part[len(number) :].strip()
+    if unit.lower() in ("", "evaluation", "evaluations"):
+        if not (number.isascii() and number.isdigit() and 0 < int(number) < 10**9):
+            raise BadInputError(f"--at {part}: {_AT}")
+        return _UNITS[unit.lower() or "steps"], float(number)
+    try:
+        limits = parse_budget(part)
+    except BadInputError:
+        raise BadInputError(f"--at {part}: {_AT}") from None
+    amounts: dict[Axis, float | None] = {
+        "steps": limits.steps,
+        "usd": limits.usd,
+        "tokens": limits.tokens,
+        "seconds": limits.seconds,
+    }
+    return next((axis, amount) for axis, amount in amounts.items() if amount)
+
+
+def _runs(paths: Iterable[Path]) -> Iterable[Path]:
+    """Runs as they are, and those of campaigns in their place."""
+    for path in paths:
+        if not is_campaign(path):
+            yield path
+            continue
+        there = [path / entry["name"] for entry in read_manifest(path)["entries"]]
+        there = [run for run in there if (run / DATABASE_NAME).is_file()]
+        if not there:
+            raise BadInputError(f"{path} is a campaign without a run: none of its problems began")
+        yield from there
+
+
+def _trace(path: Path) -> Trace:
+    with read_run(path) as directory:
+        store, run = directory.store, directory.store.run()
+        nodes = store.nodes()
+        spent, unpriced = _spent(store, nodes)
+        summary = summary_of(store, path)
+    return Trace(
+        path=str(path),
+        problem=run.problem,
+        facets=_facets(run, path),
+        environment=judged_on(run.problem, run.environment),
+        labels=summary.labels,
+        points=points(nodes, spent, summary.diversity),
+        claimed=summary.headline.timing,
+        ended=why_stop(nodes, run.reference, run.settings) is not None,
+        unpriced=unpriced,
+    )
+
+
+def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
+    """All that may tell a run from others: its settings, and what it was asked to be."""
+    plan = Plan.from_json(run.plan, run.proposer)
+    return {
+        **run.settings.model_dump(),
+        "policy": run.settings.chosen_policy,
+        "proposer": "+".join(plan.proposers),
+        "memory": plan.memory or "none",
+        "prompts": run.plan.get("prompts_digest", "")[:8],
+        "parallel": plan.parallel,
+        "language": run.problem.language,
+        "require_custom": run.problem.require_custom,
+        "seed": run.seed,
+        "folder": path.resolve().parent.name,
+        "version": run.package_version,
+        "commit": (run.environment.get("commit") or "")[:8],
+    }
+
+
+def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]], bool]:
+    """Dollars and tokens of each step's calls, and whether the price of any is unknown.
+
+    The calls of an ask that became no step count for the next one that did.
+    """
+    asks = {step: ask.id for step, ask in asks_of(nodes, store.asks()).items()}
+    ends = sorted((ask, step) for step, ask in asks.items())
+    usd, tokens = dict.fromkeys(asks, 0.0), dict.fromkeys(asks, 0)
+    unpriced = False
+    for call in store.calls():
+        place = bisect(ends, (call.ask_id, 0))
+        if place == len(ends):
+            continue
+        step, usage = ends[place][1], counted(call.prompt, call.reply)
+        usd[step] += usage.cost_usd or 0.0
+        tokens[step] += usage.input_tokens + usage.output_tokens
+        unpriced |= usage.cost_usd is None and call.reply.model != PERSON
+    return [(usd.get(node.id, 0.0), tokens.get(node.id, 0)) for node in nodes], unpriced
+
+
+def _require_used(trace: Trace, axis: Axis) -> None:
+    """Raises `BadInputError` for a run that nobody can say it of how far it is on an axis."""
+    if axis == "usd" and trace.unpriced:
+        raise BadInputError(
+            f"{trace.path}: a call has no known price; compare at equal tokens: --at tok"
+        )
+    if not trace.used(axis):
+        raise BadInputError(
+            f"{trace.path} used no {axis}: it cannot be compared at equal {axis}; leave it out, "
+            "or compare at equal steps or seconds"
+        )
+
+
+def _chooser(axis: Axis) -> Callable[[float], Sequence[float]]:
+    if axis in WHOLE:
+        return lambda length: checkpoints(max(int(length), 1))
+    return lambda length: sorted({_rounded(length * share) for share in (0.25, 0.5, 1.0)})
+
+
+def _rounded(amount: float) -> float:
+    """Two digits, rounded down: every run goes that far."""
+    unit = 10.0 ** (math.floor(math.log10(amount)) - 1)
+    return math.floor(amount / unit) * unit
+
+
+def _words(paths: Sequence[Path], asked: Asked) -> list[str]:
+    words = ["adaexplore", "compare", *map(str, paths)]
+    for key in asked.by:
+        words += ["--by", key]
+    return words + (["--at", asked.at] if asked.at else [])
+
+
+def _write(path: Path, text: str, console: Console) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"cannot write {path}: {error.strerror}") from error
+    console.print(str(path), highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,82 @@
+"""Runs put together into the arms of a comparison."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adaexplore.errors import BadInputError
+from adaexplore.report.traces import Trace
+
+ONLY_ASKED = frozenset({"folder", "seed", "version", "commit"})
+"""Facets that make arms only where they are asked for: they say nothing of how a search goes."""
+
+_NAMES = frozenset({"policy", "proposer", "folder", "language"})
+"""Facets whose values need no key beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Runs that are repetitions of one another, or stand for one another."""
+
+    name: str
+    traces: tuple[Trace, ...]
+
+
+def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Arm], list[str]]:
+    """The arms, in the order of their first runs, and what to keep in mind.
+
+    Without `by`, runs fall apart by all facets in which any two runs of the same problem differ.
+    Raises `BadInputError` for a facet that no run has.
+    """
+    for key in by:
+        _require(key, traces)
+    keys = list(dict.fromkeys(by)) or _differing(traces)
+    members: dict[tuple[Hashable, ...], list[Trace]] = {}
+    for trace in traces:
+        members.setdefault(tuple(_value(trace, key) for key in keys), []).append(trace)
+    arms = [Arm(_name(keys, group[0].facets), tuple(group)) for group in members.values()]
+    notes = [
+        f"{arm.name} has runs that differ in {', '.join(inside)}: add --by {inside[0]} to tell "
+        "them apart"
+        for arm in arms
+        if (inside := _differing(arm.traces))
+    ]
+    for key in ("version", "commit"):
+        values = {_value(trace, key) for trace in traces}
+        if len(values) > 1 and key not in keys:
+            notes.append(f"runs were made by {len(values)} {key}s of adaexplore (--by {key})")
+            break
+    return arms, notes
+
+
+def _differing(traces: Iterable[Trace]) -> list[str]:
+    """The facets in which runs of the same problem differ, those that make no arms left out."""
+    by_problem: dict[str, list[Trace]] = {}
+    for trace in traces:
+        by_problem.setdefault(trace.key, []).append(trace)
+    found: dict[str, None] = {}
+    for group in by_problem.values():
+        for key in group[0].facets:
+            if len({_value(trace, key) for trace in group}) > 1 and key not in ONLY_ASKED:
+                found[key] = None
+    return list(found)
+
+
+def _value(trace: Trace, key: str) -> Hashable:
+    return str(trace.facets.get(key))
+
+
+def _name(keys: Sequence[str], facets: Mapping[str, Any]) -> str:
+    values = [(key, str(facets.get(key))) for key in keys]
+    return ", ".join(v if k in _NAMES else f"{k}={v}" for k, v in values) or "all runs"
+
+
+def _require(key: str, traces: Sequence[Trace]) -> None:
+    known = list(dict.fromkeys(name for trace in traces for name in trace.facets))
+    if key not in known:
+        near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+        raise BadInputError(f"--by {key}: runs have nothing of that name; {hint}")

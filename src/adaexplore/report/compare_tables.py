@@ -1,0 +1,193 @@
+"""A comparison in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group as Parts
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from adaexplore.report import text
+from adaexplore.report.comparison import (
+    LEAST_PROBLEMS,
+    Checkpoint,
+    Comparison,
+    Effort,
+    Found,
+    Group,
+    Pair,
+    Standing,
+)
+from adaexplore.report.traces import Axis, spelled
+
+
+def comparison_tables(comparison: Comparison) -> RenderableType:
+    """For every group: the arms, whether it is decided, the problems, and what it took."""
+    parts: list[RenderableType] = []
+    for group in comparison.groups:
+        parts.append(Text(title(group), style="bold"))
+        if checkpoints_of(group):
+            parts += [
+                _arms(group, comparison.axis),
+                *map(Text, verdicts(group, comparison.axis)),
+                Text(),
+            ]
+        if group.rows:
+            parts += [_problems(group, comparison.axis), Text()]
+        parts += [_efforts(group, comparison.axis)]
+        parts += [Text(note, style="yellow") for note in group.notes]
+        parts.append(Text())
+    for problem, labels in comparison.labels.items():
+        parts += [Text(f"{problem}: {name}: {why}", style="yellow") for name, why in labels.items()]
+    parts += [Text(note, style="yellow") for note in comparison.notes]
+    return Parts(*parts)
+
+
+def title(group: Group) -> str:
+    """What the runs of a group have in common."""
+    count = len({row.problem for row in group.rows if row.paired})
+    shared = " that all arms have" if len(group.efforts) > 1 else ""
+    problems = f"{count} problem{'' if count == 1 else 's'}{shared}"
+    if group.estimated:
+        problems = "times are estimated, so there are no speedups to compare"
+    labelled = ", labelled problems, in no mean but their own" if group.labelled else ""
+    return f"{group.precision} on {group.environment}{labelled}: {problems}"
+
+
+def verdict(pair: Pair, checkpoint: Checkpoint, axis: Axis) -> str:
+    """A pair in words: by how much, how sure, and whether that decides it."""
+    where = "as claimed" if checkpoint.at is None else f"at {spelled(axis, checkpoint.at)}"
+    sure = f" (95 % {text.interval(pair.interval)})" if pair.interval else ""
+    ratio = text.speedup(pair.ratio)
+    score = f"{pair.wins} wins, {pair.ties} ties, {pair.losses} losses"
+    too_few = "problems" if checkpoint.problems > 1 else "problems, or seeds of one"
+    decided = {
+        "faster": f"{pair.arm} is faster",
+        "slower": f"{pair.over} is faster",
+        "undecided": "undecided, the interval includes 1",
+        "too few": f"too few to decide, it takes {LEAST_PROBLEMS} {too_few}",
+    }[pair.decision]
+    return f"{pair.arm} over {pair.over} {where}: {ratio}{sure}, {score}: {decided}."
+
+
+def verdicts(group: Group, axis: Axis) -> list[str]:
+    """Every pair of a group in words, at its last checkpoint."""
+    last = group.checkpoints[-1:]
+    return [verdict(pair, checkpoint, axis) for checkpoint in last for pair in checkpoint.pairs]
+
+
+def effort_rows(group: Group) -> list[tuple[str, ...]]:
+    """The efforts as cells, under `EFFORT_HEADS`."""
+    return [_effort_cells(effort) for effort in group.efforts]
+
+
+EFFORT_HEADS = (
+    "arm",
+    "runs",
+    "first try right",
+    "correct steps",
+    "structures",
+    "mean distance",
+    "evaluations",
+    "tokens",
+    "cost",
+    "under way",
+    "device held",
+)
+
+
+def columns(group: Group, axis: Axis) -> list[str]:
+    """The heads of what problems came to."""
+    return [*(spelled(axis, place) for place in group.places), "claimed"]
+
+
+def heads(group: Group, axis: Axis) -> list[str]:
+    """The heads of the checkpoints and the claims."""
+    ats = [checkpoint.at for checkpoint in checkpoints_of(group)]
+    return ["claimed" if at is None else spelled(axis, at) for at in ats]
+
+
+def found(one: Found) -> str:
+    """What runs found, in a cell."""
+    if one.speedup is None:
+        return "-"
+    if not one.correct:
+        return "none right"
+    some = f" ({one.correct} of {one.runs} right)" if one.correct < one.runs else ""
+    return text.speedup(one.speedup) + some
+
+
+def checkpoints_of(group: Group) -> list[Checkpoint]:
+    """Those at equal amounts, and the claims."""
+    return [*group.checkpoints, *([group.claims] if group.claims else [])]
+
+
+def _arms(group: Group, axis: Axis) -> Table:
+    table = _table("arm", ["", *heads(group, axis)])
+    everywhere = checkpoints_of(group)
+    for i, arm in enumerate(each.arm for each in everywhere[0].standings):
+        standings = [checkpoint.standings[i] for checkpoint in everywhere]
+        table.add_row(arm, "mean", *(_standing(each) for each in standings))
+        if i:
+            pairs = [checkpoint.pairs[i - 1] for checkpoint in everywhere]
+            table.add_row("", "over first", *(_pair(each) for each in pairs))
+    return table
+
+
+def _standing(standing: Standing) -> str:
+    return _figure(standing.speedup, standing.interval)
+
+
+def _pair(pair: Pair) -> str:
+    return _figure(pair.ratio, pair.interval)
+
+
+def _figure(value: float, interval: tuple[float, float] | None) -> str:
+    below = f"\n[dim]{text.interval(interval)}[/dim]" if interval else ""
+    return text.speedup(value) + below
+
+
+def _problems(group: Group, axis: Axis) -> Table:
+    table = _table("problem", ["arm", *columns(group, axis)], left=1)
+    before = ""
+    for row in group.rows:
+        cells = [*map(found, row.found), found(row.claimed)]
+        table.add_row(row.problem if row.problem != before else "", row.arm, *cells)
+        before = row.problem
+    return table
+
+
+def _efforts(group: Group, axis: Axis) -> Table:
+    arms, *rest = zip(*effort_rows(group), strict=True)
+    table = _table(f"per run, up to {spelled(axis, group.places[-1])}", arms)
+    for head, cells in zip(EFFORT_HEADS[1:], rest, strict=True):
+        table.add_row(head, *cells)
+    return table
+
+
+def _effort_cells(effort: Effort) -> tuple[str, ...]:
+    used = effort.used
+    price = "unknown" if effort.unpriced else text.usd(used["usd"]) if used["usd"] else "-"
+    return (
+        effort.arm,
+        str(effort.runs),
+        f"{effort.first_tries} of {effort.runs}",
+        text.share(effort.correct),
+        f"{effort.structures:.1f}",
+        "-" if effort.distance is None else f"{effort.distance:.2f}",
+        f"{used['evaluations']:.1f}",
+        text.tokens(used["tokens"]) if used["tokens"] else "-",
+        price,
+        text.duration_s(used["seconds"]),
+        text.duration_s(effort.device_s),
+    )
+
+
+def _table(first: str, rest: Sequence[str], left: int = 0) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(first, overflow="fold")
+    for i, name in enumerate(rest):
+        table.add_column(name, justify="left" if i < left else "right")
+    return table

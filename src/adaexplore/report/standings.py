@@ -1,0 +1,132 @@
+"""Where the arms of a comparison stand, over problems that all of them have."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+
+from adaexplore.evaluation import Timing
+from adaexplore.report.arms import Arm
+from adaexplore.report.campaign import NOTHING, averages
+from adaexplore.report.comparison import Checkpoint, Curve, Effort, Found, Pair, Standing
+from adaexplore.report.resample import Unit, geometric_means, intervals, sample_size
+from adaexplore.report.traces import AXES, WHOLE, Axis, Trace
+
+_SAME = 0.01
+"""Speedups that differ by less, in `ln`, are a tie however quiet the measurements."""
+
+_PLACES = 100
+"""Places at which curves are drawn, at most."""
+
+_Z = 1.96
+"""Standard errors in half a 95 % interval."""
+
+Field = Mapping[str, Sequence[Sequence[Trace]]]
+"""For every problem, by its key, the runs of each arm."""
+
+
+def checkpoint(
+    arms: Sequence[Arm], field: Field, at: float | None, best: Callable[[Trace], Timing | None]
+) -> Checkpoint:
+    """Everybody's standing by what `best` says of each run."""
+    timings = [[list(map(best, sides[i])) for sides in field.values()] for i in range(len(arms))]
+    found = [[found_by(of_problem) for of_problem in own] for own in timings]
+    logs = [[[[_log(t)] for t in of_problem] for of_problem in own] for own in timings]
+    standings, pairs = [], []
+    for i, arm in enumerate(arms):
+        units = [Unit(runs) for runs in logs[i]]
+        right = [one.speedup for one in found[i] if one.correct and one.speedup]
+        standings.append(
+            Standing(
+                arm=arm.name,
+                speedup=geometric_means(units)[0],
+                interval=intervals(units)[0],
+                averages=averages(right, len(field)),
+            )
+        )
+        if i == 0:
+            continue
+        units = [Unit(own, other) for own, other in zip(logs[i], logs[0], strict=True)]
+        outcomes = Counter(map(_outcome, found[i], found[0]))
+        pairs.append(
+            Pair(
+                arm=arm.name,
+                over=arms[0].name,
+                ratio=geometric_means(units)[0],
+                interval=intervals(units)[0],
+                samples=sample_size(units),
+                wins=outcomes[1],
+                ties=outcomes[0],
+                losses=outcomes[-1],
+            )
+        )
+    return Checkpoint(at, len(field), tuple(standings), tuple(pairs))
+
+
+def _log(timing: Timing | None) -> float:
+    return math.log(timing.speedup if timing else NOTHING)
+
+
+def found_by(timings: Sequence[Timing | None]) -> Found:
+    """What some runs found, from each one's best or None."""
+    if not timings:
+        return Found(None)
+    noises = [math.log(t.speedup_ci[1] / t.speedup_ci[0]) / (2 * _Z) for t in timings if t]
+    return Found(
+        speedup=math.exp(fmean(map(_log, timings))),
+        runs=len(timings),
+        correct=sum(timing is not None for timing in timings),
+        noise=math.hypot(*noises) / len(timings),
+    )
+
+
+def _outcome(own: Found, other: Found) -> int:
+    """1 for a win, -1 for a loss, 0 for a tie."""
+    apart = math.log((own.speedup or NOTHING) / (other.speedup or NOTHING))
+    if abs(apart) <= max(_Z * math.hypot(own.noise, other.noise), _SAME):
+        return 0
+    return 1 if apart > 0 else -1
+
+
+def effort(arm: str, traces: Sequence[Trace], axis: Axis, at: float) -> Effort:
+    """What these runs of an arm were like until so much was used."""
+    within = [points for trace in traces if (points := trace.within(axis, at))]
+    last = [points[-1] for points in within]
+    apart = [point.distance for point in last if point.distance is not None]
+    return Effort(
+        arm=arm,
+        runs=len(traces),
+        first_tries=sum(trace.points[0].correct for trace in traces),
+        correct=_mean([point.correct for points in within for point in points]),
+        structures=_mean([point.structures for point in last]),
+        distance=fmean(apart) if apart else None,
+        used={
+            name: _mean([max(p.used[name] for p in points) for points in within]) for name in AXES
+        },
+        device_s=_mean([max(p.device_s for p in points) for points in within]),
+        unpriced=any(trace.unpriced for trace in traces),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fmean(values) if values else 0.0
+
+
+def curves(arms: Sequence[Arm], field: Field, axis: Axis, until: float) -> list[Curve]:
+    """The arms' geometric means over the problems, from the start to `until`."""
+    whole = axis in WHOLE
+    count = min(_PLACES, int(until)) if whole else _PLACES
+    at = [until * (i + 1) / count for i in range(count)]
+    at = [float(math.floor(place + 1e-9)) for place in at] if whole else at
+    curves = []
+    for i, arm in enumerate(arms):
+        units = [
+            Unit([[_log(trace.best(axis, place)) for place in at] for trace in sides[i]])
+            for sides in field.values()
+        ]
+        curves.append(
+            Curve(arm.name, tuple(at), tuple(geometric_means(units)), tuple(intervals(units)))
+        )
+    return curves

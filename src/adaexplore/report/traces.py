@@ -1,0 +1,159 @@
+"""A run as a comparison sees it: what was used by the end of each step, and the best by then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from adaexplore.evaluation import Passed, Timing
+from adaexplore.node import Node
+from adaexplore.problem import Problem
+from adaexplore.report import text
+from adaexplore.report.diversity import DiversityPoint
+
+Axis = Literal["steps", "evaluations", "usd", "tokens", "seconds"]
+"""What searches may be given equal amounts of."""
+
+AXES: tuple[Axis, ...] = get_args(Axis)
+
+WHOLE: frozenset[Axis] = frozenset({"steps", "evaluations"})
+"""Axes of whole numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One step: what the run had `used` by its end, on every axis, and what came of it.
+
+    "seconds" are those for which any step was under way; `device_s` is the time the device was held
+    until then. `structures` and `distance` are those of the correct kernels so far.
+    """
+
+    used: Mapping[Axis, float]
+    device_s: float
+    correct: bool
+    timing: Timing | None
+    structures: int = 0
+    distance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One run.
+
+    `facets` are all that may tell it from others (see `report.arms`), `environment` what it was
+    measured on, in words, `labels` the problem's. `claimed` is the measurement that the run's
+    headline rests on. With `ended` the search had no further step to make, however much it was
+    given. `unpriced` says that a model's call has no known price.
+    """
+
+    path: str
+    problem: Problem
+    facets: Mapping[str, Any]
+    environment: str
+    labels: Mapping[str, str]
+    points: tuple[Point, ...]
+    claimed: Timing | None = None
+    ended: bool = False
+    unpriced: bool = False
+
+    @property
+    def key(self) -> str:
+        """The same for runs of the same problem: wherever its file lies, whatever the seed."""
+        problem = self.problem
+        parts = (problem.source or problem.name, problem.precision, problem.mode, problem.target)
+        return "\0".join(map(str, parts))
+
+    def used(self, axis: Axis) -> float:
+        """What the whole run used."""
+        return max((point.used[axis] for point in self.points), default=0.0)
+
+    def reach(self, axis: Axis) -> float:
+        """Up to where it is known what the search comes to."""
+        return math.inf if self.ended else self.used(axis)
+
+    def within(self, axis: Axis, at: float) -> list[Point]:
+        """The steps that were over when so much was used."""
+        return [point for point in self.points if point.used[axis] <= at]
+
+    def best(self, axis: Axis, at: float) -> Timing | None:
+        """The best measurement by then, None while nothing was correct."""
+        timings = [point.timing for point in self.within(axis, at) if point.timing]
+        return max(timings, key=lambda timing: timing.speedup, default=None)
+
+
+def points(
+    nodes: Sequence[Node],
+    spent: Sequence[tuple[float, int]],
+    spread: Sequence[DiversityPoint],
+) -> tuple[Point, ...]:
+    """The points of a run's nodes, in order.
+
+    `spent` has the dollars and tokens of each step's calls, `spread` the diversity after it.
+    """
+    found, seen = [], set()
+    evaluations, tokens = 0, 0
+    usd = device_s = 0.0
+    for number, (node, bill, apart, seconds) in enumerate(
+        zip(nodes, spent, spread, _under_way_s(nodes), strict=True), 1
+    ):
+        known = node.reused and (node.candidate in seen or not node.evaluation.cost.wall_s)
+        if not known and not node.proposal.failure:
+            evaluations += max(len(node.repeats), 1)
+            device_s += node.evaluation.cost.device_s
+        seen.add(node.candidate)
+        usd, tokens = usd + bill[0], tokens + bill[1]
+        passed = node.evaluation if isinstance(node.evaluation, Passed) else None
+        found.append(
+            Point(
+                used={
+                    "steps": number,
+                    "evaluations": evaluations,
+                    "usd": usd,
+                    "tokens": tokens,
+                    "seconds": seconds,
+                },
+                device_s=device_s,
+                correct=passed is not None,
+                timing=passed.measured if passed else None,
+                structures=apart.structures,
+                distance=apart.distance,
+            )
+        )
+    return tuple(found)
+
+
+def spelled(axis: Axis, amount: float) -> str:
+    """An amount with its unit, such as `25 steps`, `0.50 USD` or `12 min 30 s`."""
+    if axis in WHOLE:
+        return f"{amount:.0f} {axis if amount != 1 else axis.removesuffix('s')}"
+    if axis == "usd":
+        return text.usd(amount)
+    return text.tokens(amount) if axis == "tokens" else text.duration_s(amount)
+
+
+def judged_on(problem: Problem, environment: Mapping[str, Any]) -> str:
+    """What speedups depend on, such as `NVIDIA H200, torch 2.11.0, triton 3.6.0`."""
+    threads = environment.get("threads")
+    processor = f"{environment.get('cpu', 'CPU')}{f', {threads} threads' if threads else ''}"
+    parts = [processor if problem.device == "cpu" else environment.get("gpu", problem.device)]
+    parts += [
+        f"{name} {environment[name]}" for name in ("torch", "triton") if environment.get(name)
+    ]
+    parts += [f"estimated for {problem.target}"] if problem.target else []
+    return ", ".join(parts)
+
+
+def _under_way_s(nodes: Sequence[Node]) -> list[float]:
+    """For how long any step had been under way by the end of each: overlaps count once."""
+    over: dict[int, float] = {}
+    before_s = began = until = 0.0
+    for node in sorted(nodes, key=lambda node: node.started_at):
+        end = node.started_at + node.propose_s + node.evaluation.cost.wall_s
+        if node.started_at > until:
+            before_s += until - began
+            began = until = node.started_at
+        over[node.id] = before_s + end - began
+        until = max(until, end)
+    return [over[node.id] for node in nodes]
