@@ -8,7 +8,7 @@ What was done once is not done again: a case is reduced, and each of its prompts
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,10 +56,10 @@ def learn(
     """Makes rules of failures, and of the cases that the folder has open, into a memory.
 
     A rule is asked for where so many tasks met the failure; its exemplar is reduced within so many
-    evaluations. Without `ask`, prompts are left in the
-    folder for somebody to answer. The memory has every rule as soon as it is true. Raises
-    `BadInputError` for a memory or a folder that cannot be used, `InfrastructureError` where the
-    checker's machinery is gone, and what `ask` raises; what was learned until then stays.
+    evaluations. Without `ask`, prompts are left in the folder for somebody to answer. The memory
+    has every rule as soon as it is true. Raises `BadInputError` for a memory or a folder that
+    cannot be used, `InfrastructureError` where the checker's machinery is gone, and what `ask`
+    raises; what was learned until then stays.
     """
     learned = Learned()
     known = load(memory) if memory.exists() else []
@@ -74,13 +74,15 @@ def learn(
     if learned.counted:
         update(memory, learned.counted)
     for path, case in _open_cases(folder):
-        result = _talk(case, folder, checker, ask, learned)
+        known = load(memory) if memory.exists() else []
+        result = _talk(case, folder, checker, ask, learned, known)
         if result is None:
             continue
         if result.rule:
             update(memory, [result.rule])
-            learned.rules.append(result.rule)
-            tell(f"{case.id}: {result.rule.name}: {result.rule.statement}")
+            (learned.counted if result.known else learned.rules).append(result.rule)
+            again = "known: " if result.known else ""
+            tell(f"{case.id}: {again}{result.rule.name}: {result.rule.statement}")
         else:
             learned.dropped[case.id] = result.why
             tell(f"{case.id}: no rule: {result.why}")
@@ -128,10 +130,15 @@ def _open_cases(folder: Path) -> Iterator[tuple[Path, Case]]:
 
 
 def _talk(
-    case: Case, folder: Path, checker: Checker, ask: Ask | None, learned: Learned
+    case: Case,
+    folder: Path,
+    checker: Checker,
+    ask: Ask | None,
+    learned: Learned,
+    known: Sequence[Rule],
 ) -> Written | None:
     """What comes of a case; None while a prompt waits for its answer."""
-    talk = written(case, checker)
+    talk = written(case, checker, known)
     try:
         prompt, turn = next(talk), 1
         while True:

@@ -1,6 +1,7 @@
 """From failures to a memory: with a judge that looks for `bad(`, and once with the real one."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -93,6 +94,29 @@ def test_what_is_known_is_counted_and_not_asked_again(learning):
     assert [rule.tasks for rule in learned.counted] == [("one", "three", "two")]
     [rule] = load(learning.memory)
     assert (rule.tasks, rule.support) == (("one", "three", "two"), 3)
+
+
+OTHER = replace(FAULT, feedback=Fault("TypeError", "bad takes no number", 2, "b", "k"))
+
+
+def test_a_model_says_that_a_known_rule_explains_it_too(learning):
+    [rule] = learning([failure()], ANSWER).rules
+    again = [failure("two", failed=OTHER)]
+    learned = learning(again, "SAME: no-such-rule", f"SAME: `{rule.name}`", failed=OTHER)
+    first, second = ([m.text for m in prompt.messages] for prompt in learning.asked)
+    assert f"`{rule.name}`: {rule.statement}" in first[-1]
+    assert "there is no known rule 'no-such-rule'" in second[-1]
+    assert not learned.rules
+    assert [found.name for found in learned.counted] == [rule.name]
+    [counted] = load(learning.memory)
+    assert (counted.tasks, counted.support) == (("one", "two"), 2)
+    assert counted.witness == rule.witness
+
+
+def test_with_nothing_known_there_is_nothing_to_name(learning):
+    learning([failure()], ANSWER)
+    [prompt] = learning.asked
+    assert "SAME" not in prompt.messages[-1].text
 
 
 def test_a_person_answers_in_files(learning):

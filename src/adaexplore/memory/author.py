@@ -14,19 +14,23 @@ from adaexplore.llm.base import Message, Prompt, Reply
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker
-from adaexplore.memory.extract import Case, same_cause
+from adaexplore.memory.extract import Case, counting, same_cause
 from adaexplore.memory.lint import lint
 from adaexplore.memory.reduce import isolated
+from adaexplore.memory.retrieve import relevant
 from adaexplore.memory.signature import signature_of
 from adaexplore.memory.wording import MOST_CHARS, objection
 from adaexplore.rule import KINDS, Kind, Matcher, Rule, Where
 
 LABEL, LABEL_AGAIN = "rule", "rule.again"
-_FIELD = re.compile(r"^[\W_]*(NAME|KIND|STATEMENT|TOPICS)[\W_]*?:[*_ ]*(.+?)\s*$", re.MULTILINE)
+_FIELD = re.compile(
+    r"^[\W_]*(NAME|KIND|STATEMENT|TOPICS|SAME)[\W_]*?:[*_ ]*(.+?)\s*$", re.MULTILINE
+)
+_MOST_NEAR, _NEAR_TOKENS = 5, 300
 _MISSING = re.compile(r"module 'triton\.language' has no attribute '(\w+)'")
 TEMPLATES: Mapping[str, Sequence[str]] = {
     "system.j2": ("where",),
-    "rule.j2": ("case", "failure", "most_chars"),
+    "rule.j2": ("case", "failure", "most_chars", "near"),
     "again.j2": ("reason",),
 }
 """Every template, with its variables."""
@@ -34,10 +38,14 @@ TEMPLATES: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of a case: a rule that is true here, or in one line why there is none."""
+    """What came of a case: a rule that is true here, or in one line why there is none.
+
+    `known` if it is a rule that was there, which now counts this case too.
+    """
 
     rule: Rule | None
     why: str = ""
+    known: bool = False
 
 
 Writing = Generator[Prompt, Reply, Written]
@@ -47,19 +55,22 @@ The same case, replies and verdicts give the same prompts and the same rule.
 """
 
 
-def written(case: Case, checker: Checker) -> Writing:
+def written(case: Case, checker: Checker, known: Sequence[Rule] = ()) -> Writing:
     """Asks for a case's rule, and once more with the reason if what comes is none.
 
-    Raises `InfrastructureError` where the checker's machinery is gone.
+    Signatures and words do not tell every time that one of the `known` rules says it already: those
+    that are near are shown, and the model may name one of them instead. Raises
+    `InfrastructureError` where the checker's machinery is gone.
     """
-    prompt = _asking(case, checker.where)
+    prompt = _asking(case, checker.where, _near(case, known, checker.where))
     why = ""
     for _ in range(2):
         reply = yield prompt
         if reply.finish != "complete" or not reply.text.strip():
             return Written(None, f"the model's reply is {reply.finish}")
         try:
-            return Written(_rule(case, reply.text, checker))
+            same = _same(case, reply.text, known)
+            return Written(same or _rule(case, reply.text, checker), known=same is not None)
         except ReplyError as error:
             why = " ".join(str(error).split())
             again = _templates().render("again.j2", {"reason": str(error).strip()})
@@ -67,9 +78,9 @@ def written(case: Case, checker: Checker) -> Writing:
     return Written(None, f"asked twice: {why}")
 
 
-def _asking(case: Case, where: Where) -> Prompt:
+def _asking(case: Case, where: Where, near: Sequence[Rule]) -> Prompt:
     system = _templates().render("system.j2", {"where": where})
-    told = {"case": case, "failure": render(case.failed), "most_chars": MOST_CHARS}
+    told = {"case": case, "failure": render(case.failed), "most_chars": MOST_CHARS, "near": near}
     user = _templates().render("rule.j2", told)
     return Prompt((Message("system", system), Message("user", user)), LABEL)
 
@@ -77,6 +88,31 @@ def _asking(case: Case, where: Where) -> Prompt:
 @cache
 def _templates() -> Templates:
     return Templates(files("adaexplore.memory") / "templates", {}, TEMPLATES)
+
+
+def _near(case: Case, known: Sequence[Rule], where: Where) -> Sequence[Rule]:
+    """The known rules that a case may be one more case of."""
+    told = f"{case.witness}\n{render(case.failed)}"
+    found = relevant(
+        known,
+        told,
+        triton=where.triton,
+        target=where.target,
+        failure=case.signature,
+        most_tokens=_NEAR_TOKENS,
+    )
+    return found[:_MOST_NEAR]
+
+
+def _same(case: Case, text: str, known: Sequence[Rule]) -> Rule | None:
+    """The known rule that a reply names, counting the case; None if it names none."""
+    named = [value.strip("`*. ") for name, value in _FIELD.findall(text) if name == "SAME"]
+    if not named:
+        return None
+    for rule in known:
+        if rule.name == named[0]:
+            return counting(rule, case.tasks, case.support)
+    raise ReplyError(f"there is no known rule {named[0]!r}.")
 
 
 def _rule(case: Case, text: str, checker: Checker) -> Rule:

@@ -135,9 +135,14 @@ def counted(
     """The rule that says already why something failed so, counting it; None if there is none."""
     for rule in rules:
         if same_cause(rule.signature, signature):
-            tasks = tuple(dict.fromkeys((*rule.tasks, *tasks)))
-            return replace(rule, tasks=tasks, support=max(rule.support, support, len(tasks)))
+            return counting(rule, tasks, support)
     return None
+
+
+def counting(rule: Rule, tasks: Sequence[str], support: int) -> Rule:
+    """The rule with further failures behind it: so many in all, in these tasks."""
+    everywhere = tuple(dict.fromkeys((*rule.tasks, *tasks)))
+    return replace(rule, tasks=everywhere, support=max(rule.support, support, len(everywhere)))
 
 
 def case_id(group: Group) -> str:
