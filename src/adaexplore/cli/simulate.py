@@ -20,15 +20,15 @@ from adaexplore.simulate import (
     Landscape,
     Outcome,
     Plan,
-    Recorded,
-    RecordedStep,
+    RecordedRun,
     Standing,
     checkpoints,
-    landscape_json,
+    fitted_landscapes,
     parse_contender,
     parse_terrain,
-    read_landscape,
-    recorded_steps,
+    read_runs,
+    recorded_run,
+    runs_json,
     simulate,
     standings,
 )
@@ -54,10 +54,7 @@ def compare(
     console = Console()
     plan = Plan(
         contenders=[parse_contender(text) for text in dict.fromkeys(policies or ALL)],
-        landscapes=[
-            _landscape(text)
-            for text in dict.fromkeys(landscapes or [_SYNTHETIC + name for name in SYNTHETIC])
-        ],
+        landscapes=_landscapes(landscapes or [_SYNTHETIC + name for name in SYNTHETIC]),
         steps=steps,
         seeds=seeds,
         parallel=parallel,
@@ -78,32 +75,39 @@ def compare(
     return 0
 
 
-def save(landscape: str, output: Path) -> int:
-    """Writes a run's landscape to a file of its own; the exit code."""
-    name, steps = _recorded(Path(landscape))
-    Recorded(name, steps)  # refuses what nothing can be fitted to
-    _write(output, landscape_json(name, steps))
+def save(landscapes: Sequence[str], output: Path) -> int:
+    """Writes what was recorded in runs to one file; the exit code."""
+    runs = [run for text in landscapes for run in _recorded(text)]
+    fitted_landscapes(runs)  # refuses what nothing can be fitted to
+    _write(output, runs_json(runs))
     print(output)
     return 0
 
 
-def _landscape(text: str) -> Landscape:
-    if text.startswith(_SYNTHETIC):
-        return parse_terrain(text.removeprefix(_SYNTHETIC))
+def _landscapes(texts: Sequence[str]) -> list[Landscape]:
+    """The synthetic ones that are asked for, and one for each problem of the recorded runs."""
+    texts = list(dict.fromkeys(texts))
+    synthetic = [text for text in texts if text.startswith(_SYNTHETIC)]
+    runs = [run for text in texts if text not in synthetic for run in _recorded(text)]
+    return [
+        *(parse_terrain(text.removeprefix(_SYNTHETIC)) for text in synthetic),
+        *(fitted_landscapes(runs) if runs else ()),
+    ]
+
+
+def _recorded(text: str) -> list[RecordedRun]:
+    """The run in a directory, or the runs of a file."""
     path = Path(text)
     if path.is_dir():
-        return Recorded(*_recorded(path))
+        with read_run(path) as run:
+            problem = run.store.run().problem.name
+            return [recorded_run(path.resolve().name, problem, run.store.nodes())]
     if path.is_file():
-        return read_landscape(path)
+        return read_runs(path)
     raise BadInputError(
         f"--landscape {text}: neither a run, nor a file, nor one of "
         + ", ".join(_SYNTHETIC + name for name in SYNTHETIC)
     )
-
-
-def _recorded(path: Path) -> tuple[str, list[RecordedStep]]:
-    with read_run(path) as run:
-        return path.resolve().name, recorded_steps(run.store.nodes())
 
 
 def _table(place: str, about: str, found: Sequence[Standing]) -> RenderableType:

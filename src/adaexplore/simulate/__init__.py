@@ -11,36 +11,40 @@ to. Policies, trees, rewards and pools are those of a real search (`adaexplore.s
 from __future__ import annotations
 
 from adaexplore.simulate.contenders import Contender, parse_contender
+from adaexplore.simulate.fitted import FITS, Fitted, fitted_landscapes
 from adaexplore.simulate.landscape import Kernel, Landscape, World
 from adaexplore.simulate.recorded import (
-    Recorded,
+    RecordedRun,
     RecordedStep,
-    landscape_json,
-    read_landscape,
-    recorded_steps,
+    read_runs,
+    recorded_run,
+    runs_json,
 )
 from adaexplore.simulate.runner import Outcome, Plan, run, simulate
 from adaexplore.simulate.statistics import Standing, checkpoints, standings
 from adaexplore.simulate.synthetic import SYNTHETIC, parse_terrain
 
 __all__ = [
+    "FITS",
     "SYNTHETIC",
     "Contender",
+    "Fitted",
     "Kernel",
     "Landscape",
     "Outcome",
     "Plan",
-    "Recorded",
+    "RecordedRun",
     "RecordedStep",
     "Standing",
     "World",
     "checkpoints",
-    "landscape_json",
+    "fitted_landscapes",
     "parse_contender",
     "parse_terrain",
-    "read_landscape",
-    "recorded_steps",
+    "read_runs",
+    "recorded_run",
     "run",
+    "runs_json",
     "simulate",
     "standings",
 ]

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from adaexplore.cli.app import app
 from adaexplore.errors import BadInputError
-from adaexplore.simulate import SYNTHETIC
+from adaexplore.simulate import SYNTHETIC, RecordedRun, RecordedStep, runs_json
 
 SMALL = ["--steps", "12", "--seeds", "10", "--jobs", "1"]
 
@@ -37,6 +37,39 @@ def test_tables_and_a_file_say_what_was_found(tmp_path):
     }
 
 
+def recorded(name, problem, path):
+    """The file of a run that went from 1x to 2x by three small steps and one that failed."""
+    speedups = [1.0, 1.3, 0.0, 1.6, 2.0]
+    steps = [
+        RecordedStep(
+            number,
+            number - 1 if speedups[number - 2] else number - 2,
+            "small" if number > 1 else "large",
+            "model",
+            "passed" if speedup else "timeout",
+            speedup,
+            speedup,
+            0.01,
+            (),
+        )
+        for number, speedup in enumerate(speedups, 1)
+    ]
+    path.write_text(runs_json([RecordedRun(name, problem, tuple(steps))]))
+    return str(path)
+
+
+def test_recorded_runs_are_kept_in_one_file_and_make_a_landscape_for_each_problem(tmp_path):
+    first = recorded("one", "conv", tmp_path / "one.json")
+    second = recorded("two", "softmax", tmp_path / "two.json")
+    both = str(tmp_path / "both.json")
+    result = simulate("--landscape", first, "--landscape", second, "--save", both)
+    assert result.exit_code == 0, result.output
+    result = simulate("--policy", "uct", "--landscape", both, *SMALL)
+    assert result.exit_code == 0, result.output
+    for text in ("conv: fitted to recorded runs", "softmax: fitted", "the mean over landscapes"):
+        assert text in result.output
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -46,7 +79,7 @@ def test_tables_and_a_file_say_what_was_found(tmp_path):
         (["--landscape", "synthetic:polish:families=0"], "it takes a family"),
         (["--landscape", "nowhere"], "neither a run, nor a file"),
         (["--policy", "best"], "no policy 'best'"),
-        (["--save", "x.json"], "takes the landscape of one run"),
+        (["--save", "x.json"], "takes the landscapes of runs"),
     ],
 )
 def test_what_there_is_not(words, message):

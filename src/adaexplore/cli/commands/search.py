@@ -150,7 +150,11 @@ def campaign(
     ] = None,
     model: ModelOption = None,
     proposer: Annotated[
-        Literal["compiler"] | None, typer.Option(help="compiler: beside models, it is asked too.")
+        Literal["compiler", "ask"] | None,
+        typer.Option(
+            help="compiler: beside models, it is asked too. ask: you answer the prompts, in files; "
+            "the same command with the folder goes on."
+        ),
     ] = None,
     prompts: PromptsOption = None,
     memory: MemoryOption = "",
@@ -316,7 +320,8 @@ def simulate(
         typer.Option(
             metavar="LANDSCAPE",
             help="synthetic:NAME, or synthetic:NAME:KEY=VALUE,... for another of its kind, a run's "
-            "directory, or a file written by --save. Repeatable. Default: every synthetic one.",
+            "directory, or a file written by --save. Repeatable; all runs make one fit, and a "
+            "landscape for each of their problems. Default: every synthetic one.",
         ),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each search.")] = 100,
@@ -332,10 +337,10 @@ def simulate(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Only write the landscape of one run to a file."),
+        typer.Option(metavar="FILE", help="Only write what was recorded in the runs to a file."),
     ] = None,
 ) -> None:
-    """Set search policies against landscapes with a known optimum, or fitted to a run: at no cost.
+    """Set search policies against landscapes with a known optimum, or fitted to runs: at no cost.
 
     Prints what each has found by then, the true speedup of what it believes best, as a geometric
     mean over seeds with its 95 % interval.
@@ -344,9 +349,9 @@ def simulate(
     from adaexplore.errors import BadInputError
 
     if save:
-        if len(landscape or []) != 1:
-            raise BadInputError("--save takes the landscape of one run: --landscape RUN")
-        raise typer.Exit(commands.save((landscape or [])[0], save))
+        if not landscape:
+            raise BadInputError("--save takes the landscapes of runs: --landscape RUN")
+        raise typer.Exit(commands.save(landscape, save))
     status = commands.compare(
         policy or [],
         landscape or [],
