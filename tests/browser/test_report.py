@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
 from adaexplore.ask import Call
 from adaexplore.candidate import Candidate
@@ -20,51 +15,17 @@ from adaexplore.proposal import Proposal
 from adaexplore.report import RunInfo, embed, summarize
 from adaexplore.report.html import render
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "</script><img src=x onerror=\"console.error('ran')\">"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)"),
-]
-
-
-@dataclass
-class Watched:
-    """A page, and whatever it complained about or asked for."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def open_report(browser: Browser, tmp_path: Path):
-    contexts = []
+def open_report(open_page):
+    def open_report(nodes: list[Node], width: int = 1280, fragment: str = ""):
+        return open_page(report(nodes), width, fragment)
 
-    def open_page(nodes: list[Node], width: int = 1280, fragment: str = "") -> Watched:
-        path = tmp_path / "report.html"
-        path.write_text(report(nodes), encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 860})
-        contexts.append(context)
-        watched = Watched(context.new_page())
-        watched.page.on("console", lambda message: watched.complaints.append(message.text))
-        watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-        watched.page.on("request", lambda request: watched.requests.append(request.url))
-        watched.page.goto(path.as_uri() + fragment)
-        return watched
-
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_report
 
 
 def passed(speedup: float) -> Passed:

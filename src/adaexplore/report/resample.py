@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 from operator import mul
 from statistics import NormalDist, fmean
 
@@ -62,33 +65,30 @@ def intervals(units: Sequence[Unit]) -> list[Interval | None]:
         return [None] * places
     runs = [run for unit in units for side in (unit.runs, unit.over) for run in side]
     columns = list(zip(*runs, strict=True))
-    rng = random.Random(0)
-    drawn = [
-        [sum(map(mul, weights, column)) for column in columns]
-        for weights in (_weights(units, rng) for _ in range(_RESAMPLES))
-    ]
+    resamples = _resamples(tuple((len(unit.runs), len(unit.over)) for unit in units))
     cut = int(_tail(size) * _RESAMPLES)
     found: list[Interval | None] = []
-    for place in zip(*drawn, strict=True):
-        ordered = sorted(place)
-        found.append((math.exp(ordered[cut]), math.exp(ordered[-1 - cut])))
+    for column in columns:
+        means = sorted(sum(map(mul, weights, column)) for weights in resamples)
+        found.append((math.exp(means[cut]), math.exp(means[-1 - cut])))
     return found
 
 
-def _weights(units: Sequence[Unit], rng: random.Random) -> list[float]:
-    """What every run counts in one resample."""
-    starts, start = [], 0
-    for unit in units:
-        starts.append(start)
-        start += len(unit.runs) + len(unit.over)
-    weights = [0.0] * start
-    for i in rng.choices(range(len(units)), k=len(units)):
-        at, share = starts[i], 1 / len(units)
-        for side, sign in ((units[i].runs, share), (units[i].over, -share)):
-            for _ in side:
-                weights[at + (int(rng.random() * len(side)))] += sign / len(side)
-            at += len(side)
-    return weights
+@lru_cache(maxsize=8)
+def _resamples(layout: tuple[tuple[int, int], ...]) -> list[array[float]]:
+    """What every run counts in each resample of units with so many runs, and so many others."""
+    rng = random.Random(0)
+    starts = list(accumulate((own + others for own, others in layout), initial=0))
+    resamples = []
+    for _ in range(_RESAMPLES):
+        weights = array("d", bytes(8 * starts[-1]))
+        for i in rng.choices(range(len(layout)), k=len(layout)):
+            own, others = layout[i]
+            for first, count, sign in ((starts[i], own, 1), (starts[i] + own, others, -1)):
+                for _ in range(count):
+                    weights[first + int(rng.random() * count)] += sign / (count * len(layout))
+        resamples.append(weights)
+    return resamples
 
 
 def _tail(size: int) -> float:
