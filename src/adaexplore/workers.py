@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -51,3 +53,20 @@ class Workers(Generic[Key]):
         except BaseException as error:  # noqa: BLE001 - raised again in the other thread
             landed = Landed(key, error=error)
         self._landed.put(landed)
+
+
+def each(items: Iterable[Key], work: Callable[[Key], Any], parallel: int) -> Iterator[Landed[Key]]:
+    """What became of work on items, as they are done, so many of which are under way at once.
+
+    An item is taken when its work can begin: whoever makes the items may end them at any time.
+    """
+    workers: Workers[Key] = Workers()
+    left, under_way = iter(items), 0
+    while True:
+        for item in islice(left, parallel - under_way):
+            workers.begin(item, partial(work, item))
+            under_way += 1
+        if not under_way:
+            return
+        yield workers.next()
+        under_way -= 1

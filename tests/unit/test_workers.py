@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from adaexplore.workers import Workers
+from adaexplore.workers import Workers, each
 
 
 @pytest.fixture
@@ -54,3 +54,24 @@ def test_what_a_call_raises_comes_out_and_results_are_still_there(workers):
     with pytest.raises(ZeroDivisionError):
         workers.next()
     assert workers.next().result == "done"
+
+
+def test_each_item_is_taken_when_its_work_can_begin():
+    taken = []
+
+    def items():
+        for item in range(5):
+            if len(taken) == 3:  # nobody is asked for the others
+                return
+            taken.append(item)
+            yield item
+
+    landed = list(each(items(), lambda item: 10 * item, parallel=2))
+    assert {one.key: one.result for one in landed} == {0: 0, 1: 10, 2: 20}
+
+
+def test_no_more_work_than_allowed_is_under_way():
+    both = threading.Barrier(2)
+    landed = list(each(range(4), lambda _: both.wait(20.0), parallel=2))
+    assert sorted(one.result for one in landed) == [0, 0, 1, 1]
+    assert list(each([], str, parallel=2)) == []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 from adaexplore.ask import PERSON
@@ -21,7 +22,7 @@ from adaexplore.problem import Problem
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.settings import Settings
 from adaexplore.store import RunDirectory, create_run, open_run
-from adaexplore.workers import Workers
+from adaexplore.workers import each
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +63,10 @@ def attempt_all(
     Raises `BudgetSpentError` once those under way have landed, and `InfrastructureError` where the
     machinery is gone.
     """
-    workers: Workers[Task] = Workers()
-    left, under_way = iter(tasks), 0
     spent: BudgetSpentError | None = None
     with closing(start_server(tasks[0].problem)) as server:
-        while True:
-            while under_way < parallel and not spent and (task := next(left, None)):
-                workers.begin(task, partial(_attempt, server, task, clients))
-                under_way += 1
-            if not under_way:
-                break
-            landed = workers.next()
-            under_way -= 1
+        unless_spent = takewhile(lambda _: not spent, tasks)
+        for landed in each(unless_spent, partial(_attempt, server, clients), parallel):
             match landed.error:
                 case None:
                     yield landed.result
@@ -87,7 +80,7 @@ def attempt_all(
         raise spent
 
 
-def _attempt(server: ForkServer, task: Task, clients: Mapping[str, Client]) -> Attempted:
+def _attempt(server: ForkServer, clients: Mapping[str, Client], task: Task) -> Attempted:
     if not task.run.exists():
         _make(server, task)
     if PERSON in task.plan.proposers:

@@ -50,6 +50,9 @@ def show(memory: str, name: str) -> int:
             )
             console.print(f"{label}: {text}", highlight=False, markup=False)
     console.print(_shortcoming(rule), highlight=False, markup=False, soft_wrap=True)
+    if rule.lift is not None:
+        lift = f"lift: {100 * rule.lift:+.0f} points of first tries that are right, over "
+        console.print(f"{lift}{rule.lift_tries}", highlight=False, markup=False)
     for title in ("reference", "witness", "remedy"):
         console.rule(title)
         console.print(Syntax(getattr(rule, title), "python"))

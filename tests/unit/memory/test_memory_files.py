@@ -22,6 +22,7 @@ RULE = Rule(
     tasks=("a", "b"),
     topics=("**", "pow"),
     lift=0.25,
+    lift_tries=12,
     matcher=Matcher(code=("_ ** _A",), where={"_A": "a float"}),
 )
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1).filter(str.strip)

@@ -43,8 +43,8 @@ class TestMerged:
         assert merged(once, [other]) == once
 
     def test_lift_is_the_last_that_was_measured(self):
-        [rule] = merged([with_(lift=0.1)], [with_(lift=None)])
-        assert rule.lift == 0.1
+        [rule] = merged([with_(lift=0.1, lift_tries=7)], [with_(lift=None, lift_tries=0)])
+        assert (rule.lift, rule.lift_tries) == (0.1, 7)
 
 
 def test_difference():

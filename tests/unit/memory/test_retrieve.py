@@ -44,6 +44,15 @@ class TestRelevant:
         rules = [rule("a", "tl.dot", support=1), rule("b", "tl.dot", support=5)]
         assert names(rules, "tl.dot") == ["b", "a"]
 
+    def test_a_lift_of_many_tries_is_believed_and_one_of_few_is_not(self):
+        measured = [
+            rule("noise", "tl.dot", lift=1.0, lift_tries=2),
+            rule("signal", "tl.dot", lift=0.2, lift_tries=300),
+            rule("harm", "tl.dot", lift=-0.2, lift_tries=300),
+            rule("unknown", "tl.dot"),
+        ]
+        assert names(measured, "tl.dot") == ["signal", "noise", "unknown", "harm"]
+
     def test_where_there_is_no_code_yet_the_others_follow(self):
         rules = [rule("sum", "tl.sum"), rule("dot", "tl.dot"), rule("known", "tl.max", support=9)]
         assert names(rules, "torch.softmax; tl.dot", fill=True) == ["dot", "known", "sum"]

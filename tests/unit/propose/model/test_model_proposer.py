@@ -97,6 +97,12 @@ class TestLarge:
         assert "\n" not in talk.proposal.failure
         assert talk.proposal.candidate.source == ""
 
+    def test_nor_at_all_where_the_first_reply_is_what_counts(self):
+        settings = PLAIN.model_copy(update={"ask_again": False})
+        talk = Talk(["I would rather not."], settings=settings)
+        assert talk.labels == ["large"]
+        assert "no fenced code block" in talk.proposal.failure
+
     @pytest.mark.parametrize(
         ("finish", "words"), [("refused", "refused"), ("empty", "empty"), ("too_long", "longer")]
     )
