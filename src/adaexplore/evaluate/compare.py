@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from adaexplore.evaluate.precision import ELEMENT_FACTOR, NORM_FACTOR
+from adaexplore.evaluate.selections import Choice, excused
 from adaexplore.evaluate.surroundings import Surroundings, surroundings
 from adaexplore.problem import PRECISIONS, Precision
 
@@ -40,22 +41,27 @@ class Truth:
     """One output tensor of one input set, in float64 (integers as they are).
 
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
-    `ties` marks elements that may fall either way when the inputs are rounded (the index of a
-    maximum, a comparison, a step); they are not compared. `around` is `surroundings(value)`, where
-    it is known already. `own` is false on inputs unlike the problem's own, which ask whether a
-    result is right and not how precise it is.
+    `ties` are elements that may fall either way when the inputs are rounded, or another of equal
+    elements is selected: a `Choice` says which indices are as good as the truth's; in other outputs
+    (a comparison, a step) such elements are marked, and not compared. `around` is
+    `surroundings(value)`, where it is known already. `own` is false on inputs unlike the problem's
+    own, which ask whether a result is right and not how precise it is.
     """
 
     path: str
     value: torch.Tensor
     bounds: dict[Precision, Deviation]
-    ties: torch.Tensor | None = None
+    ties: torch.Tensor | Choice | None = None
     around: Surroundings | None = None
     own: bool = True
 
     def deviation(self, out: torch.Tensor) -> Deviation:
         """Measures an output of the truth's shape."""
-        return deviation(out, self.value, ties=self.ties, around=self.around)
+        return deviation(out, self.value, ties=self.excused(out), around=self.around)
+
+    def excused(self, out: torch.Tensor) -> torch.Tensor | None:
+        """The elements of an output that do not count."""
+        return excused(self.ties, out, self.value)
 
     def classify(self, deviation: Deviation) -> Precision | None:
         """The strictest class with room for this deviation, None if it is wrong in all."""

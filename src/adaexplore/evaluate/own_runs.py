@@ -10,6 +10,7 @@ import torch
 from adaexplore.evaluate.compare import Deviation, deviation, exact
 from adaexplore.evaluate.precision import FLOOR
 from adaexplore.evaluate.runs import Noise, ReferenceRuns
+from adaexplore.evaluate.selections import Choice, Otherwise, Room, Selections, excused
 from adaexplore.evaluate.surroundings import Surroundings, surroundings
 from adaexplore.problem import Precision
 from adaexplore.sandbox.instance import Inputs
@@ -29,6 +30,15 @@ _STEP, _STEP_NOISES = 0.01, 32.0
 """Noise that moves an element by this much of its scale, and by that many times its own size, has
 moved it over a step."""
 _MOST_TIES, _MOST_INTEGER_TIES = 0.02, 0.5
+_MOST_NOISES = 8.0
+"""Noise that moves an element by so many times its own size, of the largest of those that an index
+is chosen from, says nothing of rounding any more."""
+_EQUAL: dict[Precision, torch.dtype] = {
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "half": torch.bfloat16,
+}
+"""What elements are rounded to before it is asked which are equal, by the loosest class."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +50,15 @@ class OwnRun:
     PyTorch may happen to be exact where an honest kernel is not; in the others what rounding them
     to operands would do, where PyTorch itself rounds none. `ties` and `around` are as in
     `compare.Truth`. `blur` is what the floors of each class do to inputs and parameters, None where
-    it is not known; it is `shaky` where that leaves little of the truth.
+    it is not known. It is `shaky` where that leaves little of the truth, or where it depends
+    on which of equal elements is selected and does not consist of their indices.
     """
 
     path: str
     dtype: torch.dtype
     value: torch.Tensor
     by_class: dict[Precision, Deviation]
-    ties: torch.Tensor | None
+    ties: torch.Tensor | Choice | None
     around: Surroundings | None
     blur: dict[Precision, float] | None = None
     shaky: bool = False
@@ -66,36 +77,95 @@ def own_runs(
     `frozen` tells for each input tensor whether noise would make it illegal.
     """
     strict = runs.run("fp32", inputs)
-    values = runs.float64(inputs)
-    exactly = values is not None
-    values = values or [exact(t) for _, t in strict]
+    varied = _Variations(runs, inputs, frozen)
+    exactly = varied.values is not None
+    values = varied.values or [exact(t) for _, t in strict]
     arounds = [surroundings(v) if v.is_floating_point() else None for v in values]
-    noise = Noise(NOISE[runs.precision], frozen)
-    blurred = runs.float64(inputs, noise) if exactly else None
-    ties: list[torch.Tensor | None] = [None] * len(values)
-    if blurred is not None:
-        ties = [_ties(noise, *three) for three in zip(values, arounds, blurred, strict=True)]
-        stepped = any(
-            t is not None or not v.is_floating_point() for t, v in zip(ties, values, strict=True)
-        )
-        other = runs.float64(inputs, noise.opposite()) if stepped else None
-        if other is not None:
-            both = zip(values, arounds, blurred, other, strict=True)
-            ties = [_ties(noise, *four) for four in both]
+    ties = varied.ties(values, arounds)
     by_class: list[dict[Precision, Deviation]] = [{} for _ in values]
     for precision in runs.classes:
         outputs = strict if precision == "fp32" else runs.run(precision, inputs)
         for i, (_, out) in enumerate(outputs):
-            by_class[i][precision] = deviation(out, values[i], ties=ties[i], around=arounds[i])
+            left_out = excused(ties[i], out, values[i])
+            by_class[i][precision] = deviation(out, values[i], ties=left_out, around=arounds[i])
     found = []
     for i, (path, out) in enumerate(strict):
-        own = OwnRun(path, out.dtype, values[i], by_class[i], ties[i], arounds[i])
-        found.append(_with_blur(own, blurred[i], noise.size) if blurred else own)
+        undecided = not isinstance(ties[i], Choice) and varied.is_chosen(i, values[i], arounds[i])
+        own = OwnRun(path, out.dtype, values[i], by_class[i], ties[i], arounds[i], shaky=undecided)
+        blurred = varied.blurred[i] if varied.blurred else None
+        found.append(own if blurred is None else _with_blur(own, blurred, varied.noise.size))
     return found, exactly
 
 
+class _Variations:
+    """The reference in float64: as it is, with noise, with another choice among equals.
+
+    `values` and `blurred` (with noise) are None where there is no float64 run.
+    """
+
+    def __init__(self, runs: ReferenceRuns, inputs: Inputs, frozen: Sequence[bool]) -> None:
+        self._runs = runs
+        self._inputs = inputs
+        self._seen = Selections()
+        self._watches: list[Selections] = []
+        self.noise = Noise(NOISE[runs.precision], frozen)
+        self.values = runs.float64(inputs, watch=self._seen)
+        if self.values is None:  # an operation has no float64, or bears no watching
+            self._seen, self.values = Selections(), runs.float64(inputs)
+        self.blurred = self._vary(self.noise)
+        self._otherwise: list[list[torch.Tensor]] = []
+
+    def ties(
+        self, values: list[torch.Tensor], arounds: list[Surroundings | None]
+    ) -> list[torch.Tensor | Choice | None]:
+        """What may fall either way in each output."""
+        if self.blurred is None:
+            return [None] * len(values)
+        runs = [self.blurred]
+        marked = self._marked(values, arounds, runs)
+        if any(t is not None or a is None for t, a in zip(marked, arounds, strict=True)):
+            runs += filter(None, [self._vary(self.noise.opposite())])
+        if self._seen.any and not self._seen.all_followed:
+            rounded_to = _EQUAL[self._runs.precision]
+            ways = [self._vary(None, Otherwise(rounded_to, last)) for last in (False, True)]
+            self._otherwise = [outputs for outputs in ways if outputs is not None]
+            runs += self._otherwise
+        marked = self._marked(values, arounds, runs)
+        room = Room(FLOOR[self._runs.precision], _MOST_NOISES * self.noise.size)
+        choices = [self._seen.choice(i, v, self._watches, room) for i, v in enumerate(values)]
+        return [choice or t for choice, t in zip(choices, marked, strict=True)]
+
+    def is_chosen(self, output: int, value: torch.Tensor, around: Surroundings | None) -> bool:
+        """Whether an output changes with the choice among equals."""
+        if not self._otherwise:
+            return False
+        others = [outputs[output] for outputs in self._otherwise]
+        return bool(_steps(self.noise, value, around, *others).any())
+
+    def _vary(
+        self, noise: Noise | None, otherwise: Otherwise | None = None
+    ) -> list[torch.Tensor] | None:
+        if self.values is None:
+            return None
+        watch = Selections(otherwise) if self._seen.any else None
+        outputs = self._runs.float64(self._inputs, noise, watch)
+        if outputs is not None and watch is not None:
+            self._watches.append(watch)
+        return outputs
+
+    def _marked(
+        self,
+        values: list[torch.Tensor],
+        arounds: list[Surroundings | None],
+        runs: list[list[torch.Tensor]],
+    ) -> list[torch.Tensor | None]:
+        columns = zip(values, arounds, *runs, strict=True)
+        return [_ties(self.noise, *column) for column in columns]
+
+
 def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
-    moved = deviation(blurred, own.value, ties=own.ties, around=own.around)
+    left_out = excused(own.ties, blurred, own.value)
+    moved = deviation(blurred, own.value, ties=left_out, around=own.around)
     if not moved.norm * _ROUNDING["fp32"] / noise <= _SHAKY:
         return replace(own, shaky=True)
 
@@ -114,18 +184,22 @@ def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
 
 
 def _ties(
-    noise: Noise, value: torch.Tensor, around: Surroundings | None, *blurred: torch.Tensor
+    noise: Noise, value: torch.Tensor, around: Surroundings | None, *others: torch.Tensor
 ) -> torch.Tensor | None:
-    """Where noise of either sign moves an element over a step; None where it does so nowhere.
+    """Where variations of the run move an element over a step; None where they do so nowhere.
 
-    None as well where it does so in many places: that is no step but a function that amplifies.
+    None as well where they do so in many places: that is no step but a function that amplifies.
     """
-    if around is not None:
-        scale = around.scale(0, value.numel()).reshape(value.shape) + value.abs()
-        step = max(_STEP, _STEP_NOISES * noise.size)
-        found = torch.stack([(b - value).abs() > step * scale for b in blurred]).any(0)
-        most = _MOST_TIES
-    else:
-        found = torch.stack([b != value for b in blurred]).any(0)
-        most = _MOST_INTEGER_TIES
+    found = _steps(noise, value, around, *others)
+    most = _MOST_INTEGER_TIES if around is None else _MOST_TIES
     return found if 0 < float(found.double().mean()) <= most else None
+
+
+def _steps(
+    noise: Noise, value: torch.Tensor, around: Surroundings | None, *others: torch.Tensor
+) -> torch.Tensor:
+    if around is None:
+        return torch.stack([o != value for o in others]).any(0)
+    scale = around.scale(0, value.numel()).reshape(value.shape) + value.abs()
+    step = max(_STEP, _STEP_NOISES * noise.size)
+    return torch.stack([(o - value).abs() > step * scale for o in others]).any(0)

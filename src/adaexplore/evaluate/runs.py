@@ -14,6 +14,7 @@ from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.compare import exact
 from adaexplore.evaluate.offline.tf32 import EmulatedTf32
 from adaexplore.evaluate.precision import baseline_scope, up_to
+from adaexplore.evaluate.selections import Selections
 from adaexplore.evaluate.widen import widened
 from adaexplore.problem import Precision, Problem
 from adaexplore.sandbox.instance import (
@@ -74,10 +75,12 @@ class ReferenceRuns:
         other.instance = self.instance.rebuilt(seed, self.problem.mode)
         return other
 
-    def float64(self, inputs: Inputs, noise: Noise | None = None) -> list[torch.Tensor] | None:
+    def float64(
+        self, inputs: Inputs, noise: Noise | None = None, watch: Selections | None = None
+    ) -> list[torch.Tensor] | None:
         """The outputs of a run in float64, None where an operation has none.
 
-        With `noise`, inputs and parameters are a little off.
+        With `noise`, inputs and parameters are a little off; `watch` sees what is selected.
         """
 
         def widen(t: torch.Tensor) -> torch.Tensor:
@@ -94,7 +97,10 @@ class ReferenceRuns:
             with torch.no_grad(), widened(self.instance.model) as double:
                 if noise is not None:
                     noise.on_parameters(double)
-                outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
+                with watch or nullcontext():
+                    outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
+                if watch is not None:
+                    watch.follow([t for _, t in outputs])
         except (RuntimeError, TypeError, ValueError, AssertionError) as error:
             if is_out_of_memory(error):
                 raise BadProblemError(

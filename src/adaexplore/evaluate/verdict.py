@@ -385,8 +385,9 @@ class CandidateRun:
             for other in checked.truths
             if other.path == truth.path and other is not truth
         }
+        ties = truth.excused(out)
         return find_mismatch(
-            out, truth.value, output=truth.path, inputs=where, others=others, ties=truth.ties
+            out, truth.value, output=truth.path, inputs=where, others=others, ties=ties
         )
 
     @contextmanager

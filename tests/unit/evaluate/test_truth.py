@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from adaexplore.errors import BadProblemError
 from adaexplore.evaluate.runs import ReferenceRuns
@@ -161,11 +162,10 @@ class TestHonestRounding:
         source = forward("return x.argmax(-1)", f"torch.cat([{pairs}])")
         truths = truths_of(source)
         [renewed] = truths.of(truths.own[1].inputs)
-        assert renewed.ties is not None
         out = renewed.value.clone()
-        out[renewed.ties] += 1
+        out[:16] ^= 1
         assert renewed.classify(renewed.deviation(out)) == "fp32"
-        out[:] += 1
+        out[:16] += 2
         assert renewed.classify(renewed.deviation(out)) is None
 
     def test_on_inputs_drawn_later_the_same_precision_is_asked_for(self, truths_of):
@@ -174,6 +174,129 @@ class TestHonestRounding:
         value = renewed.value
         assert renewed.classify(renewed.deviation(value.float())) == "fp32"
         assert renewed.classify(renewed.deviation(value.bfloat16())) is None
+
+
+def from_the_back(x, count=None, *, descending=True):
+    """Values and indices of sorted rows, the last of equal ones first."""
+    found = torch.sort(x.flip(-1), dim=-1, descending=descending, stable=True)
+    return found.values[..., :count], x.shape[-1] - 1 - found.indices[..., :count]
+
+
+CLIPPED = "F.hardtanh(4 * x)"
+FEW = "torch.randint(0, 8, (64, 128)).float()"
+OTHER_CHOICES = {
+    "clipped": (f"torch.topk({CLIPPED}, 4)", lambda x: from_the_back(F.hardtanh(4 * x), 4)),
+    "saturated": (
+        "torch.topk(torch.sigmoid(12 * x), 4)",
+        lambda x: from_the_back(torch.sigmoid(12 * x), 4),
+    ),
+    "underflowing": (
+        "torch.topk(torch.softmax(200 * x, -1), 64)",
+        lambda x: from_the_back(torch.softmax(200 * x, -1), 64),
+    ),
+    "masked": (
+        "torch.topk(torch.where(x > 0, x, -torch.inf), 96)",
+        lambda x: from_the_back(torch.where(x > 0, x, -torch.inf), 96),
+    ),
+    "a slice, as int32": (
+        "torch.relu(x).sort(-1)[1][:, 3:40:2].int()",
+        lambda x: (from_the_back(torch.relu(x), descending=False)[1][:, 3:40:2].int(),),
+    ),
+    "argsort, transposed": (
+        "torch.relu(x).argsort(-1).t()",
+        lambda x: (from_the_back(torch.relu(x), descending=False)[1].t(),),
+    ),
+    "minimum along the first axis": (
+        "torch.relu(x).min(0)",
+        lambda x: (torch.relu(x).amin(0), from_the_back(torch.relu(x).t(), 1, descending=False)[1]),
+    ),
+    "of all": (f"{CLIPPED}.argmax()", lambda x: (from_the_back(F.hardtanh(4 * x).ravel(), 1)[1],)),
+}
+
+
+class TestOtherChoices:
+    """Indices of elements that are equal to those which the reference points at."""
+
+    def verdicts(self, truths, candidate):
+        for checked in truths.sets:
+            outs = candidate(checked.inputs.args[0])
+            for truth, out in zip(checked.truths, outs, strict=True):
+                found = truth.deviation(out.reshape(truth.value.shape))
+                yield checked.name, truth.classify(found)
+
+    @pytest.mark.parametrize(
+        ("body", "candidate"), OTHER_CHOICES.values(), ids=OTHER_CHOICES.keys()
+    )
+    def test_are_right(self, truths_of, body, candidate):
+        truths = truths_of(forward(f"return {body}", "torch.randn(64, 128)"))
+        assert len(truths.sets) == 9
+        assert all(found == "fp32" for _, found in self.verdicts(truths, candidate))
+
+    def test_are_right_where_only_the_problem_can_draw_its_inputs(self, truths_of):
+        truths = truths_of(forward("return x.argmax(-1, keepdim=True)", FEW))
+        found = list(self.verdicts(truths, lambda x: (from_the_back(x, 1)[1],)))
+        assert found == [(f"own-{i}", "fp32") for i in range(3)]
+
+    def test_are_right_in_half_precision_for_what_that_rounds_to_equal(self, truths_of):
+        truths = truths_of(forward("return x.argmin(-1)", "torch.randn(64, 128)"), "half")
+        for candidate in (
+            lambda x: (x.bfloat16().argmin(-1),),
+            lambda x: (from_the_back(x.bfloat16(), 1, descending=False)[1],),
+        ):
+            assert all(found == "fp32" for _, found in self.verdicts(truths, candidate))
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            lambda right: torch.arange(4).repeat(64, 1),
+            lambda right: right[:, :1].repeat(1, 4),
+            lambda right: right.roll(1, 0),
+            lambda right: right + 128,
+            lambda right: right - 128,
+            lambda right: torch.full_like(right, torch.iinfo(torch.int64).min),
+        ],
+        ids=["any", "one for all", "of another row", "beyond", "negative", "nothing written"],
+    )
+    def test_others_are_wrong_and_so_is_one_twice_or_beyond_the_row(self, truths_of, wrong):
+        truths = truths_of(forward(f"return torch.topk({CLIPPED}, 4)", "torch.randn(64, 128)"))
+        for checked in truths.own:
+            indices = checked.truths[1]
+            assert indices.classify(indices.deviation(wrong(indices.value))) is None
+
+    def test_one_wrong_index_among_equals_is_wrong(self, truths_of):
+        truths = truths_of(forward("return torch.relu(x).argsort(-1)", "torch.randn(64, 128)"))
+        for checked in truths.own:
+            truth = checked.truths[0]
+            out = from_the_back(torch.relu(checked.inputs.args[0]), descending=False)[1]
+            out[7, 0], out[7, -1] = out[7, -1].clone(), out[7, 0].clone()
+            assert truth.classify(truth.deviation(out)) is None
+
+    def test_a_stable_sort_is_held_to_its_order(self, truths_of):
+        source = "return torch.sort(torch.relu(x), dim=-1, stable=True)[1]"
+        truths = truths_of(forward(source, "torch.randn(64, 128)"))
+        found = dict(
+            self.verdicts(truths, lambda x: (from_the_back(torch.relu(x), descending=False)[1],))
+        )
+        assert found["own-0"] is None
+
+    def test_amplified_noise_leaves_no_choice(self, truths_of):
+        truths = truths_of(forward("return torch.sin(3e3 * x).argmax(-1)", "torch.randn(64, 128)"))
+        truth = truths.own[0].truths[0]
+        assert truth.classify(truth.deviation((truth.value + 1) % 128)) is None
+
+    def test_what_is_made_of_them_may_be_another_too(self, truths_of):
+        truths = truths_of(forward("return F.one_hot(x.argmax(-1), 128)", FEW))
+        right = [F.one_hot(from_the_back(s.inputs.args[0], 1)[1][:, 0], 128) for s in truths.sets]
+        for checked, out in zip(truths.sets, right, strict=True):
+            truth = checked.truths[0]
+            assert truth.classify(truth.deviation(out)) == "fp32"
+            assert truth.classify(truth.deviation(out.roll(1, 1))) is None
+
+    def test_a_reference_that_writes_to_what_it_selected_from_is_compared_as_it_is(self, truths_of):
+        body = "y = x.clone(); i = y.argmax(-1); y[:] = 0; return i"
+        truth = truths_of(forward(body, "torch.randn(64, 128)")).own[0].truths[0]
+        assert truth.classify(truth.deviation(truth.value)) == "fp32"
+        assert truth.classify(truth.deviation((truth.value + 1) % 128)) is None
 
 
 class TestSets:

@@ -1,0 +1,15 @@
+"""Points at the same values in the flattened input, beyond the row.
+
+problem: saturated_topk
+devices: cpu cuda
+expect: refused
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        values, indices = torch.topk(nn.functional.hardtanh(2 * x), 8, dim=-1)
+        return values, indices + x.shape[-1]
