@@ -132,7 +132,7 @@ def _trace(path: Path) -> Trace:
     with read_run(path) as directory:
         store, run = directory.store, directory.store.run()
         nodes = store.nodes()
-        spent, unpriced = _spent(store, nodes)
+        spent, unknown = _spent(store, nodes)
         summary = summary_of(store, path)
     return Trace(
         path=str(path),
@@ -143,7 +143,7 @@ def _trace(path: Path) -> Trace:
         points=points(nodes, spent, summary.diversity),
         claimed=summary.headline.timing,
         ended=why_stop(nodes, run.reference, run.settings) is not None,
-        unpriced=unpriced,
+        unknown=unknown,
     )
 
 
@@ -166,15 +166,15 @@ def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
     }
 
 
-def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]], bool]:
-    """Dollars and tokens of each step's calls, and whether the price of any is unknown.
+def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]], frozenset[Axis]]:
+    """Dollars and tokens of each step's calls, and which of them are not known of all.
 
     The calls of an ask that became no step count for the next one that did.
     """
     asks = {step: ask.id for step, ask in asks_of(nodes, store.asks()).items()}
     ends = sorted((ask, step) for step, ask in asks.items())
     usd, tokens = dict.fromkeys(asks, 0.0), dict.fromkeys(asks, 0)
-    unpriced = False
+    unknown: set[Axis] = set()
     for call in store.calls():
         place = bisect(ends, (call.ask_id, 0))
         if place == len(ends):
@@ -182,16 +182,21 @@ def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]]
         step, usage = ends[place][1], counted(call.prompt, call.reply)
         usd[step] += usage.cost_usd or 0.0
         tokens[step] += usage.input_tokens + usage.output_tokens
-        unpriced |= usage.cost_usd is None and call.reply.model != PERSON
-    return [(usd.get(node.id, 0.0), tokens.get(node.id, 0)) for node in nodes], unpriced
+        if usage.cost_usd is None and call.reply.model != PERSON:
+            unknown.add("usd")
+        if not call.prompt.messages and not call.reply.usage.input_tokens:
+            unknown.add("tokens")
+    return [(usd.get(node.id, 0.0), tokens.get(node.id, 0)) for node in nodes], frozenset(unknown)
 
 
 def _require_used(trace: Trace, axis: Axis) -> None:
     """Raises `BadInputError` for a run that nobody can say it of how far it is on an axis."""
-    if axis == "usd" and trace.unpriced:
-        raise BadInputError(
-            f"{trace.path}: a call has no known price; compare at equal tokens: --at tok"
-        )
+    if axis in trace.unknown:
+        why = {
+            "usd": "a call has no known price; compare at equal tokens: --at tok",
+            "tokens": "it was exported without its prompts; compare at equal steps or seconds",
+        }
+        raise BadInputError(f"{trace.path}: {why[axis]}")
     if not trace.used(axis):
         raise BadInputError(
             f"{trace.path} used no {axis}: it cannot be compared at equal {axis}; leave it out, "

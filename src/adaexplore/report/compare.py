@@ -215,7 +215,7 @@ def _notes(
             if short:
                 yield (
                     f"at {spelled(axis, place)}: {short} of {len(traces)} runs do not go so far "
-                    f"and are left out; {len(field)} problems are left"
+                    f"and are left out; problems left: {len(field)}"
                 )
     elif longest > ground.length:
         yield (

@@ -61,7 +61,7 @@ def verdict(pair: Pair, checkpoint: Checkpoint, axis: Axis) -> str:
     where = "as claimed" if checkpoint.at is None else f"at {spelled(axis, checkpoint.at)}"
     sure = f" (95 % {text.interval(pair.interval)})" if pair.interval else ""
     ratio = text.speedup(pair.ratio)
-    score = f"{pair.wins} wins, {pair.ties} ties, {pair.losses} losses"
+    score = f"won {pair.wins}, tied {pair.ties}, lost {pair.losses}"
     too_few = "problems" if checkpoint.problems > 1 else "problems, or seeds of one"
     decided = {
         "faster": f"{pair.arm} is faster",
@@ -82,6 +82,8 @@ def effort_rows(group: Group) -> list[tuple[str, ...]]:
     """The efforts as cells, under `EFFORT_HEADS`."""
     return [_effort_cells(effort) for effort in group.efforts]
 
+
+_PAID: tuple[Axis, ...] = ("tokens", "usd")
 
 EFFORT_HEADS = (
     "arm",
@@ -169,7 +171,10 @@ def _efforts(group: Group, axis: Axis) -> Table:
 
 def _effort_cells(effort: Effort) -> tuple[str, ...]:
     used = effort.used
-    price = "unknown" if effort.unpriced else text.usd(used["usd"]) if used["usd"] else "-"
+    tokens, usd = (
+        "unknown" if name in effort.unknown else spelled(name, used[name]) if used[name] else "-"
+        for name in _PAID
+    )
     return (
         effort.arm,
         str(effort.runs),
@@ -178,8 +183,8 @@ def _effort_cells(effort: Effort) -> tuple[str, ...]:
         f"{effort.structures:.1f}",
         "-" if effort.distance is None else f"{effort.distance:.2f}",
         f"{used['evaluations']:.1f}",
-        text.tokens(used["tokens"]) if used["tokens"] else "-",
-        price,
+        tokens,
+        usd,
         text.duration_s(used["seconds"]),
         text.duration_s(effort.device_s),
     )

@@ -103,7 +103,7 @@ class Effort:
     """What an arm's runs were like until the last checkpoint; means are per run.
 
     `first_tries` of the `runs` began with a correct kernel, `correct` is the share of correct
-    steps. `unpriced` says that money was spent which nobody knows of.
+    steps. Of what is `unknown`, runs used more than anybody knows.
     """
 
     arm: str
@@ -114,7 +114,7 @@ class Effort:
     distance: float | None
     used: Mapping[Axis, float]
     device_s: float
-    unpriced: bool
+    unknown: tuple[Axis, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def effort(arm: str, traces: Sequence[Trace], axis: Axis, at: float) -> Effort:
             name: _mean([max(p.used[name] for p in points) for points in within]) for name in AXES
         },
         device_s=_mean([max(p.device_s for p in points) for points in within]),
-        unpriced=any(trace.unpriced for trace in traces),
+        unknown=tuple(name for name in AXES if any(name in trace.unknown for trace in traces)),
     )
 
 

@@ -45,7 +45,8 @@ class Trace:
     `facets` are all that may tell it from others (see `report.arms`), `environment` what it was
     measured on, in words, `labels` the problem's. `claimed` is the measurement that the run's
     headline rests on. With `ended` the search had no further step to make, however much it was
-    given. `unpriced` says that a model's call has no known price.
+    given. Of what is `unknown`
+    too little was counted: prices, or tokens of prompts that are not there.
     """
 
     path: str
@@ -56,7 +57,7 @@ class Trace:
     points: tuple[Point, ...]
     claimed: Timing | None = None
     ended: bool = False
-    unpriced: bool = False
+    unknown: frozenset[Axis] = frozenset()
 
     @property
     def key(self) -> str:

@@ -28,7 +28,16 @@ def evaluation(speedup):
 
 
 def record(
-    path, *speedups, problem="softmax", policy="uct", model="", usd=None, stray=0, seed=0, **changes
+    path,
+    *speedups,
+    problem="softmax",
+    policy="uct",
+    model="",
+    usd=None,
+    counted=True,
+    stray=0,
+    seed=0,
+    **changes,
 ):
     """A run that found these speedups, 0 for what failed; with a `model`, a call a step."""
     asked = Problem(problem, f"# {problem}", "cpp", "cpu", seed=seed)
@@ -61,7 +70,8 @@ def record(
             for lost in range(stray, -1, -1):
                 number += 1
                 store.open_ask(Ask(number, 0, "large", 7, (), (), 0, proposer, began))
-                reply = Reply("Done.", proposer, usage=Usage(900, 100, cost_usd=usd))
+                usage = Usage(900, 100, cost_usd=usd) if counted else Usage()
+                reply = Reply("Done.", proposer, usage=usage)
                 store.add_call(Call(number, Prompt((Message("user", "?"),), "large"), reply, began))
                 if lost:
                     store.expire(number)
@@ -91,7 +101,7 @@ def test_a_table_a_page_and_a_file(adaexplore, runs, tmp_path):
     result = adaexplore("compare", *runs, "--html", page, "--json", file)
     data = compared(result, file)
     assert "beam over uct at 3 steps: 1.73×" in result.out
-    assert "2 wins, 0 ties, 0 losses: too few to decide" in " ".join(result.out.split())
+    assert "won 2, tied 0, lost 0: too few to decide" in " ".join(result.out.split())
     assert data["arms"] == ["uct", "beam"]
     assert data["command"].startswith("adaexplore compare ")
     [group] = data["groups"]
@@ -170,6 +180,16 @@ def test_an_exported_run_without_its_problem_is_known_by_name(adaexplore, runs, 
     out = tmp_path / "out.json"
     data = compared(adaexplore("compare", *thin, "--json", out), out)
     assert data["groups"][0]["checkpoints"][0]["pairs"][0]["ratio"] == pytest.approx(1.5)
+
+
+def test_tokens_of_prompts_that_were_left_out_are_not_known(adaexplore, tmp_path):
+    run, thin = (
+        record(tmp_path / "a", 2.0, model="some:model", counted=False),
+        tmp_path / "a.json.xz",
+    )
+    assert adaexplore("export", run, "-o", thin, "--without-problem").code == 0
+    assert "exported without its prompts" in adaexplore("compare", thin, "--at", "tok").complaint
+    assert adaexplore("compare", run, "--at", "tok").code == 0
 
 
 def test_one_arm_is_said_to_be_one(adaexplore, runs):

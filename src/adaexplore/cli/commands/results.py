@@ -51,7 +51,7 @@ def cost(
 def compare(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Runs' directories, and campaigns' folders."),
+        typer.Argument(metavar="RUN", help="Runs' directories, and campaigns' folders."),
     ],
     by: Annotated[
         list[str] | None,
