@@ -10,7 +10,7 @@ COMMANDS = {
     "show": ["RUN"],
     "cost": ["RUN", "--json"],
     "report": ["RUN", "--output"],
-    "compare": ["RUN...", "--by", "--at", "--html"],
+    "compare": ["RUN", "--by", "--at", "--html"],
     "settings": [],
 }
 LOADED = """
