@@ -21,14 +21,16 @@ _MOST_STEPS = 1_000_000
 class Progress:
     """How far a search has come.
 
-    `left` is how many steps it may still make, 0 where `ended` says why it makes no more. It is
-    `unconfirmed` while its winner has yet to be measured again.
+    `left` is how many steps it may still make now, 0 where `ended` says why it makes no more. It is
+    `unconfirmed` while its winner has yet to be measured again. `asked` steps wait for somebody's
+    answer, and are not made yet.
     """
 
     standing: Standing
     left: int
     ended: str = ""
     unconfirmed: bool = False
+    asked: int = 0
 
 
 class Course(Protocol):
@@ -190,7 +192,7 @@ class Campaign:
     def _allowed(self) -> int:
         """Steps that may still be begun."""
         most = self._rules.steps
-        begun = sum(runner.made + runner.steps for runner in self._runners)
+        begun = sum(r.made + r.steps + r.progress.asked for r in self._runners)
         return _MOST_STEPS if most is None else max(most - begun, 0)
 
     def _unfinished(self) -> int:

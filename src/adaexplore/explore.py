@@ -200,7 +200,8 @@ class Search:
 
     def _variants(self, base: Node, count: int) -> Iterator[AskRecord]:
         """The asks for variants that a kill left under way, then new ones."""
-        left = iter(self._store.asks("open", "queued"))
+        under_way = self._store.asks("open", "queued")
+        left = (record for record in under_way if record.ask.step_kind == "tune")
         made = sum(n.parent_id == base.id and n.step_kind == "tune" for n in self._study.nodes)
         while made < count and not self._tried_all(base):
             record = next(left, None)
@@ -208,7 +209,7 @@ class Search:
                 ask = self._study.choose_variant(base)
                 self._study.begin(ask)
                 record = AskRecord(ask, "open")
-            made += record.ask.step_kind == "tune"
+            made += 1
             yield record
 
     def _go_through(self, asks: Iterator[AskRecord]) -> None:

@@ -37,7 +37,7 @@ from adaexplore.errors import BadInputError
 from adaexplore.explore import Search
 from adaexplore.llm.base import Finish, Prompt, Reply
 from adaexplore.settings import parse_settings
-from adaexplore.store import RunDirectory, create_run, open_run, require_free
+from adaexplore.store import RunDirectory, Store, create_run, open_run, require_free
 from adaexplore.study import Study
 
 _REPLY_SUFFIX = ".reply.md"
@@ -166,7 +166,22 @@ def take(path: Path, folder: Path) -> None:
         for file in sorted(folder.glob(f"*{_REPLY_SUFFIX}")):
             match = _NAME.fullmatch(file.name)
             if match is None or int(match[1]) in waiting:
-                _tell_one(directory, study, file)
+                try:
+                    _tell_one(directory, study, file)
+                except BadInputError as error:
+                    raise BadInputError(f"{file}: {error}") from None
+
+
+def unanswered(store: Store, folder: Path) -> list[int]:
+    """The open asks to whose last prompt there is no reply in a folder, by their ids."""
+    opened = [record.ask.id for record in store.asks("open")]
+    turns = {ask_id: len(store.calls(ask_id)) + 1 for ask_id in opened}
+    return [i for i in opened if not (folder / f"{i}.{turns[i]}{_REPLY_SUFFIX}").exists()]
+
+
+def has_misnamed(folder: Path) -> bool:
+    """Whether a folder has a reply that no prompt can be told from."""
+    return any(not _NAME.fullmatch(file.name) for file in folder.glob(f"*{_REPLY_SUFFIX}"))
 
 
 def evaluate_pending(path: Path, parallel: int = 1) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
+from adaexplore.ask import PERSON
 from adaexplore.campaign import Campaign, Rules
 from adaexplore.cli.campaign_file import (
     CampaignFile,
@@ -24,7 +25,7 @@ from adaexplore.cli.campaign_file import (
     read_campaign_file,
 )
 from adaexplore.cli.campaign_view import CampaignView
-from adaexplore.cli.courses import Common, SearchCourse, Servers
+from adaexplore.cli.courses import AnsweredCourse, Common, SearchCourse, Servers
 from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.cli.proposers import Plan, check, clock, open_clients, under_way_s, with_templates
 from adaexplore.cli.session import INTERRUPTED, device_of
@@ -170,7 +171,7 @@ def _run(
     common = Common(plan=replace(plan, budget=""), servers=servers)
     common.by_time = plan.limits.seconds is not None
     view = CampaignView(console)
-    courses = [SearchCourse(entry, path, common, view.line(entry.name)) for entry in listed]
+    courses = [_course(entry, path, common, view, shared.turn_steps) for entry in listed]
     for course in courses:
         course.show()
     rules = Rules(
@@ -211,10 +212,21 @@ def _run(
         wall_s=under_way_s([node for course in courses for node in course.nodes()[0]]),
     )
     _show(console, summary, path, output)
+    if any(course.waits() for course in courses):
+        _say_where_prompts_are(console, path)
     if any(isinstance(error, InfrastructureError) for error in loop.lost.values()):
         return status or InfrastructureError.exit_code
     refused = all(result.state == "refused" for result in results)
     return status or (BadInputError.exit_code if refused else 0)
+
+
+def _course(
+    entry: Entry, path: Path, common: Common, view: CampaignView, turn_steps: int
+) -> SearchCourse:
+    line = view.line(entry.name)
+    if PERSON in entry.proposers:
+        return AnsweredCourse(entry, path, common, line, abreast=turn_steps)
+    return SearchCourse(entry, path, common, line)
 
 
 def _result(course: SearchCourse, lost: AdaExploreError | None, over: object) -> Result:
@@ -222,7 +234,7 @@ def _result(course: SearchCourse, lost: AdaExploreError | None, over: object) ->
     entry, progress = course.entry, course.progress()
     state: State = "done" if progress.ended else "open"
     reason = progress.ended or (
-        "interrupted" if over == INTERRUPTED else str(over or "no steps left")
+        "interrupted" if over == INTERRUPTED else str(over or course.waits() or "no steps left")
     )
     if lost:
         state, reason = "refused" if isinstance(lost, BadProblemError) else "broken", str(lost)
@@ -257,6 +269,16 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _say_where_prompts_are(console: Console, path: Path) -> None:
+    console.print(
+        f"prompts wait in {path / 'asks'}: answer NAME/7.1.md in NAME/7.1.reply.md, and then:\n"
+        f"  adaexplore campaign {shlex.quote(str(path))}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _say_how_to_go_on(console: Console, path: Path) -> None:

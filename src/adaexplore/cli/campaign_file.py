@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from adaexplore.ask import PERSON
 from adaexplore.cli.proposers import proposers
 from adaexplore.errors import BadInputError
 from adaexplore.problem import Language, Mode, Precision, TargetName
@@ -41,7 +42,7 @@ class Options(BaseModel):
     require_custom: bool | None = None
     steps: int | None = Field(None, ge=1)
     model: str | list[str] | None = None
-    proposer: Literal["compiler"] | None = None
+    proposer: Literal["compiler", "ask"] | None = None
     settings: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 
@@ -189,11 +190,19 @@ def _entry(path: Path, table: ProblemTable, defaults: Options, said: Options) ->
         seed=first("seed", 0),
         require_custom=first("require_custom", False),
         steps=first("steps"),
-        proposers=proposers(models, compiler=first("proposer") is not None),
+        proposers=_proposers(models, first("proposer")),
         settings=tuple(f"{key}={value}" for key, value in settings.items()),
     )
     entry.parsed_settings()
     return entry
+
+
+def _proposers(models: Sequence[str], proposer: str | None) -> tuple[str, ...]:
+    if proposer != PERSON:
+        return proposers(models, compiler=proposer is not None)
+    if models:
+        raise BadInputError(f"--proposer {PERSON}: prompts are answered by you or by a --model")
+    return (PERSON,)
 
 
 def _listed(value: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from adaexplore.ask import PERSON
 from adaexplore.campaign import Progress
+from adaexplore.cli import asks
 from adaexplore.cli.campaign_file import Entry
 from adaexplore.cli.campaign_view import Line
 from adaexplore.cli.proposers import (
@@ -143,6 +145,10 @@ class SearchCourse:
         ended = why_stop(nodes, facts, self._settings) or ("" if left else "all steps made")
         return Progress(standing, left, ended, unconfirmed=self._is_unconfirmed(nodes))
 
+    def waits(self) -> str:
+        """What it waits for, if it goes on with that only."""
+        return ""
+
     def turn(self, steps: int, parallel: int) -> None:
         """See `campaign.Course`."""
         with self._ready() as (begun, directory):
@@ -248,7 +254,8 @@ class SearchCourse:
         if self.exists:
             return open_run(self.path)
         problem, plan, steps = begun.problem, begun.plan, self.entry.steps or MOST_STEPS
-        words = command("explore", self.asked, problem, steps, self._pairs, plan)
+        name = "start" if PERSON in plan.proposers else "explore"
+        words = command(name, self.asked, problem, steps, self._pairs, plan)
         seed, settings = self.entry.seed, self._settings
         record = record_of(begun.session, problem, settings, plan, seed, steps, words)
         try_templates(plan, record)
@@ -271,6 +278,62 @@ class SearchCourse:
         with read_run(self.path) as run:
             confirmed = {kept.node_id for kept in run.store.confirmations()}
         return best[0].id not in confirmed
+
+
+class AnsweredCourse(SearchCourse):
+    """A course for whose steps somebody answers prompts, as files in `asks`.
+
+    A turn takes what was answered, evaluates it, and asks for its steps: those wait then, at most
+    so many as `abreast`, because who answers them together learns nothing from one for another.
+    """
+
+    def __init__(
+        self, entry: Entry, folder: Path, common: Common, line: Line, abreast: int
+    ) -> None:
+        super().__init__(entry, folder, common, line)
+        self.asks = folder / "asks" / entry.name
+        self._abreast = abreast
+
+    def progress(self) -> Progress:
+        """See `campaign.Course`."""
+        progress, waiting = super().progress(), self._waiting()
+        left = 0 if waiting and not self._has_more(waiting) else progress.left
+        return replace(progress, left=left, asked=len(waiting))
+
+    def waits(self) -> str:
+        """See `SearchCourse`."""
+        waiting = len(self._waiting())
+        return f"{waiting} prompts wait in {self.asks}" if waiting else ""
+
+    def turn(self, steps: int, parallel: int) -> None:
+        """See `campaign.Course`."""
+        if self.exists:
+            asks.take(self.path, self.asks)
+        with self._ready() as (begun, directory):
+            store = directory.store
+            store.set_steps(self.entry.steps or MOST_STEPS)
+            made, seeds = len(searched(store.nodes())), self._settings.compiler_seeds
+            search = self._search(directory, begun, parallel, self._common.spent)
+            if made < seeds and store.ask_count() <= seeds:
+                search.run(seeds)
+            search.finish_queued()
+            now, waiting = len(searched(store.nodes())), len(store.asks("open"))
+            left = store.run().steps - now - waiting
+            new = min(steps - (now - made), left, self._abreast - waiting)
+            asks.written(directory, max(new, 0), self.asks)
+
+    def _waiting(self) -> list[int]:
+        """The asks that wait for an answer, by their ids."""
+        if not self.exists:
+            return []
+        with read_run(self.path) as run:
+            return asks.unanswered(run.store, self.asks)
+
+    def _has_more(self, waiting: Sequence[int]) -> bool:
+        """Whether there is something that a turn would go on with."""
+        with read_run(self.path) as run:
+            under_way = run.store.asks("open", "queued")
+        return len(under_way) > len(waiting) or asks.has_misnamed(self.asks)
 
 
 def _seconds(node: Node) -> float:

@@ -150,14 +150,8 @@ def check(plan: Plan) -> None:
     limits = plan.limits
     if (limits.usd or limits.tokens) and not plan.models:
         raise BadInputError("a budget in usd or tokens goes with --model; there is none")
-    for option in (
-        "prompts",
-        "record",
-        "replay",
-        "base_url",
-        "memory",
-        "memory_update",
-    ):
+    of_prompts = () if PERSON in plan.proposers else ("prompts", "memory")
+    for option in (*of_prompts, "record", "replay", "base_url", "memory_update"):
         if getattr(plan, option) and not plan.models:
             raise BadInputError(f"--{option.replace('_', '-')} goes with --model; there is none")
     if plan.record and plan.replay:

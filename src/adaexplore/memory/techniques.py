@@ -48,7 +48,6 @@ TECHNIQUES: tuple[Technique, ...] = (
         "pass tensor descriptors made on the host (`triton.tools.tensor_descriptor`) to the "
         "kernel, and load and store tiles through them",
     ),
-    _for("block pointers", "address tiles by `tl.make_block_ptr` and `tl.advance`"),
     _for(
         "persistent programs",
         "launch as many programs as the device has multiprocessors, each looping over tiles, with "

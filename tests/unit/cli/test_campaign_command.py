@@ -119,6 +119,49 @@ def test_variants_come_besides_the_steps_and_stop_no_other_search(
     assert steps(folder)["one"] == 3
 
 
+def test_a_campaign_whose_prompts_are_answered_in_files(adaexplore, problems, tmp_path):
+    folder = tmp_path / "night"
+    words = ["--proposer", "ask", "--language", "cpp", "--steps", 3, "--run", folder]
+    words += ["--set", "compiler_seeds=1", "--set", "p_strategy=0", "--set", "p_contrast=0"]
+    one = folder / "asks" / "one"
+
+    first = adaexplore("campaign", *problems[:2], *FAST, *words)
+    assert f"prompts wait in {folder / 'asks'}" in first.out
+    assert steps(folder) == {"one": 1, "other": 1}  # the compiler's
+    assert sorted(path.name for path in one.iterdir()) == ["2.1.md", "3.1.md"]
+
+    source = problems[0].read_text().replace("class Model(", "class ModelNew(")
+    (one / "3.1.reply.md").write_text(f"As it is.\n```python\n{source}# 3\n```\n")
+    again = adaexplore("campaign", folder)
+    assert "one: step 2" in again.out
+    assert "other: step" not in again.out
+
+    (one / "2.1.reply.md").write_text(f"So.\n```python\n{source}# 2\n```\n")
+    last = adaexplore("campaign", folder)
+    assert steps(folder) == {"one": 3, "other": 1}
+    assert f"adaexplore campaign {folder}" in last.out  # for the other one
+    with read_run(folder / "one") as run:
+        assert run.store.run().command.startswith("adaexplore start ")
+
+    (folder / "asks" / "other" / "answer.reply.md").write_text("hello")
+    misnamed = adaexplore("campaign", folder)
+    assert misnamed.code == 2
+    assert "answer.reply.md: name it after its prompt" in misnamed.err
+
+
+def test_no_more_prompts_are_asked_for_than_the_budget_has_steps(adaexplore, problems, tmp_path):
+    folder = tmp_path / "night"
+    words = ["--proposer", "ask", "--language", "cpp", "--budget", "2steps", "--run", folder]
+    adaexplore("campaign", problems[0], *FAST, *words, "--set", "p_strategy=0")
+    prompts = folder / "asks" / "one"
+    assert [path.name for path in sorted(prompts.iterdir())] == ["1.1.md", "2.1.md"]
+    source = problems[0].read_text().replace("class Model(", "class ModelNew(")
+    (prompts / "1.1.reply.md").write_text(f"So.\n```python\n{source}```\n")
+    adaexplore("campaign", folder)
+    assert steps(folder) == {"one": 1}
+    assert len(list(prompts.glob("*.1.md"))) == 2
+
+
 def test_an_interrupted_campaign_says_how_to_go_on_and_does(
     adaexplore, problems, proposer, tmp_path, monkeypatch
 ):
