@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from on_gpu import DEVICE
 
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate import toolkit
-from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluation import Failed, Fault, Mismatch, Passed
-from adaexplore.problem import Problem
+from adaexplore.evaluation import Fault, Mismatch
 from adaexplore.sandbox.jobs import run_job
+from verdicts import failed, passed
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(bool(toolkit.lacking()), reason=toolkit.lacking() or ""),
 ]
 
-DEVICE = "cuda:0"
-REFERENCE = """
-import torch
-from torch import nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(512, 512) / 22)
-
-    def forward(self, x):
-        return torch.relu(x @ self.weight) + 1
-
-def get_inputs():
-    return [torch.randn(4096, 512)]
-"""
+LANGUAGE = "cuda"
 SOURCE = '''
 import os
 import torch
@@ -96,40 +81,6 @@ def changed(old: str, new: str) -> Candidate:
 
 HONEST = Candidate(SOURCE, "cuda")
 UNUSED = changed("h = x @ self.weight", ONLY_TORCH)
-
-
-@pytest.fixture(scope="module")
-def evaluator_of(server):
-    made = {}
-
-    def evaluator_of(**options):
-        key = tuple(options.items())
-        if key not in made:
-            problem = Problem("example", REFERENCE, "cuda", DEVICE, **options)
-            made[key] = LocalEvaluator(server, problem, timeout_s=60.0, memory_bytes=1 << 34)
-            made[key].prepare()
-        return made[key]
-
-    yield evaluator_of
-    for evaluator in made.values():
-        evaluator.close()
-
-
-@pytest.fixture(scope="module")
-def judge(evaluator_of):
-    return evaluator_of()
-
-
-def passed(judge, tried: Candidate) -> Passed:
-    verdict = judge.evaluate(tried)
-    assert isinstance(verdict, Passed), verdict
-    return verdict
-
-
-def failed(judge, tried: Candidate) -> Failed:
-    verdict = judge.evaluate(tried)
-    assert isinstance(verdict, Failed), verdict
-    return verdict
 
 
 def test_nvcc_builds_for_this_gpu_where_candidates_are(server):

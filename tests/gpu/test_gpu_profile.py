@@ -6,37 +6,22 @@ import textwrap
 
 import pytest
 import torch
+from on_gpu import DEVICE
 
 from adaexplore.candidate import Candidate
 from adaexplore.evaluate.clock import clock_for
-from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.roofline import measure_peaks
 from adaexplore.evaluation import Failed, Fault, Mismatch, Passed
-from adaexplore.problem import Problem
+from verdicts import passed
 
 pytestmark = pytest.mark.gpu
 
-DEVICE = "cuda:0"
+LANGUAGE = "triton"
 HEADER = """
 import torch
 from torch import nn
 import triton
 import triton.language as tl
-"""
-REFERENCE = """
-import torch
-from torch import nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(512, 512) / 22)
-
-    def forward(self, x):
-        return torch.relu(x @ self.weight) + 1
-
-def get_inputs():
-    return [torch.randn(4096, 512)]
 """
 BUILD = """
 class ModelNew(nn.Module):
@@ -104,38 +89,15 @@ DECOY = candidate(f"""
 """)
 
 
-@pytest.fixture(scope="module")
-def evaluator_of(server):
-    made = {}
-
-    def evaluator_of(**options):
-        key = tuple(options.items())
-        if key not in made:
-            problem = Problem("example", REFERENCE, "triton", DEVICE, **options)
-            made[key] = LocalEvaluator(server, problem, timeout_s=120.0, memory_bytes=1 << 34)
-            made[key].prepare()
-        return made[key]
-
-    yield evaluator_of
-    for evaluator in made.values():
-        evaluator.close()
-
-
-@pytest.fixture(scope="module")
-def judge(evaluator_of):
-    return evaluator_of()
-
-
-def passed(judge, tried: Candidate) -> Passed:
-    verdict = judge.evaluate(tried)
-    assert isinstance(verdict, Passed), verdict
+def profiled(judge, tried: Candidate) -> Passed:
+    verdict = passed(judge, tried)
     assert verdict.profile is not None, verdict.detail
     return verdict
 
 
 class TestProfile:
     def test_own_and_library_kernels_of_a_call(self, judge):
-        verdict = passed(judge, HONEST)
+        verdict = profiled(judge, HONEST)
         uses = {use.origin: use for use in verdict.profile.kernels}
         assert (uses["custom"].name, uses["custom"].launches) == ("relu_plus_one", 1.0)
         assert uses["cublas"].launches >= 1.0
@@ -143,7 +105,7 @@ class TestProfile:
         assert verdict.labels == ("library:cublas",)
 
     def test_how_a_triton_kernel_was_launched(self, judge):
-        [use] = [u for u in passed(judge, HONEST).profile.kernels if u.origin == "custom"]
+        [use] = [u for u in profiled(judge, HONEST).profile.kernels if u.origin == "custom"]
         assert use.launch.grid == (4096 * 512 // 1024, 1, 1)
         assert use.launch.block == (128, 1, 1)
         assert use.launch.registers > 0
@@ -151,7 +113,7 @@ class TestProfile:
         assert 0 < use.launch.occupancy <= 1
 
     def test_the_roofline_is_one(self, judge):
-        verdict = passed(judge, HONEST)
+        verdict = profiled(judge, HONEST)
         assert 0 < verdict.roofline.share < 1.2
         facts = judge.prepare()["roofline"]
         assert facts["bytes"] == 4 * (2 * 4096 * 512 + 512 * 512)
@@ -161,13 +123,13 @@ class TestProfile:
 
 class TestLabels:
     def test_nothing_but_libraries(self, judge):
-        assert passed(judge, candidate(ONLY_TORCH, kernels="")).labels[0] == "no-custom-kernel"
+        assert profiled(judge, candidate(ONLY_TORCH, kernels="")).labels[0] == "no-custom-kernel"
 
     def test_a_kernel_that_is_never_launched(self, judge):
-        assert passed(judge, candidate(ONLY_TORCH)).labels[0] == "own-kernels-not-launched"
+        assert profiled(judge, candidate(ONLY_TORCH)).labels[0] == "own-kernels-not-launched"
 
     def test_a_kernel_whose_result_is_not_used(self, judge):
-        assert passed(judge, DECOY).labels[0] == "decoy"
+        assert profiled(judge, DECOY).labels[0] == "decoy"
 
     @pytest.mark.parametrize(
         "tried",
@@ -179,7 +141,7 @@ class TestLabels:
         ids=["own buffer", "in place", "autotuned"],
     )
     def test_no_honest_kernel_is_called_a_decoy(self, judge, tried):
-        verdict = passed(judge, tried)
+        verdict = profiled(judge, tried)
         assert "decoy" not in verdict.labels
         assert verdict.profile.custom_share > 0.02
 
@@ -187,7 +149,7 @@ class TestLabels:
         body = "return self.compiled(x @ self.weight)"
         build = BUILD + "        self.compiled = torch.compile(lambda h: torch.relu(h) + 1)\n"
         tried = candidate(body, kernels="")
-        verdict = passed(judge, Candidate(tried.source.replace(BUILD, build), "triton"))
+        verdict = profiled(judge, Candidate(tried.source.replace(BUILD, build), "triton"))
         assert "library:inductor" in verdict.labels or "no-custom-kernel" in verdict.labels
 
 

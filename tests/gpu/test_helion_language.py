@@ -7,34 +7,18 @@ import pytest
 from adaexplore.candidate import Candidate
 from adaexplore.cli.session import PRELOAD
 from adaexplore.evaluate import helion_host
-from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluation import Failed, Fault, Mismatch, Passed
+from adaexplore.evaluation import Fault, Mismatch
 from adaexplore.languages import DIALECTS
-from adaexplore.problem import Problem
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer
+from verdicts import failed, passed
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(bool(helion_host.lacking()), reason=helion_host.lacking() or ""),
 ]
 
-DEVICE = "cuda:0"
-REFERENCE = """
-import torch
-from torch import nn
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(512, 512) / 22)
-
-    def forward(self, x):
-        return torch.relu(x @ self.weight) + 1
-
-def get_inputs():
-    return [torch.randn(4096, 512)]
-"""
+LANGUAGE = "helion"
 CONFIG = "config=helion.Config(block_sizes=[16, 512])"
 SOURCE = f"""
 import helion
@@ -96,40 +80,6 @@ def server():
     server = ForkServer.start((*PRELOAD, *DIALECTS["helion"].preload))
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def evaluator_of(server):
-    made = {}
-
-    def evaluator_of(**options):
-        key = tuple(options.items())
-        if key not in made:
-            problem = Problem("example", REFERENCE, "helion", DEVICE, **options)
-            made[key] = LocalEvaluator(server, problem, timeout_s=60.0, memory_bytes=1 << 34)
-            made[key].prepare()
-        return made[key]
-
-    yield evaluator_of
-    for evaluator in made.values():
-        evaluator.close()
-
-
-@pytest.fixture(scope="module")
-def judge(evaluator_of):
-    return evaluator_of()
-
-
-def passed(judge, tried: Candidate) -> Passed:
-    verdict = judge.evaluate(tried)
-    assert isinstance(verdict, Passed), verdict
-    return verdict
-
-
-def failed(judge, tried: Candidate) -> Failed:
-    verdict = judge.evaluate(tried)
-    assert isinstance(verdict, Failed), verdict
-    return verdict
 
 
 def test_it_generates_where_candidates_are(server):

@@ -9,11 +9,12 @@ import torch
 from adaexplore.candidate import Candidate
 from adaexplore.cli.session import PRELOAD_OFFLINE
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.evaluation import Failed, Fault, Passed
+from adaexplore.evaluation import Fault
 from adaexplore.languages import DIALECTS
 from adaexplore.problem import Problem
 from adaexplore.sandbox.instance import Inputs
 from adaexplore.sandbox.process import ForkServer
+from verdicts import failed, passed
 
 pytest.importorskip("helion")
 
@@ -88,18 +89,6 @@ def judge(server):
 def changed(old: str, new: str) -> Candidate:
     assert old in SOURCE
     return Candidate(SOURCE.replace(old, new), "helion")
-
-
-def passed(judge, tried: Candidate) -> Passed:
-    verdict = judge.evaluate(tried)
-    assert isinstance(verdict, Passed), verdict
-    return verdict
-
-
-def failed(judge, tried: Candidate) -> Failed:
-    verdict = judge.evaluate(tried)
-    assert isinstance(verdict, Failed), verdict
-    return verdict
 
 
 @pytest.mark.parametrize("config", [CONFIG, LIST, BY_TMA], ids=["one", "a list", "descriptors"])

@@ -1,0 +1,30 @@
+"""Judges on a real GPU, of one problem; a module says in which `LANGUAGE`."""
+
+import pytest
+from on_gpu import DEVICE, REFERENCE
+
+from adaexplore.evaluate.local import LocalEvaluator
+from adaexplore.problem import Problem
+
+
+@pytest.fixture(scope="module")
+def evaluator_of(request, server):
+    """Makes a judge of the problem with other options, one for all tests of a module."""
+    made = {}
+
+    def evaluator_of(**options):
+        key = tuple(options.items())
+        if key not in made:
+            problem = Problem("example", REFERENCE, request.module.LANGUAGE, DEVICE, **options)
+            made[key] = LocalEvaluator(server, problem, timeout_s=120.0, memory_bytes=1 << 34)
+            made[key].prepare()
+        return made[key]
+
+    yield evaluator_of
+    for evaluator in made.values():
+        evaluator.close()
+
+
+@pytest.fixture(scope="module")
+def judge(evaluator_of):
+    return evaluator_of()
