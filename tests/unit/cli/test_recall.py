@@ -2,12 +2,12 @@ import dataclasses
 
 from adaexplore.candidate import Candidate
 from adaexplore.cli.recall import linting, recalling
-from adaexplore.evaluation import Failed, Fault
+from adaexplore.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context
-from adaexplore.rule import Matcher, Rule, Signature, Where
+from adaexplore.rule import Gain, Matcher, Rule, Signature, Where
 
 DOT = Rule(
     name="dot-fp16",
@@ -56,6 +56,40 @@ def test_before_there_is_code_whatever_fits():
     context = Context(PROBLEM, "large", 1, environment=HERE)
     assert len(recalled(context)) == 2
     assert recalled(context, most_tokens=0) == []
+
+
+class TestSpeed:
+    H200 = Where("3.9.0", "sm_90", "NVIDIA H200")
+    TILES = dataclasses.replace(
+        DOT,
+        name="tiles",
+        kind="speed",
+        statement="Take large tiles.",
+        signature=Signature("slow"),
+        holds=(H200,),
+        gains=(Gain(H200, 2.345, (2.3, 2.4)),),
+    )
+    TOLD = "For speed: Take large tiles. (Measured: 2.3x on NVIDIA H200.)"
+    RIGHT = dataclasses.replace(
+        node("tl.dot(a, b)"), evaluation=Passed("fp32", 0.0, Estimate(1.0, "memory", "sm_90"))
+    )
+
+    def recalled(self, most_tokens=400, **context):
+        given = Context(PROBLEM, "small", 1, environment=HERE, **context)
+        return recalling([DOT, self.TILES], most_tokens)(given)
+
+    def test_what_is_right_is_told_what_was_faster(self):
+        assert self.recalled(window=(self.RIGHT,)) == [DOT.statement, self.TOLD]
+        assert self.recalled(pool=(self.RIGHT,)) == [DOT.statement, self.TOLD]
+
+    def test_what_fails_is_not(self):
+        failed = node("tl.dot(a, b)")
+        assert self.recalled(window=(self.RIGHT, failed)) == [DOT.statement]
+        assert self.recalled(window=(failed,), pool=(self.RIGHT,)) == [DOT.statement]
+        assert self.recalled() == [DOT.statement]
+
+    def test_what_must_not_fail_keeps_its_place(self):
+        assert self.recalled(window=(self.RIGHT,), most_tokens=20) == [DOT.statement]
 
 
 def test_other_languages_have_no_rules():
