@@ -51,8 +51,9 @@ def test_every_rule_holds_somewhere():
 
 def test_it_is_the_probes_of_today():
     own = {probe.name: probe.rule() for probe in PROBES}
-    learnt = ("holds", "gone", "signature", "support", "tasks", "lift", "source")
-    assert sorted(rule.name for rule in rules()) == sorted(own)
+    learnt = ("holds", "gone", "gains", "signature", "support", "tasks", "lift", "source")
+    failing = {probe.name for probe in PROBES if probe.kind != "speed"}
+    assert failing <= {rule.name for rule in rules()} <= own.keys()
     for rule in rules():
         known = {field: getattr(rule, field) for field in learnt}
         assert rule == dataclasses.replace(own[rule.name], **known)

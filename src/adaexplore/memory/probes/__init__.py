@@ -1,4 +1,7 @@
-"""What is tried on every Triton: programs that look right and fail, each with one that is."""
+"""What is tried on every Triton: programs that look right and fail, each with one that is.
+
+Those of kind speed are right, and slow.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from adaexplore.memory.probes.matchers import MATCHERS
 from adaexplore.memory.probes.numerics import NUMERICS
 from adaexplore.memory.probes.resources import RESOURCES
 from adaexplore.memory.probes.silent import SILENT
+from adaexplore.memory.probes.speed import SPEED
 
 PROBES: tuple[Probe, ...] = tuple(
     replace(probe, matcher=MATCHERS.get(probe.name))
-    for probe in (*LANGUAGE, *API, *LAUNCH, *RESOURCES, *NUMERICS, *SILENT)
+    for probe in (*LANGUAGE, *API, *LAUNCH, *RESOURCES, *NUMERICS, *SILENT, *SPEED)
 )
