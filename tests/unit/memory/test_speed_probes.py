@@ -10,7 +10,7 @@ from adaexplore.memory.probes.speed import SPEED
 from adaexplore.problem import Problem
 from adaexplore.rule import Where
 
-QUICK = ("several-short-rows-a-program",)
+QUICK = ("counts-in-blocks-before-atomics",)
 
 
 def objections(probes, server):

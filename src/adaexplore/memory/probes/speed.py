@@ -7,8 +7,9 @@ Whether it is, and by how much, is for a measurement to say. Sizes are such that
 from __future__ import annotations
 
 from adaexplore.memory.probes.base import Probe
+from adaexplore.memory.probes.speed_blocks import BLOCKS
 from adaexplore.memory.probes.speed_host import HOST
 from adaexplore.memory.probes.speed_matmul import MATMULS
 from adaexplore.memory.probes.speed_rows import ROWS
 
-SPEED: tuple[Probe, ...] = (*MATMULS, *ROWS, *HOST)
+SPEED: tuple[Probe, ...] = (*MATMULS, *ROWS, *BLOCKS, *HOST)

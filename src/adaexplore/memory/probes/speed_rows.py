@@ -1,51 +1,11 @@
-"""Speed of what moves memory: rows, layouts, blocks, atomics and what a kernel computes with."""
+"""Speed of what goes over rows: softmaxes, norms, sums over either axis, transposes."""
 
 from __future__ import annotations
 
 import re
 
 from adaexplore.memory.probes.base import Probe
-from adaexplore.memory.probes.programs import MAP_ROWS, filled, program, reference
-
-
-def _probe(
-    name: str,
-    statement: str,
-    topics: tuple[str, ...],
-    problem: str,
-    template: str,
-    slow: str,
-    fast: str,
-) -> Probe:
-    return Probe(
-        name, "speed", statement, topics, problem, filled(template, slow), filled(template, fast)
-    )
-
-
-def _elementwise(
-    kernel: str, *, launch: str = "B=1024", output: str = "torch.empty_like(x)"
-) -> str:
-    """`y` of the block `x` at the places `i`, under the mask `m`."""
-    return program(
-        f"""
-        from triton.language.extra import libdevice
-
-
-        @triton.jit
-        def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
-            i = tl.program_id(0) * B + tl.arange(0, B)
-            m = i < n
-            x = tl.load(x_ptr + i, mask=m)
-            {kernel}
-            tl.store(y_ptr + i, y, mask=m)
-        """,
-        f"""
-        y = {output}
-        n = x.numel()
-        kernel[lambda meta: (triton.cdiv(n, meta["B"]),)](x, y, n, {launch})
-        return y
-        """,
-    )
+from adaexplore.memory.probes.programs import MAP_ROWS, filled, probe, program, reference
 
 
 def _rows(kernel: str, grid: str, launch: str, *, memory: str, after: str = "return y") -> str:
@@ -66,8 +26,6 @@ def _rows(kernel: str, grid: str, launch: str, *, memory: str, after: str = "ret
 _WIDE = "torch.randn(4096, 4096)"
 _SOFTMAX = reference("torch.softmax(x, 1)", _WIDE)
 _LONG = reference("torch.softmax(x, 1)", "torch.randn(256, 65536)")
-_SILU = reference("x * torch.sigmoid(x)", "torch.randn(16777216)")
-_TANH = reference("torch.tanh(x)", "torch.randn(33554432).half()")
 _RMS = reference(
     "x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)", "torch.randn(64, 1024, 256)"
 )
@@ -153,6 +111,36 @@ _PART_OF_ROW = """
         total += tl.load(x_ptr + row * columns + start + i, mask=start + i < columns, other=0.0)
     tl.store(y_ptr + row * tl.num_programs(1) + part, tl.sum(total, axis=0))
 """
+
+
+def _in_parts(loop: str, parts: int) -> str:
+    return _rows(
+        _PART_OF_ROW.replace("HOLE", loop),
+        f"(rows, {parts})",
+        "B=4096",
+        memory=f"torch.empty(rows, {parts}, device=x.device)",
+        after="return y.sum(1)",
+    )
+
+
+_ADDED = """
+    r = tl.program_id(0) * HEIGHT + tl.arange(0, HEIGHT)[:, None]
+    c = tl.arange(0, B)[None, :]
+    m = (r < rows) & (c < columns)
+    x = tl.load(x_ptr + r * columns + c, mask=m, other=0.0)
+    tl.atomic_add(y_ptr + c, tl.sum(x, axis=0, keep_dims=True), mask=c < columns)
+"""
+
+
+def _added(height: int) -> str:
+    return _rows(
+        _ADDED.replace("HEIGHT", str(height)),
+        f"(triton.cdiv(rows, {height}),)",
+        "B=triton.next_power_of_2(columns), num_warps=8",
+        memory="torch.zeros(columns, device=x.device)",
+    )
+
+
 _BY_LINES = """
     row = tl.program_id(0)
     i = tl.program_id(1) * B + tl.arange(0, B)
@@ -168,60 +156,6 @@ _BY_TILES = """
     tl.store(y_ptr + c[:, None] * rows + r[None, :], tl.trans(2 * x), mask=m)
 """
 _TURNED = "torch.empty(columns, rows, device=x.device)"
-_PLANES = program(
-    """
-    @triton.jit
-    def kernel(x_ptr, bias_ptr, y_ptr, n, plane, channels, B: tl.constexpr):
-        HOLE
-        channel = i // plane % channels
-        y = tl.load(x_ptr + i, mask=i < n) + tl.load(bias_ptr + channel, mask=i < n)
-        tl.store(y_ptr + i, y, mask=i < n)
-    """,
-    """
-    y = torch.empty_like(x)
-    n, plane = x.numel(), x.shape[2] * x.shape[3]
-    kernel[(triton.cdiv(n, 1024),)](x, bias, y, n, plane, x.shape[1], B=1024)
-    return y
-    """,
-    args="x, bias",
-)
-_BINS = program(
-    """
-    @triton.jit
-    def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
-        i = tl.program_id(0) * B + tl.arange(0, B)
-        x = tl.load(x_ptr + i, mask=i < n, other=0)
-        HOLE
-    """,
-    """
-    y = torch.zeros(256, dtype=torch.int32, device=x.device)
-    n = x.numel()
-    kernel[(triton.cdiv(n, 8192),)](x, y, n, B=8192)
-    return y
-    """,
-)
-_FILTER = program(
-    """
-    @triton.jit
-    def kernel(x_ptr, w_ptr, y_ptr, columns, out, TAPS: tl.constexpr, B: tl.constexpr):
-        row = tl.program_id(1)
-        i = tl.program_id(0) * B + tl.arange(0, B)
-        y = tl.zeros((B,), tl.float32)
-        for tap in HOLE(TAPS):
-            x = tl.load(x_ptr + row * columns + i + tap, mask=i < out, other=0.0)
-            y += x * tl.load(w_ptr + tap)
-        tl.store(y_ptr + row * out + i, y, mask=i < out)
-    """,
-    """
-    rows, columns = x.shape
-    taps = w.numel()
-    out = columns - taps + 1
-    y = torch.empty(rows, out, device=x.device)
-    kernel[(triton.cdiv(out, 1024), rows)](x, w, y, columns, out, TAPS=taps, B=1024)
-    return y
-    """,
-    args="x, w",
-)
 _NORM = """
     mean = tl.zeros((B,), tl.float32)
     square = tl.zeros((B,), tl.float32)
@@ -242,45 +176,6 @@ def _norm(first: str, second: str) -> str:
     kernel = _ROW + _NORM.replace("FIRST", first).replace("SECOND", second)
     return _rows(kernel, "(rows,)", "B=4096, num_warps=8", memory="torch.empty_like(x)")
 
-
-_ATTENTION = program(
-    """
-    @triton.jit
-    def kernel(
-        q_ptr, k_ptr, v_ptr, y_ptr, T, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr
-    ):
-        head = tl.program_id(1) * T * D
-        i = tl.program_id(0) * BM + tl.arange(0, BM)
-        d = tl.arange(0, D)
-        m = i[:, None] < T
-        q = tl.load(q_ptr + head + i[:, None] * D + d[None, :], mask=m, other=0.0)
-        top = tl.full((BM,), float("-inf"), tl.float32)
-        total = tl.zeros((BM,), tl.float32)
-        acc = tl.zeros((BM, D), tl.float32)
-        for start in range(0, T, BN):
-            j = start + tl.arange(0, BN)
-            k = tl.load(k_ptr + head + j[None, :] * D + d[:, None], mask=j[None, :] < T, other=0.0)
-            v = tl.load(v_ptr + head + j[:, None] * D + d[None, :], mask=j[:, None] < T, other=0.0)
-            s = tl.where(j[None, :] < T, tl.dot(q, k) * scale, float("-inf"))
-            new = tl.maximum(top, tl.max(s, axis=1))
-            p = tl.EXP(s - new[:, None])
-            shrink = tl.EXP(top - new)
-            total = total * shrink + tl.sum(p, axis=1)
-            acc = tl.dot(p.to(tl.float16), v, acc * shrink[:, None])
-            top = new
-        y = (acc / total[:, None]).to(tl.float16)
-        tl.store(y_ptr + head + i[:, None] * D + d[None, :], y, mask=m)
-    """,
-    """
-    heads, T, D = q.shape
-    y = torch.empty_like(q)
-    grid = (triton.cdiv(T, 128), heads)
-    kernel[grid](q, k, v, y, T, SCALE, BM=128, BN=64, D=D, num_warps=8, num_stages=3)
-    return y
-    """,
-    args="q, k, v",
-)
-_HEADS = ", ".join(["torch.randn(64, 1024, 64).half()"] * 3)
 
 ROWS: tuple[Probe, ...] = (
     Probe(
@@ -304,7 +199,8 @@ ROWS: tuple[Probe, ...] = (
         _softmax(_MAXIMUM, _TOTAL, _DIVIDED, launch="B=4096, num_warps=8"),
         _softmax(_BOTH, _DIVIDED, launch="B=4096, num_warps=8"),
     ),
-    _probe(
+    probe(
+        "speed",
         "several-short-rows-a-program",
         "Give a program 32 or more rows where they are short (64 elements): as a block of two "
         "axes, reduced over the second. A program for each row leaves threads idle and costs a "
@@ -327,19 +223,8 @@ ROWS: tuple[Probe, ...] = (
         "partial results in a second step: a program a row keeps most multiprocessors idle.",
         ("tl.sum", "sum", "mean", "tl.max"),
         reference("x.sum(1)", "torch.randn(16, 1048576)"),
-        *(
-            _rows(
-                _PART_OF_ROW.replace("HOLE", loop),
-                f"(rows, {parts})",
-                "B=4096",
-                memory=f"torch.empty(rows, {parts}, device=x.device)",
-                after="return y.sum(1)",
-            )
-            for loop, parts in (
-                ("range(0, columns, B)", 1),
-                ("range(part * B, columns, tl.num_programs(1) * B)", 64),
-            )
-        ),
+        _in_parts("range(0, columns, B)", 1),
+        _in_parts("range(part * B, columns, tl.num_programs(1) * B)", 64),
     ),
     Probe(
         "neighbours-along-the-contiguous-axis",
@@ -377,17 +262,8 @@ ROWS: tuple[Probe, ...] = (
             memory=_TURNED,
         ),
     ),
-    _probe(
-        "blocks-of-a-thousand-elements",
-        "Give an elementwise program 1024 elements or more, 8 for each thread of 4 warps: a block "
-        "of 64 leaves threads idle, and needs 16 times the programs.",
-        ("tl.arange", "BLOCK_SIZE", "elementwise"),
-        _SILU,
-        _elementwise("y = x * tl.sigmoid(x)", launch="B=HOLE"),
-        "64",
-        "1024",
-    ),
-    _probe(
+    probe(
+        "speed",
         "few-warps-for-small-blocks",
         "Take few warps for a small block: one for a row of 256 elements. With 8 most of a "
         "reduction is exchange between warps through shared memory.",
@@ -415,36 +291,6 @@ ROWS: tuple[Probe, ...] = (
         "8",
         "1",
     ),
-    _probe(
-        "offsets-in-32-bits",
-        "Keep offsets in int32 where a tensor has less than 2**31 elements, or cast the start of a "
-        "block alone: division and `%` of int64 blocks take tens of instructions for each element.",
-        ("int64", "tl.int64", "//", "%"),
-        reference(
-            "x + bias[:, None, None]",
-            "torch.randn(16, 64, 128, 128), torch.randn(64)",
-            args="x, bias",
-        ),
-        _PLANES,
-        "i = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)",
-        "i = tl.program_id(0) * B + tl.arange(0, B)",
-    ),
-    _probe(
-        "counts-in-blocks-before-atomics",
-        "Count a block by `tl.histogram` and add its bins atomically, one operation a bin: an "
-        "atomic for each element has all programs wait for the same few addresses.",
-        ("tl.atomic_add", "tl.histogram", "bincount", "histc"),
-        reference(
-            "torch.zeros(256, dtype=x.dtype, device=x.device).index_add(0, x, torch.ones_like(x))",
-            "torch.randint(0, 256, (4194304,), dtype=torch.int32)",
-        ),
-        _BINS,
-        "tl.atomic_add(y_ptr + x, 1, mask=i < n)",
-        """
-        counts = tl.histogram(x, 256, mask=i < n)
-        tl.atomic_add(y_ptr + tl.arange(0, 256), counts)
-        """,
-    ),
     Probe(
         "sum-in-a-block-before-atomics",
         "speed",
@@ -452,37 +298,11 @@ ROWS: tuple[Probe, ...] = (
         "not a row.",
         ("tl.atomic_add", "sum", "scatter_add"),
         reference("x.sum((0, 1))", "torch.randn(128, 1024, 256)"),
-        *(
-            _rows(
-                f"""
-    r = tl.program_id(0) * {height} + tl.arange(0, {height})[:, None]
-    c = tl.arange(0, B)[None, :]
-    m = (r < rows) & (c < columns)
-    x = tl.load(x_ptr + r * columns + c, mask=m, other=0.0)
-    tl.atomic_add(y_ptr + c, tl.sum(x, axis=0, keep_dims=True), mask=c < columns)
-""",
-                f"(triton.cdiv(rows, {height}),)",
-                "B=triton.next_power_of_2(columns), num_warps=8",
-                memory="torch.zeros(columns, device=x.device)",
-            )
-            for height in (1, 128)
-        ),
+        _added(1),
+        _added(128),
     ),
-    _probe(
-        "unroll-short-loops",
-        "Unroll a loop of a few constant steps with `tl.static_range`: the loads of all its steps "
-        "are under way at once, where `range` may wait for each.",
-        ("tl.static_range", "conv1d", "tl.range"),
-        reference(
-            "F.conv1d(x[:, None], w[None, None])[:, 0]",
-            "torch.randn(64, 262144), torch.randn(8)",
-            args="x, w",
-        ),
-        _FILTER,
-        "range",
-        "tl.static_range",
-    ),
-    _probe(
+    probe(
+        "speed",
         "stages-for-loops-over-memory",
         "Give a loop that only loads and adds `tl.range(..., num_stages=4)`: loads of later steps "
         "are under way while one is added, which a launch's num_stages does for `tl.dot` alone.",
@@ -515,25 +335,5 @@ ROWS: tuple[Probe, ...] = (
         ),
         _norm("", ""),
         _norm(', eviction_policy="evict_last"', ', eviction_policy="evict_first"'),
-    ),
-    _probe(
-        "tanh-by-exponentials",
-        "In half precision compute tanh(x) as `2 * tl.sigmoid(2 * x) - 1` in float32: "
-        "`libdevice.tanh` is exact to the last bits of float32 and takes several times the work.",
-        ("tanh", "libdevice.tanh", "gelu"),
-        _TANH,
-        _elementwise("HOLE"),
-        "y = libdevice.tanh(x.to(tl.float32)).to(tl.float16)",
-        "y = (2 * tl.sigmoid(2 * x.to(tl.float32)) - 1).to(tl.float16)",
-    ),
-    Probe(
-        "exp2-in-attention",
-        "speed",
-        "In attention fold log2(e) into the scale of the scores and use `tl.exp2`: `tl.exp` "
-        "multiplies each score by it once more.",
-        ("attention", "tl.exp", "tl.exp2", "softmax"),
-        reference("F.scaled_dot_product_attention(q, k, v)", _HEADS, args="q, k, v"),
-        _ATTENTION.replace("EXP", "exp").replace("SCALE", "D**-0.5"),
-        _ATTENTION.replace("EXP", "exp2").replace("SCALE", "D**-0.5 * 1.4426950408889634"),
     ),
 )
