@@ -2,9 +2,11 @@ import re
 from dataclasses import replace
 
 import pytest
+import torch
 from asked import (
     CPU,
     ESTIMATED,
+    FACTS,
     FAILED,
     H200,
     REFERENCE,
@@ -15,8 +17,9 @@ from asked import (
 )
 
 from adaexplore.errors import BadInputError
+from adaexplore.evaluate.offline.estimate import LAUNCH_US
 from adaexplore.evaluate.offline.targets import TARGETS
-from adaexplore.evaluate.precision import FLOOR, NORM_FACTOR
+from adaexplore.evaluate.precision import FLOOR, NORM_FACTOR, floors
 from adaexplore.evaluation import Estimate, Failed, Mismatch
 from adaexplore.feedback import render, verdict
 from adaexplore.problem import LANGUAGES
@@ -137,6 +140,23 @@ class TestPrecision:
         assert floor.replace("0.0039", "3.9e-3") in told
         factor = {4.0: "4 times", 2.0: "twice"}[NORM_FACTOR[precision]]
         assert f"Allowed is {factor} PyTorch's own error" in told
+
+    @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
+    def test_an_output_of_16_bits_is_allowed_what_it_rounds_to(self, precision):
+        outputs = [{"path": "output", "shape": [64], "dtype": "bfloat16"}]
+        facts, both = {"outputs": outputs}, {"outputs": [*outputs, *FACTS["outputs"]]}
+        told = text(PROMPTS.large(setting(precision=precision, facts=facts), []))
+        assert (
+            f"{floors(torch.bfloat16, own=True)[precision]:.2g}".replace("0.0039", "3.9e-3") in told
+        )
+        assert "is a wrong result" not in told
+        assert "has 16 bits" not in text(
+            PROMPTS.large(setting(precision=precision, facts=both), [])
+        )
+
+    def test_what_a_launch_costs_in_an_estimate_is_told(self):
+        told = text(PROMPTS.large(setting(environment=CPU, target="sm_90"), []))
+        assert f"costs {LAUNCH_US:.0f} µs" in told
 
     def test_pytorchs_own_error_is_told(self):
         assert "PyTorch in strict fp32 is off by 1.6e-6 here" in text(PROMPTS.large(setting(), []))
