@@ -155,7 +155,7 @@ def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
         "policy": run.settings.chosen_policy,
         "proposer": "+".join(plan.proposers),
         "memory": plan.memory or "none",
-        "prompts": run.plan.get("prompts_digest", "")[:8],
+        "prompts": plan.digest[:8] if plan.templates else "bundled",
         "parallel": plan.parallel,
         "language": run.problem.language,
         "require_custom": run.problem.require_custom,

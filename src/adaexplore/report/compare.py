@@ -205,6 +205,9 @@ def _notes(
         if key not in ground.field:
             who = " and ".join(arm.name for arm, side in zip(arms, sides, strict=True) if side)
             having.setdefault(who, []).append(names[key])
+    if not ground.field:
+        yield "no problem has runs of every arm: --by with fewer keys makes fewer arms"
+        return
     for who, some in having.items():
         yield f"in no figure over problems, since only {who} has runs of them: {', '.join(some)}"
     traces = [t for sides in ground.field.values() for side in sides for t in side]

@@ -192,6 +192,17 @@ def test_tokens_of_prompts_that_were_left_out_are_not_known(adaexplore, tmp_path
     assert adaexplore("compare", run, "--at", "tok").code == 0
 
 
+def test_prompts_of_the_package_make_no_arms_and_own_templates_do(adaexplore, runs, tmp_path):
+    model, out = {"model": "some:model", "usd": 0.1}, tmp_path / "out.json"
+    plan = {"proposers": ["some:model"], "prompts_digest": "0" * 64}
+    first = record(tmp_path / "a", 2.0, **model)
+    later = record(tmp_path / "b", 2.0, **model, plan=plan)
+    own = record(tmp_path / "c", 2.0, **model, plan=plan | {"templates": {"system.j2": "Be fast."}})
+    data = compared(adaexplore("compare", first, later, own, "--json", out), out)
+    assert data["arms"][0] == "prompts=bundled"
+    assert [effort["runs"] for effort in data["groups"][0]["efforts"]] == [2, 1]
+
+
 def test_one_arm_is_said_to_be_one(adaexplore, runs):
     result = adaexplore("compare", *runs[:2])
     assert result.code == 0

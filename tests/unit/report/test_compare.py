@@ -105,6 +105,17 @@ def test_problems_that_only_some_have_are_in_no_figure_and_named():
     assert group.efforts[0].runs == 1
 
 
+def test_arms_without_a_problem_in_common_are_only_listed():
+    comparison = compared(reaching("uct", "a", 2.0), reaching("beam", "b", 3.0), by=["policy"])
+    [group] = comparison.groups
+    assert (group.checkpoints, group.claims, group.curves) == ((), None, ())
+    assert group.notes == (
+        "no problem has runs of every arm: --by with fewer keys makes fewer arms",
+    )
+    assert "3.00×" in printed(comparison)
+    assert "3.00×" in render_comparison(comparison)
+
+
 def test_environments_and_classes_are_kept_apart_in_one_line():
     elsewhere = reaching("beam", "a", 9.0, environment="another GPU")
     loose = reaching("beam", "a", 9.0)
