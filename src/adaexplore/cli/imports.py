@@ -63,7 +63,7 @@ def _witnessed(
     beliefs = [belief.rule() for belief in BELIEFS]
     found = find(said, [*rules, *beliefs], SAID)
     meant = {one.rule.name: one.rule for one in found if one.rule is not None}
-    unseen = [r for r in meant.values() if place.where not in (*r.holds, *r.gone)]
+    unseen = [r for r in meant.values() if place.where.as_of(r.kind) not in (*r.holds, *r.gone)]
     checked, status = tried(console, adapt.probe, unseen, place, parallel)
     if status:
         return [], status
@@ -74,9 +74,10 @@ def _witnessed(
 
 
 def _standing(rule: Rule, place: Place) -> Standing:
-    if place.where in rule.holds:
+    here = place.where.as_of(rule.kind)
+    if here in rule.holds:
         return "witnessed"
-    return "stale" if place.where in rule.gone else "unverified"
+    return "stale" if here in rule.gone else "unverified"
 
 
 def _print(console: Console, found: Sequence[Found], here: Mapping[str, Standing]) -> None:

@@ -202,11 +202,11 @@ ROWS: tuple[Probe, ...] = (
     probe(
         "speed",
         "several-short-rows-a-program",
-        "Give a program 32 or more rows where they are short (64 elements): as a block of two "
+        "Give a program 32 or more rows where they are short (128 elements): as a block of two "
         "axes, reduced over the second. A program for each row leaves threads idle and costs a "
         "start.",
         ("tl.sum", "sum", "mean", "softmax"),
-        reference("x.sum(-1)", "torch.randn(64, 64, 64, 64)"),
+        reference("x.sum(-1)", "torch.randn(32, 64, 64, 128)"),
         _rows(
             _MANY_ROWS,
             "(triton.cdiv(rows, HOLE),)",
@@ -230,10 +230,10 @@ ROWS: tuple[Probe, ...] = (
         "neighbours-along-the-contiguous-axis",
         "speed",
         "Let the last axis of a block run along contiguous memory, also where the sum is over the "
-        "other one: tiles of 64 rows x 64 columns. A block down one column takes 32 bytes from "
+        "other one: tiles of 64 rows x 32 columns. A block down one column takes 32 bytes from "
         "memory for each 4.",
         ("tl.sum", "sum", "mean", "stride"),
-        reference("x.sum(0)", "torch.randn(1024, 16384)"),
+        reference("x.sum(0)", "torch.randn(2048, 8192)"),
         _rows(
             _COLUMN,
             "(columns,)",
@@ -242,8 +242,8 @@ ROWS: tuple[Probe, ...] = (
         ),
         _rows(
             _COLUMNS,
-            "(triton.cdiv(columns, 64),)",
-            "B=64",
+            "(triton.cdiv(columns, 32),)",
+            "B=32",
             memory="torch.empty(columns, device=x.device)",
         ),
     ),
@@ -295,10 +295,10 @@ ROWS: tuple[Probe, ...] = (
         "sum-in-a-block-before-atomics",
         "speed",
         "Sum in a block what goes to one address, then add it atomically once: 128 rows at a time, "
-        "not a row.",
+        "not 4.",
         ("tl.atomic_add", "sum", "scatter_add"),
         reference("x.sum((0, 1))", "torch.randn(128, 1024, 256)"),
-        _added(1),
+        _added(4),
         _added(128),
     ),
     probe(
