@@ -1,14 +1,14 @@
 """Whole searches with a model behind real HTTP, and an evaluator whose verdicts are computed."""
 
 import contextlib
-import hashlib
 import itertools
 import re
 
 import pytest
+from hashed import Judge, number_from
 
 from adaexplore.errors import BadInputError, InfrastructureError
-from adaexplore.evaluation import Failed, Passed, Timing
+from adaexplore.evaluation import Passed
 from adaexplore.explore import Listener, Search
 from adaexplore.llm.budget import Budget, Budgeted
 from adaexplore.llm.options import ClientOptions
@@ -21,7 +21,7 @@ from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.settings import Settings
 from adaexplore.store import RunRecord, create_run, open_run
 from adaexplore.study import Study
-from llm_server import LlmServer, Say, cut, cut_json, hang, html, status
+from llm_server import Say, cut, cut_json, hang, html, status
 
 STEPS = 24
 SETTINGS = Settings(
@@ -40,10 +40,6 @@ FAULTS = [
 ]
 
 
-def number_from(*parts) -> int:
-    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4], "big")
-
-
 def answer(messages):
     """What follows from the conversation alone: at times no use, and mostly what was asked for."""
     asked = messages[-1]["text"]
@@ -57,24 +53,6 @@ def answer(messages):
     return f"A new one.\n```python\nclass ModelNew:\n    number = {number}\n```"
 
 
-class Evaluator:
-    """Judges by the candidate's hash."""
-
-    def prepare(self):
-        return {"precision": "fp32", "baselines_us": {"eager": 10.0}}
-
-    def evaluate(self, candidate, parent=None, *, again=False):
-        number = number_from(candidate.source)
-        if number % 4 == 0:
-            return Failed("wrong_output", "as computed")
-        speedup = 0.5 + number % 1000 / 500
-        timing = Timing(9.0, (9.0, 9.0), {"eager": 9.0}, speedup, (speedup, speedup), speedup, 7)
-        return Passed("fp32", 1e-7, timing)
-
-    def close(self):
-        pass
-
-
 class Heard(Listener):
     def __init__(self):
         self.waited = []
@@ -85,12 +63,6 @@ class Heard(Listener):
 
     def stopping(self, reason):
         self.stopped = reason
-
-
-@pytest.fixture(scope="module")
-def loopback():
-    with LlmServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -131,7 +103,7 @@ def search(path, client, listener=None, sleep=lambda _: None, parallel=1):
             Search(
                 directory.store,
                 {run.proposer: proposer},
-                Evaluator(),
+                Judge(),
                 listener or Listener(),
                 directory.best_path,
                 clients={run.proposer: client},

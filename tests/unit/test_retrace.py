@@ -1,15 +1,15 @@
 """Recorded searches gone through again: unchanged, and with one thing or another changed since."""
 
-import hashlib
 import itertools
 import re
 import sqlite3
 
 import pytest
+from hashed import FACTS, Judge, number_from
 
 from adaexplore.errors import BadInputError
 from adaexplore.evaluate.recorded import RecordedEvaluator, UnseenCandidateError
-from adaexplore.evaluation import Failed, Passed, Timing
+from adaexplore.evaluation import Failed
 from adaexplore.explore import Listener, Search
 from adaexplore.llm.base import Reply
 from adaexplore.llm.replay import Recording, Replay
@@ -25,11 +25,6 @@ MODEL = "test:model"
 STEPS = 24
 SETTINGS = Settings(policy="uct", p_large=0.4, p_strategy=0.3, pool_size=3, window=3, extra_max=1)
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
-FACTS = {"precision": "fp32", "baselines_us": {"eager": 10.0}}
-
-
-def number_from(*parts) -> int:
-    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4], "big")
 
 
 class Computed:
@@ -48,27 +43,6 @@ class Computed:
             new = f"    number = {number}"
             return Reply(f"Turn.\n<<<<<<< OLD\n    {old[-1]}\n=======\n{new}\n>>>>>>> NEW", MODEL)
         return Reply(f"New.\n```python\nclass ModelNew:\n    number = {number}\n```", MODEL)
-
-    def close(self):
-        pass
-
-
-class Judge:
-    """Judges by the candidate's hash."""
-
-    def __init__(self, facts=FACTS):
-        self._facts = facts
-
-    def prepare(self):
-        return self._facts
-
-    def evaluate(self, candidate, parent=None, *, again=False):
-        number = number_from(candidate.source)
-        if number % 4 == 0:
-            return Failed("wrong_output", "as computed")
-        speedup = 0.5 + number % 1000 / 500
-        timing = Timing(9.0, (9.0, 9.0), {"eager": 9.0}, speedup, (speedup, speedup), speedup, 7)
-        return Passed("fp32", 1e-7, timing)
 
     def close(self):
         pass

@@ -12,7 +12,6 @@ from answering import answer_by
 from adaexplore.cli import main, proposers
 from adaexplore.llm.providers import open_client
 from adaexplore.sandbox.process import ForkServer
-from llm_server import LlmServer
 
 PROBLEM = """
 import torch
@@ -103,12 +102,6 @@ def problem(file):
 @pytest.fixture
 def candidate(file):
     return file("candidate.py", CANDIDATE)
-
-
-@pytest.fixture(scope="module")
-def loopback():
-    with LlmServer() as server:
-        yield server
 
 
 @pytest.fixture

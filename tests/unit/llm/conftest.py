@@ -4,13 +4,6 @@ import pytest
 
 from adaexplore.llm.options import ClientOptions
 from adaexplore.llm.providers import open_client
-from llm_server import LlmServer
-
-
-@pytest.fixture(scope="session")
-def loopback():
-    with LlmServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from adaexplore.synthesize.author import CHANGES, SHOWN, TEMPLATES, TOPICS, Auth
 from adaexplore.synthesize.collect import attempts, collect
 from adaexplore.synthesize.grammar import grow
 from adaexplore.synthesize.task import STYLES, Task
-from llm_server import LlmServer, Say
+from llm_server import Say
 
 MODULE = '''"""Row norms of a Gram matrix."""
 import torch
@@ -32,16 +32,15 @@ def get_init_inputs():
 KNOWN = [grow(seed) for seed in range(4)]
 
 
-@pytest.fixture(scope="module")
-def llm():
-    with LlmServer() as server:
-        yield server
+@pytest.fixture
+def llm(loopback, monkeypatch):
+    loopback.reset(lambda messages: f"Here it is:\n```python\n{MODULE}```")
+    loopback.use(monkeypatch)
+    return loopback
 
 
 @pytest.fixture
-def author(llm, monkeypatch):
-    llm.reset(lambda messages: f"Here it is:\n```python\n{MODULE}```")
-    llm.use(monkeypatch)
+def author(llm):
     client = open_client("openai:gpt-5-mini")
     yield Author(client)
     client.close()
