@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from adaexplore.cli.proposers import Plan, check, open_clients
 from adaexplore.cli.session import INTERRUPTED, Asked, load_problem
 from adaexplore.errors import BadInputError, BadProblemError
 from adaexplore.llm.base import BudgetSpentError
-from adaexplore.memory.techniques import technique_for
+from adaexplore.memory.techniques import demands
 from adaexplore.problem import TargetName
 from adaexplore.settings import Settings
 
@@ -113,19 +112,18 @@ def _tasks(
     if not files:
         raise BadInputError(f"{problems} holds no problems: files that end in .py")
     asked = Asked(files[0], "triton", place.device, "fp32", "as-built", 0, target=place.target)
-    used: Counter[str] = Counter()
-    found = []
+    loaded = []
     for file in files:
         try:
-            problem = load_problem(replace(asked, path=file))
+            loaded.append(load_problem(replace(asked, path=file)))
         except BadProblemError as error:
             say(console, f"{file.name}: left out: {error}")
-            continue
-        settings = ATTEMPT
-        if techniques:
-            technique = technique_for(problem.source, used, on_gpu=place.target is None)
-            used[technique.name] += 1
-            settings = settings.model_copy(update={"demand": f"{technique.text}."})
+    texts = [""] * len(loaded)
+    if techniques:
+        texts = demands([problem.source for problem in loaded], on_gpu=place.target is None)
+    found = []
+    for problem, demand in zip(loaded, texts, strict=True):
+        settings = ATTEMPT.model_copy(update={"demand": demand})
         run, asks = work / "runs" / problem.name, work / "asks" / problem.name
         found.append(Task(problem, run, settings, plan, _STEPS, "adaexplore adapt", asks))
     if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -64,16 +64,18 @@ class Arm:
 class FirstTries:
     """So many first tries, `repeats`, at each task in each arm, kept below a folder.
 
-    The first arm has no memory, and the second is what others may leave a rule out of. `proposer`
-    is a model, or `PERSON`, whose prompts and replies are files.
+    The first arm has no memory, and the second is what others may leave a rule out of. `plan` names
+    a model, or `PERSON`, whose prompts and replies are files. `demands` are what some tasks are
+    asked for besides, by their names.
     """
 
     folder: Path
     arms: tuple[Arm, ...]
-    proposer: str
     settings: Settings
     repeats: int
     where: Where
+    plan: Plan
+    demands: Mapping[str, str] = field(default_factory=dict)
 
     def arms_for(self, problem: Problem) -> list[Arm]:
         """The arms of a task: leaving out a rule that its prompt has not would change nothing."""
@@ -81,7 +83,7 @@ class FirstTries:
 
     def require_same(self, problem: Problem) -> None:
         """Raises `BadInputError` if what is in the folder was tried in another way."""
-        now = (problem, self.proposer, self.settings)
+        now = (problem, self.proposer, self._settings(problem))
         for path in self._runs(problem).values():
             with read_run(path) as run:
                 record = run.store.run()
@@ -112,7 +114,7 @@ class FirstTries:
                 asks.take(path, self._asks(problem, arm))
         if self._is_to_do(problem):
             with ExitStack() as stack:
-                running = stack.enter_context(session_on(server, problem, self.settings))
+                running = stack.enter_context(session_on(server, problem, self._settings(problem)))
                 runs = [
                     stack.enter_context(self._opened(running, problem, arm))
                     for arm in self.arms_for(problem)
@@ -141,6 +143,14 @@ class FirstTries:
                 nodes = _Standing.of(run.store).spoiled
             found += [f"{problem.name}, {arm}: {verdict(node.evaluation)}" for node in nodes]
         return found
+
+    def _settings(self, problem: Problem) -> Settings:
+        return self.settings.model_copy(update={"demand": self.demands.get(problem.name, "")})
+
+    @property
+    def proposer(self) -> str:
+        """Who makes the tries."""
+        return self.plan.proposers[0]
 
     @property
     def _by_hand(self) -> bool:
@@ -185,9 +195,10 @@ class FirstTries:
         """A run, open for writing; made where there is none."""
         path = self._path(problem, arm.name)
         if not _exists(path):
-            plan = Plan((self.proposer,), memory=arm.name, rules=arm.rules)
+            plan = replace(self.plan, budget="", memory=arm.name, rules=arm.rules)
             words = f"adaexplore memory lift, {arm.name}"
-            record = record_of(running, problem, self.settings, plan, 0, self.repeats, words)
+            settings = self._settings(problem)
+            record = record_of(running, problem, settings, plan, 0, self.repeats, words)
             draft = path.with_name(f".{path.name}.new")  # a kill leaves no half of a run
             shutil.rmtree(draft, ignore_errors=True)
             create_run(draft, record).close()

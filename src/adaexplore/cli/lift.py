@@ -17,13 +17,14 @@ from adaexplore.ask import PERSON
 from adaexplore.cli.adapt import Place, at_once, say
 from adaexplore.cli.first_tries import FIRST_TRY, MAY_CHANGE, Arm, FirstTries
 from adaexplore.cli.lift_view import show
-from adaexplore.cli.proposers import Plan, check, open_clients, proposers
+from adaexplore.cli.proposers import Plan, check, open_clients, proposers, with_templates
 from adaexplore.cli.recall import NONE
 from adaexplore.cli.session import INTERRUPTED, Asked, load_problem, start_server
 from adaexplore.errors import BadInputError, BadProblemError
 from adaexplore.llm.base import BudgetSpentError
 from adaexplore.memory.files import BUNDLED, load, memory_path, save, write_whole
 from adaexplore.memory.lift import Attempted, Lift, measured, noted, source_of, to_json
+from adaexplore.memory.techniques import demands
 from adaexplore.problem import Problem, TargetName
 from adaexplore.rule import Rule
 from adaexplore.settings import Settings, parse_pairs, parse_settings
@@ -51,6 +52,8 @@ class Options:
     device: str | None = None
     target: TargetName | None = None
     parallel: int | None = None
+    prompts: str = ""
+    techniques: bool = False
 
     @property
     def folder(self) -> Path:
@@ -67,8 +70,17 @@ def measure(options: Options) -> int:
     place = Place(options.device, options.target)
     arms = _arms(options)
     problems = _held_out(console, options, place, [rule for arm in arms for rule in arm.rules])
-    proposer = plan.proposers[0]
-    tries = FirstTries(options.folder, arms, proposer, settings, options.repeats, where=place.where)
+    names = [problem.name for problem in problems]
+    texts = demands([problem.source for problem in problems], on_gpu=place.target is None)
+    tries = FirstTries(
+        options.folder,
+        arms,
+        settings,
+        options.repeats,
+        place.where,
+        plan,
+        demands=dict(zip(names, texts, strict=True)) if options.techniques else {},
+    )
     for problem in problems:
         tries.require_same(problem)
     status = _try_all(console, tries, problems, plan, options.parallel or at_once())
@@ -90,7 +102,7 @@ def measure(options: Options) -> int:
     show(console, lift)
     _keep(console, options, lift)
     if options.json:
-        _write_json(options, proposer, str(place), settings, lift, attempted)
+        _write_json(options, tries.proposer, str(place), settings, lift, attempted)
     return status
 
 
@@ -98,8 +110,9 @@ def _plan(options: Options) -> Plan:
     if not options.model:
         if options.budget:
             raise BadInputError("--budget goes with --model; there is none")
-        return Plan((PERSON,))
+        return with_templates(Plan((PERSON,)), options.prompts)
     plan = Plan(proposers([options.model], compiler=False), budget=options.budget)
+    plan = with_templates(plan, options.prompts)
     check(plan)
     if plan.limits.steps or plan.limits.seconds:
         raise BadInputError(f"--budget {options.budget}: first tries have one in usd or tok only")
@@ -267,6 +280,7 @@ def _write_json(
         "model": proposer,
         "place": place,
         "repeats": options.repeats,
+        "techniques": options.techniques,
         "settings": settings.model_dump(include=set(MAY_CHANGE)),
         "arms": [to_json(arm) for arm in lift.arms],
         "contrasts": [to_json(found) for found in lift.contrasts],

@@ -7,6 +7,7 @@ Triton stays untried, until a search needs it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from adaexplore.memory.topics import implied
@@ -209,13 +210,22 @@ TECHNIQUES: tuple[Technique, ...] = (
 )
 
 
-def technique_for(reference: str, used: Counter[str], *, on_gpu: bool) -> Technique:
-    """The technique for a task: of those that fit it the one used least, by its name in `used`."""
-    topics = set(implied(reference).splitlines())
-    fitting = [
-        technique
-        for technique in TECHNIQUES
-        if (not technique.topics or technique.topics & topics)
-        and (on_gpu or not technique.needs_gpu)
-    ]
-    return min(fitting, key=lambda technique: used[technique.name])
+def demands(references: Iterable[str], *, on_gpu: bool) -> list[str]:
+    """What attempts at tasks are to make use of, for each in turn.
+
+    Of the techniques that fit a task it gets the one that those before it got least.
+    """
+    used: Counter[str] = Counter()
+    found = []
+    for reference in references:
+        topics = set(implied(reference).splitlines())
+        fitting = [
+            technique
+            for technique in TECHNIQUES
+            if (not technique.topics or technique.topics & topics)
+            and (on_gpu or not technique.needs_gpu)
+        ]
+        chosen = min(fitting, key=lambda technique: used[technique.name])
+        used[chosen.name] += 1
+        found.append(f"{chosen.text}.")
+    return found

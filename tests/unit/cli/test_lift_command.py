@@ -117,6 +117,17 @@ def test_tries_with_and_without_differ_in_the_rules_alone(lift, model, memory, t
 
 
 @pytest.mark.slow
+def test_techniques_and_templates_are_the_same_in_all_arms(lift, model, file, tmp_path):
+    (tmp_path / "mine").mkdir()
+    folder = file("mine/triton.j2", "No notes on Triton.").parent
+    assert lift("--model", LOCAL, "--techniques", "--prompts", folder).code == 0
+    asked = [conversation[-1]["text"] for conversation in model.conversations]
+    wanted = [re.search("every kernel is to do this: (.+)", prompt)[1] for prompt in asked]
+    assert len(asked) == 4
+    assert len(set(wanted)) == 2
+    assert all("No notes on Triton." in prompt for prompt in asked)
+
+
 def test_what_stopped_goes_on_and_is_asked_for_once(lift, model, memory, tmp_path):
     model.script.extend([None, status(401)])
     stopped = lift("--model", LOCAL, "--parallel", 1)

@@ -14,6 +14,7 @@ from adaexplore.cli.commands.options import (
     ParallelOption,
     SeedOption,
     TargetOption,
+    TechniquesOption,
     TokensOption,
 )
 
@@ -59,14 +60,7 @@ def adapt(
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
-    techniques: Annotated[
-        bool,
-        typer.Option(
-            "--techniques/--no-techniques",
-            help="Ask each attempt to use a part of Triton, another for each task, that a safe "
-            "answer would do without.",
-        ),
-    ] = True,
+    techniques: TechniquesOption = True,
 ) -> None:
     """Learn rules about Triton: each with a program that fails so, and one that does not.
 

@@ -11,8 +11,11 @@ from adaexplore.cli.commands.options import (
     DeviceOption,
     MemoryArg,
     ParallelOption,
+    PromptsOption,
     SetOption,
     TargetOption,
+    TechniquesOption,
+    folder_text,
 )
 
 app = typer.Typer(
@@ -117,6 +120,8 @@ def memory_lift(
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON.")
     ] = None,
+    prompts: PromptsOption = None,
+    techniques: TechniquesOption = False,
     settings: SetOption = None,
     device: DeviceOption = None,
     target: TargetOption = None,
@@ -146,6 +151,8 @@ def memory_lift(
         device=device,
         target=target,
         parallel=parallel,
+        prompts=folder_text(prompts),
+        techniques=techniques,
     )
     raise typer.Exit(commands.measure(options))
 

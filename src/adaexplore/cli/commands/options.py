@@ -87,6 +87,14 @@ NewRunOption = Annotated[
 TokensOption = Annotated[
     str, typer.Option("--budget", metavar="LIMIT", help="When to stop asking: 2usd, 500ktok.")
 ]
+TechniquesOption = Annotated[
+    bool,
+    typer.Option(
+        "--techniques/--no-techniques",
+        help="Ask each attempt to use a part of Triton, another for each task, that a safe answer "
+        "would do without.",
+    ),
+]
 AT_ONCE = "Steps under way at once: proposals, compilation and measurement overlap."
 StepsAtOnceOption = Annotated[
     int,
