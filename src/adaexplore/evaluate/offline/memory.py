@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch.nn import Parameter
 from triton._C.libtriton import interpreter as raw
 
 Array = np.ndarray[Any, Any]
+_LARGEST_TABLE = 1 << 16
 
 
 class OutOfBoundsError(IndexError):
@@ -46,19 +50,18 @@ class Memory(Protocol):
 class TensorMemory:
     """Real memory, checked: an address outside the storages of `values` is an error.
 
-    One that is inside another tensor's storage goes unnoticed here; its result does not.
+    One that is inside another tensor's storage goes unnoticed here; its result does not. Storages
+    whose addresses are passed as numbers (tables of pointers) are looked for where an address is
+    none of the others'.
     """
 
     holds_data = True
 
     def __init__(self, values: Iterable[Any]) -> None:
-        storages = {
-            (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
-            for storage in (t.untyped_storage() for t in tensors_in(values))
-            if storage.nbytes() > 0
-        }
-        self._starts = np.array([start for start, _ in sorted(storages)], np.uint64)
-        self._ends = np.array([end for _, end in sorted(storages)], np.uint64)
+        self._values = list(values)
+        self._has_searched = False
+        self._storages = _storages(tensors_in(self._values))
+        self._arrange()
 
     def load(self, pointers: Array, mask: Array, other: Array, dtype: Any) -> Array:
         """See `Memory.load`."""
@@ -89,13 +92,36 @@ class TensorMemory:
             return
         if self._starts.size == 0:
             raise OutOfBoundsError(f"{what} in a launch without tensors")
-        at = np.searchsorted(self._starts, active, side="right") - 1
-        outside = (at < 0) | (active + np.uint64(item_bytes) > self._ends[np.maximum(at, 0)])
+        outside = self._outside(active, item_bytes)
+        if outside.any() and not self._has_searched:
+            self._take_in_what_numbers_point_at()
+            outside = self._outside(active, item_bytes)
         if outside.any():
             raise OutOfBoundsError(
                 f"{what} out of bounds in {int(outside.sum())} of {active.size} lanes: "
                 f"{self._distance(int(active[outside][0]))}"
             )
+
+    def _outside(self, active: Array, item_bytes: int) -> Array:
+        at = np.searchsorted(self._starts, active, side="right") - 1
+        past: Array = active + np.uint64(item_bytes) > self._ends[np.maximum(at, 0)]
+        return (at < 0) | past
+
+    def _arrange(self) -> None:
+        ordered = sorted(self._storages)
+        self._starts = np.array([start for start, _ in ordered], np.uint64)
+        self._ends = np.array([end for _, end in ordered], np.uint64)
+
+    def _take_in_what_numbers_point_at(self) -> None:
+        """Looks through all tensors that are alive, which takes a while, and so does it once."""
+        self._has_searched = True
+        numbers = sorted(_numbers_in(self._values))
+        alive = (one for one in gc.get_objects() if type(one) in (torch.Tensor, Parameter))
+        for start, end in _storages(one for one in alive if one.device.type == "cpu"):
+            at = bisect_left(numbers, start)
+            if at < len(numbers) and numbers[at] < end:
+                self._storages.add((start, end))
+        self._arrange()
 
     def _distance(self, address: int) -> str:
         """Where an address lies, in words."""
@@ -105,6 +131,29 @@ class TensorMemory:
         if after is not None and (before is None or after <= before):
             return f"{after} bytes past the end of a tensor's memory"
         return f"{before} bytes before a tensor's memory"
+
+
+def _storages(tensors: Iterable[torch.Tensor]) -> set[tuple[int, int]]:
+    """Where their memory begins and ends."""
+    return {
+        (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
+        for storage in (t.untyped_storage() for t in tensors if t.layout == torch.strided)
+        if storage.nbytes() > 0
+    }
+
+
+def _numbers_in(values: Iterable[Any]) -> set[int]:
+    """The integers that a launch is passed, also those in its tensors of 64 bits."""
+    numbers: set[int] = set()
+    for value in values:
+        if isinstance(value, tuple | list):
+            numbers |= _numbers_in(value)
+        elif isinstance(value, int):
+            numbers.add(value)
+    for tensor in tensors_in(values):
+        if tensor.dtype in (torch.int64, torch.uint64) and tensor.numel() <= _LARGEST_TABLE:
+            numbers.update(tensor.flatten().tolist())
+    return numbers
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[torch.Tensor]:

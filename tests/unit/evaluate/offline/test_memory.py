@@ -48,6 +48,31 @@ class TestTensorMemory:
             load(TensorMemory([3, "x"]), np.array([4096], np.uint64))
 
 
+class TestAddressesPassedAsNumbers:
+    @pytest.mark.parametrize("within", [0, 4])
+    @pytest.mark.parametrize("kind", [torch.Tensor, torch.nn.Parameter])
+    def test_a_table_of_pointers_opens_what_it_points_at(self, within, kind):
+        x, table = kind(torch.arange(8.0)), torch.zeros(3, dtype=torch.int64)
+        table[1] = x.data_ptr() + 4 * within
+        assert load(TensorMemory([table]), pointers(x, within, 7)).tolist() == [within, 7]
+
+    def test_so_does_a_number(self):
+        x, own = torch.arange(8.0), torch.zeros(1)
+        assert load(TensorMemory([own, x.data_ptr()]), pointers(x, 7)).tolist() == [7]
+        assert load(TensorMemory([own, (x.data_ptr(),)]), pointers(x, 7)).tolist() == [7]
+
+    def test_beyond_its_end_is_out_of_bounds_as_ever(self):
+        x, table = torch.arange(8.0), torch.zeros(1, dtype=torch.int64)
+        table[0] = x.data_ptr()
+        with pytest.raises(OutOfBoundsError, match="4 bytes past the end"):
+            load(TensorMemory([table]), pointers(x, 0, 9))
+
+    def test_what_no_number_points_at_stays_closed(self):
+        x, table = torch.arange(8.0), torch.zeros(1, dtype=torch.int64)
+        with pytest.raises(OutOfBoundsError):
+            load(TensorMemory([table]), pointers(x, 0))
+
+
 def test_tensors_are_found_in_tuples():
     x, y = torch.zeros(1), torch.zeros(2)
     assert [t.numel() for t in tensors_in([1, x, (2, (y,)), None])] == [1, 2]
