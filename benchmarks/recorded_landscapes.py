@@ -42,6 +42,9 @@ from adaexplore.simulate.fitted import Transition
 AFTER = (1, 2, 4, 6, 8, 10)
 """Steps after which what was found is compared with what the fit foretells."""
 
+CHECKED = (10, 25)
+"""Steps at which policies are compared; later all are at the best that was recorded."""
+
 NEAR = 0.25
 """So many units from the best that was recorded is as good as that."""
 
@@ -137,14 +140,14 @@ def standings(landscapes: Sequence[Fitted], repeats: int, jobs: int) -> list[dic
     plan = Plan(
         [parse_contender(name) for name in dict.fromkeys(("archive", *ALL))],
         landscapes,
-        50,
+        CHECKED[-1],
         range(FITS * repeats),
     )
     outcomes = simulate(plan, jobs)
     rows = []
     for contender in plan.contenders:
         row: dict[str, Any] = {"policy": contender.name}
-        for step in (10, 25, 50):
+        for step in CHECKED:
             logs = _logs(outcomes, contender.name, step)
             first = _logs(outcomes, plan.contenders[0].name, step)
             apart = [one - other for one, other in zip(logs, first, strict=True)]
@@ -155,11 +158,11 @@ def standings(landscapes: Sequence[Fitted], repeats: int, jobs: int) -> list[dic
 
 
 def _over(apart: Sequence[float]) -> tuple[float, float, float]:
-    """A ratio with the 95 % interval of fits, from its logarithms by seed."""
+    """A ratio with its 95 % interval, over fits and what luck is left in the mean over them."""
     fits = [apart[fit::FITS] for fit in range(FITS)]
     luck = fmean(variance(of_one) for of_one in fits) / len(fits[0])
     between = max(variance(fmean(of_one) for of_one in fits) - luck, 0.0)
-    middle, spread = fmean(apart), 1.96 * math.sqrt(between)
+    middle, spread = fmean(apart), 1.96 * math.sqrt(between + luck / FITS)
     return (math.exp(middle), math.exp(middle - spread), math.exp(middle + spread))
 
 
