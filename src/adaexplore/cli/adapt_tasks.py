@@ -65,7 +65,7 @@ def adapt_by_tasks(
     work = work or folder_of(output)
     found = _tasks(console, problems, tasks, plan, work, place, techniques=techniques)
     waits: list[Path] = []
-    status, right, done = 0, 0, []
+    status = right = done = 0
     with open_clients(plan) as clients:
         try:
             for attempted in attempt_all(found, clients, parallel or at_once()):
@@ -75,8 +75,7 @@ def adapt_by_tasks(
                 elif attempted.waits:
                     waits += attempted.waits
                 else:
-                    right += attempted.right
-                    done.append(attempted.task.run)
+                    done, right = done + 1, right + attempted.right
                     say(console, f"{name}: {'right' if attempted.right else 'failed'}")
         except BudgetSpentError as error:
             say(console, f"stopping: {error}")
@@ -84,8 +83,10 @@ def adapt_by_tasks(
             say(console, "stopped; the same command goes on")
             return INTERRUPTED
         if done:
-            say(console, f"{right} of {len(done)} tasks came out right")
-            failures = [failure for run in sorted(done) for failure in failures_in(run)]
+            say(console, f"{right} of {done} tasks came out right")
+        runs = sorted(task.run for task in found if task.run.exists())
+        failures = [failure for run in runs for failure in failures_in(run)]
+        if failures:
             client, rules = clients.get(model), work / "rules"
             status = learn_from(console, failures, output, rules, place, client, least_tasks)
     if waits:
