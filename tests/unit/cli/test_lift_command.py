@@ -15,7 +15,7 @@ from llm_server import LlmServer, status
 
 LOCAL = "openai-compatible:local"
 NAMES = ("no-break", "no-tl-log1p")
-RULES = "# Rules learned"
+RULES = "# Rules, each checked"
 TASKS = {"doubled": "x + x", "halved": "x / 2"}
 
 
@@ -84,7 +84,7 @@ def runs(tmp_path):
 
 
 def without_rules(messages):
-    return [re.sub(r"# Rules learned.*?\n\n", "", m["text"], flags=re.DOTALL) for m in messages]
+    return [re.sub(r"# Rules, each checked.*?\n\n", "", m["text"], flags=re.DOTALL) for m in messages]
 
 
 def test_tries_with_and_without_differ_in_the_rules_alone(lift, model, memory, tmp_path):

@@ -114,7 +114,7 @@ class TestTried:
 
 
 class TestInPrompts:
-    HEADING = "# Rules learned from earlier failures"
+    HEADING = "# Rules, each checked by running it"
 
     @pytest.fixture
     def prompt(self, adaexplore, problem, tmp_path):
