@@ -27,8 +27,9 @@ from triton.runtime.jit import JITFunction
 
 from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan, SlowInterpretationError
 from adaexplore.evaluate.offline.capture import Launch
-from adaexplore.evaluate.offline.memory import Memory
+from adaexplore.evaluate.offline.memory import Array, Memory
 
+_BY_ELEMENT = "map_elementwise"
 _BETWEEN_LAUNCHES = {"gdc_wait", "gdc_launch_dependents"}
 """What orders launches that overlap; here none do."""
 
@@ -99,6 +100,9 @@ class Interpreter:
                 if not symbol.startswith("__"):
                     scope.set_attr(stub, symbol, getattr(library, symbol))
         scope.set_attr(JITFunction, "__call__", lambda f, *a, **k: self._rewrite(f)(*a, **k))
+        if hasattr(tl, _BY_ELEMENT):
+            for module in (tl, tl.core):
+                scope.set_attr(module, _BY_ELEMENT, _map_elementwise)
         for name in _BETWEEN_LAUNCHES & vars(tl.extra.cuda).keys():
             scope.set_attr(tl.extra.cuda, name, lambda **_: None)
         for name, member in list(vars(tl.tensor).items()):
@@ -164,9 +168,81 @@ class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
             library = self._libraries.get(value.__module__)
             if library is not None:
                 value = getattr(library, value.__name__, value)
+            if value.__name__ == _BY_ELEMENT and tl.core.is_builtin(value):
+                return _map_elementwise
             if tl.core.is_builtin(value):  # imported by name, out of reach of the patches
                 return partial(value, _semantic=interpreter.interpreter_semantic)
         return value
+
+
+class _DivergedError(Exception):
+    """Elements that are computed together do not all take one branch; `taken` says which do."""
+
+    def __init__(self, taken: Array) -> None:
+        self.taken = taken
+
+
+@contextmanager
+def _agreeing() -> Iterator[None]:
+    """Has conditions be what all elements agree on."""
+    before = tl.tensor.__bool__
+    tl.tensor.__bool__ = _truth
+    try:
+        yield
+    finally:
+        tl.tensor.__bool__ = before
+
+
+def _truth(condition: tl.tensor) -> bool:
+    """A condition's truth, if all elements agree on it."""
+    found = condition.handle.data.astype(bool).ravel()
+    if found.all() == found.any():
+        return bool(found.all())
+    raise _DivergedError(found)
+
+
+def _map_elementwise(function: Any, *args: Any, pack: Any = 1) -> Any:
+    """`tl.map_elementwise`, for which Triton's interpreter has nothing.
+
+    Scalars stand for all elements that take the same branches: where those differ, the function is
+    called anew for either part.
+    """
+    pack = _plain(pack)
+    blocks = interpreter.interpreter_semantic.broadcast_tensors(*args)
+    shape = blocks[0].handle.data.shape
+    scalars = [
+        (block.handle.data.reshape(-1, pack)[:, at], block.dtype)
+        for block in blocks
+        for at in range(pack)
+    ]
+    is_single = True
+    results: list[Array] = []
+    dtypes: list[Any] = []
+    parts = [np.arange(blocks[0].handle.data.size // pack)]
+    while parts:
+        part = parts.pop()
+        try:
+            with _agreeing():
+                found = function(*(_tensor(data[part], dtype) for data, dtype in scalars))
+        except _DivergedError as diverged:
+            parts += [part[diverged.taken], part[~diverged.taken]]
+            continue
+        is_single = isinstance(found, tl.tensor)
+        returned = [found] if is_single else list(found)
+        if not results:
+            dtypes = [one.dtype for one in returned]
+            results = [np.empty(scalars[0][0].size, one.handle.data.dtype) for one in returned]
+        for result, one in zip(results, returned, strict=True):
+            result[part] = one.handle.data
+    made = [
+        _tensor(np.stack(results[at : at + pack], axis=1).reshape(shape), dtypes[at])
+        for at in range(0, len(results), pack)
+    ]
+    return made[0] if is_single else tl.tuple(made)
+
+
+def _tensor(data: Array, dtype: Any) -> tl.tensor:
+    return tl.tensor(interpreter.TensorHandle(data, dtype), dtype)
 
 
 def _plain(value: Any) -> Any:

@@ -30,6 +30,44 @@ WAITING = """    at = tl.arange(0, BLOCK)
 """
 
 
+BY_ELEMENT = {
+    "a branch": (
+        """
+@triton.jit
+def same(v):
+    if v > 0:
+        return v
+    else:
+        return -tl.abs(v)
+""",
+        "tl.map_elementwise(same, tl.load(x + at, mask=at < n))",
+    ),
+    "two at a time": (
+        """
+from triton.language import map_elementwise
+
+@triton.jit
+def same(a, b, zero_a, zero_b):
+    return a + zero_a, b + zero_b
+""",
+        "map_elementwise(same, tl.load(x + at, mask=at < n), 0.0 * at, pack=2)[0]",
+    ),
+    "several results": (
+        """
+@triton.jit
+def parts(v):
+    return tl.maximum(v, 0.0), tl.minimum(v, 0.0)
+
+@triton.jit
+def same(v):
+    above, below = tl.map_elementwise(parts, v)
+    return above + below
+""",
+        "same(tl.load(x + at, mask=at < n))",
+    ),
+}
+
+
 class TestRight:
     @pytest.mark.parametrize("name", RIGHT)
     def test_it_passes_with_an_estimate_and_without_a_time(self, judge, name):
@@ -40,6 +78,13 @@ class TestRight:
         assert verdict.timing.target == "sm_90"
         assert verdict.timing.time_us > 0
         assert verdict.labels == ()
+
+    @pytest.mark.parametrize("how", BY_ELEMENT)
+    def test_scalar_functions_mapped_over_blocks(self, judge, how):
+        functions, mapped = BY_ELEMENT[how]
+        source = changed(DOUBLE_KERNEL, "@triton.jit", f"{functions}\n\n@triton.jit")
+        verdict = judge(DOUBLE, changed(source, "tl.load(x + at, mask=at < n)", mapped))
+        assert verdict.status == "passed", verdict
 
     def test_its_kernels_needs_are_told(self, judge):
         detail = judge(MATMUL, MATMUL_KERNEL).detail
