@@ -20,6 +20,7 @@ from typing import TypeVar
 from adaexplore.evaluation import Evaluation, Failed, Fault
 from adaexplore.memory.cuts import STATEMENTS, Cut, parameters, simpler, unwrapped
 
+_ALIKE = 0.5
 T = TypeVar("T")
 _Hunk = tuple[int, int, int, int]
 """Lines of one text, first and beyond the last, and those of another that stand there instead."""
@@ -225,13 +226,39 @@ class _Reduction:
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[_Hunk]:
-    """What differs, line by line where lines were replaced."""
+    """What differs: lines in place of lines that are like them, and lines that came or went."""
     for tag, start, end, first, last in SequenceMatcher(None, old, new, False).get_opcodes():
-        if tag != "equal":
-            pairs = min(end - start, last - first)
-            yield from ((start + i, start + i + 1, first + i, first + i + 1) for i in range(pairs))
-            if end - start != last - first:
-                yield start + pairs, end, first + pairs, last
+        if tag == "equal":
+            continue
+        i, j = start, first
+        for a, b in _alike(old[start:end], new[first:last]):
+            yield from _apart(i, start + a, j, first + b)
+            yield start + a, start + a + 1, first + b, first + b + 1
+            i, j = start + a + 1, first + b + 1
+        yield from _apart(i, end, j, last)
+
+
+def _apart(start: int, end: int, first: int, last: int) -> Iterator[_Hunk]:
+    """Lines of which none is like another: in place of each other as they come, the rest alone."""
+    pairs = min(end - start, last - first)
+    yield from ((start + i, start + i + 1, first + i, first + i + 1) for i in range(pairs))
+    yield from ((i, i + 1, last, last) for i in range(start + pairs, end))
+    yield from ((end, end, j, j + 1) for j in range(first + pairs, last))
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of lines, in order, that are alike the most in all (Needleman and Wunsch 1970)."""
+    best: dict[tuple[int, int], tuple[float, list[tuple[int, int]]]] = {}
+    for i in reversed(range(len(old) + 1)):
+        for j in reversed(range(len(new) + 1)):
+            ways = [best[there] for there in ((i + 1, j), (i, j + 1)) if there in best]
+            if i < len(old) and j < len(new):
+                likeness = SequenceMatcher(None, old[i].strip(), new[j].strip(), False).ratio()
+                if likeness > _ALIKE:
+                    so_far, pairs = best[i + 1, j + 1]
+                    ways.append((likeness + so_far, [(i, j), *pairs]))
+            best[i, j] = max(ways, key=lambda way: way[0], default=(0.0, []))
+    return best[0, 0][1]
 
 
 def _top_down(tree: ast.AST) -> Iterator[ast.AST]:

@@ -4,7 +4,7 @@ import ast
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaexplore.candidate import Candidate
@@ -185,6 +185,22 @@ def test_a_witness_is_brought_as_near_to_its_remedy_as_fails():
     assert both == "a = 1\nb = 20\nc = 3\nd = 40\n"
     assert isolated(witness, remedy, lambda s: "e = 5" in s and "= 2\n" in s) == remedy + "e = 5\n"
     assert isolated("a = 0\n", "a = 1\n", lambda s: "0" in s) == "a = 0\n"
+
+
+def test_lines_stand_for_those_that_are_like_them():
+    remedy = "def f(x, y):\n    v = load(x)\n    w = reduce(v, add)\n    store(y, w)\n"
+    witness = "def f(x):\n    w = reduce(1, given)\n"
+    near = isolated(witness, remedy, lambda s: "given" in s)
+    assert near == remedy.replace("reduce(v, add)", "reduce(1, given)")
+    gone = isolated(witness, remedy, lambda s: "load" not in s)
+    assert gone == remedy.replace("    v = load(x)\n", "")
+
+
+@given(*[st.lists(st.sampled_from("abcd"), max_size=6)] * 2)
+def test_all_of_a_witness_can_be_put_back(witness, remedy):
+    texts = ["".join(f"{line} = 1\n" for line in lines) for lines in (witness, remedy)]
+    assume(texts[0] != texts[1])
+    assert isolated(*texts, lambda s: s == texts[0]) == texts[0]
 
 
 def test_a_kernel_that_fails_is_reduced_by_the_real_evaluator(server):
