@@ -113,7 +113,8 @@ def isolated(witness: str, remedy: str, fails: Fails) -> str:
     def still(kept: Sequence[_Hunk]) -> bool:
         return bool(kept) and _parses(text(kept)) and fails(text(kept))
 
-    return text(ddmin(hunks, still))
+    alone = next(([hunk] for hunk in hunks if still([hunk])), None)
+    return text(alone or ddmin(hunks, still))  # which never tries one without its neighbours
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:

@@ -192,6 +192,8 @@ def test_lines_stand_for_those_that_are_like_them():
     witness = "def f(x):\n    w = reduce(1, given)\n"
     near = isolated(witness, remedy, lambda s: "given" in s)
     assert near == remedy.replace("reduce(v, add)", "reduce(1, given)")
+    agree = isolated(witness, remedy, lambda s: "given" in s and ("x, y" in s) == ("store" in s))
+    assert agree == near
     gone = isolated(witness, remedy, lambda s: "load" not in s)
     assert gone == remedy.replace("    v = load(x)\n", "")
 
