@@ -84,7 +84,8 @@ def runs(tmp_path):
 
 
 def without_rules(messages):
-    return [re.sub(r"# Rules, each checked.*?\n\n", "", m["text"], flags=re.DOTALL) for m in messages]
+    rules = re.compile(rf"{RULES}.*?\n\n", re.DOTALL)
+    return [rules.sub("", message["text"]) for message in messages]
 
 
 def test_tries_with_and_without_differ_in_the_rules_alone(lift, model, memory, tmp_path):

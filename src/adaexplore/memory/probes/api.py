@@ -8,6 +8,17 @@ _HALF = "torch.randn(1000).half()"
 _WHOLE = "torch.randint(0, 100, (1000,), dtype=torch.int32)"
 _LIBDEVICE = "from triton.language.extra import libdevice"
 
+_COMBINED = """
+@triton.jit
+def combined(a, b):
+    return a + b
+
+
+@triton.jit
+def total(x, COMBINE: tl.constexpr):
+    return tl.reduce(x, 0, COMBINE)
+"""
+
 _ROWS = """
 import torch
 import triton
@@ -586,6 +597,15 @@ API: tuple[Probe, ...] = (
         "y = tl.reduce(x, 1, tl.add)",
         "y = tl.reduce(x, 1, tl.standard._sum_combine)",
     ),
+    _block(
+        "combine-by-a-function-s-own-name",
+        "`tl.reduce` and `tl.associative_scan` take a jitted function by its name: one that came "
+        "in as a `tl.constexpr` argument can be called, but not be handed on.",
+        ("tl.reduce", "tl.associative_scan", "tl.constexpr"),
+        "y = x * x + total(x, combined) * 0.0",
+        "y = x * x + tl.reduce(x, 0, combined) * 0.0",
+        before=_COMBINED,
+    ),
     _rows(
         "sort-the-last-axis",
         "`tl.sort` sorts along the last axis only: transpose first.",
@@ -713,6 +733,14 @@ API: tuple[Probe, ...] = (
         ("tl.load", "cache_modifier"),
         'y = x * tl.load(x_ptr + i, mask=m, other=0.0, cache_modifier="cg")',
         'y = x * tl.load(x_ptr + i, mask=m, other=0.0, cache_modifier=".cg")',
+    ),
+    _block(
+        "evict-first-is-not-cached-in-l2-only",
+        '`eviction_policy="evict_first"` and `cache_modifier=".cg"` do not go together on a load: '
+        "ptxas refuses the pair.",
+        ("tl.load", "cache_modifier", "eviction_policy"),
+        'y = x * tl.load(x_ptr + i, mask=m, cache_modifier=".cg", eviction_policy="evict_first")',
+        'y = x * tl.load(x_ptr + i, mask=m, eviction_policy="evict_first")',
     ),
     _block(
         "store-has-no-other",

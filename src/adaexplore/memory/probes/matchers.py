@@ -114,6 +114,9 @@ MATCHERS: Mapping[str, Matcher] = {
     "names-of-cache-modifiers": _code(
         *(f'tl.load(..., cache_modifier="{name}")' for name in ("ca", "cg", "cv"))
     ),
+    "evict-first-is-not-cached-in-l2-only": _code(
+        'tl.load(..., cache_modifier=".cg", eviction_policy="evict_first")'
+    ),
     "block-pointers": _code("tl.make_block_ptr"),
     "program-id-needs-an-axis": _code("tl.program_id()"),
     "random-numbers-take-offsets": _code("tl.rand(_)", "tl.randn(_)"),
