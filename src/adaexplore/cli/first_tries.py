@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 from adaexplore.ask import PERSON
@@ -156,15 +155,12 @@ class FirstTries:
     def _by_hand(self) -> bool:
         return self.proposer == PERSON
 
-    @cached_property
-    def _recall(self) -> Callable[[Context], list[str]]:
-        return recalling(self.arms[1].rules, self.settings.memory_tokens)
-
     def _has(self, problem: Problem, rule: str) -> bool:
         """Whether a first prompt with the memory has a rule."""
         capability = self.where.target.removeprefix("sm_")
         environment = {"triton": self.where.triton, "compute_capability": capability}
-        told = self._recall(Context(problem, "large", 0, environment=environment))
+        recall = recalling(self.arms[1].rules, self._settings(problem))
+        told = recall(Context(problem, "large", 0, environment=environment))
         return any(one.name == rule and one.statement in told for one in self.arms[1].rules)
 
     def _path(self, problem: Problem, arm: str) -> Path:

@@ -214,7 +214,7 @@ def check_searched(run: RunRecord, path: Path) -> None:
 
 def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
     """The proposers that need no processes of their own: they ask a model, or a person."""
-    recall = recalling(plan.rules, settings.memory_tokens)
+    recall = recalling(plan.rules, settings)
     if settings.policy == "polca":
         recall = _summarizing(recall)
     proposer = ModelProposer(plan.prompt_maker(), settings, recall, linting(plan.rules))

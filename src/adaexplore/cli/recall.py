@@ -15,6 +15,7 @@ from adaexplore.memory.topics import implied
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Context
 from adaexplore.rule import Gain, Rule
+from adaexplore.settings import Settings
 
 NONE = "none"
 """The name of no memory."""
@@ -34,11 +35,12 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
     return name, () if name == NONE else tuple(load(memory_path(name)))
 
 
-def recalling(rules: Sequence[Rule], most_tokens: int) -> Callable[[Context], list[str]]:
+def recalling(rules: Sequence[Rule], settings: Settings) -> Callable[[Context], list[str]]:
     """Gives the statements of the rules that a step's code, or its last failure, is about.
 
     Where that code is right they are also of what made such code faster.
     """
+    most_tokens = settings.memory_tokens
 
     def rules_for(context: Context) -> list[str]:
         if context.problem.language != "triton":
@@ -60,6 +62,7 @@ def recalling(rules: Sequence[Rule], most_tokens: int) -> Callable[[Context], li
             triton=triton,
             target=target,
             failure=signature_of(last) if isinstance(last, Failed) else None,
+            demand=settings.demand,
             most_tokens=most_tokens - sum(tokens(rule) for rule, _ in fast),
             fill=not any(sources),
         )

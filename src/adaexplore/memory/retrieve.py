@@ -16,6 +16,7 @@ from adaexplore.units import estimated_tokens
 _FAILED_SO = 100.0
 """Worth of a rule whose witness fails as the last candidate did: more than topics can be."""
 
+_DEMANDED = 3.0
 _OF_SUPPORT = 0.5
 _SCEPTICAL_TRIES = 30
 """A measured lift counts as if so many more tries had shown none: one of few tries is noise."""
@@ -52,20 +53,23 @@ def relevant(
     triton: str,
     target: str = "",
     failure: Signature | None = None,
+    demand: str = "",
     most_tokens: int = 600,
     fill: bool = False,
 ) -> list[Rule]:
     """Rules whose topics `text` names or that explain `failure`, most useful first.
+
+    What kernels are demanded to do they will do, so topics that `demand` names count for more.
 
     A topic is worth the more the fewer rules have it; among equals those with more support come
     first. With `fill`, for a text that has no code yet, the others follow. Their statements
     together cost about `most_tokens` at most. Speed rules are not among them: see `faster`.
     """
     here_true = [rule for rule in rules if rule.kind != "speed" and applies(rule, triton, target)]
-    worth = _worth(here_true, text)
+    worth, demanded = _worth(here_true, text), _worth(here_true, demand)
     scored = []
     for rule in here_true:
-        score = _score(rule, worth, failure)
+        score = _score(rule, worth, failure) + _DEMANDED * _named(rule, demanded)
         if score > 0 or fill:
             scored.append((score + _OF_SUPPORT * math.log(max(rule.support, 1)), rule))
     scored.sort(key=lambda pair: (-pair[0], pair[1].name))
@@ -139,9 +143,13 @@ def _worth(rules: list[Rule], text: str) -> Mapping[str, float]:
 
 
 def _score(rule: Rule, worth: Mapping[str, float], failure: Signature | None) -> float:
-    named = sum(worth.get(topic, 0.0) for topic in rule.topics)
     explains = 0.0 if failure is None else _likeness(failure, rule.signature)
-    return named / max(len(rule.topics), 1) + _FAILED_SO * explains + _believed(rule)
+    return _named(rule, worth) + _FAILED_SO * explains + _believed(rule)
+
+
+def _named(rule: Rule, worth: Mapping[str, float]) -> float:
+    """What those of a rule's topics that a text names are worth."""
+    return sum(worth.get(topic, 0.0) for topic in rule.topics) / max(len(rule.topics), 1)
 
 
 def _believed(rule: Rule) -> float:

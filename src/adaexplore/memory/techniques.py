@@ -46,8 +46,8 @@ TECHNIQUES: tuple[Technique, ...] = (
     ),
     _for(
         "host descriptors",
-        "pass tensor descriptors made on the host (`triton.tools.tensor_descriptor`) to the "
-        "kernel, and load and store tiles through them",
+        "pass tensor descriptors made on the host (`TensorDescriptor` of "
+        "`triton.tools.tensor_descriptor`) to the kernel, and load and store tiles through them",
     ),
     _for(
         "persistent programs",
@@ -57,7 +57,8 @@ TECHNIQUES: tuple[Technique, ...] = (
     ),
     _for(
         "warp specialization",
-        "have the loop over K, or over tiles, warp-specialized by `tl.range(...)`'s options",
+        "have the loop over K, or over tiles, warp-specialized: `tl.range(..., "
+        "warp_specialize=True)`",
         _PRODUCT,
     ),
     _for(
@@ -146,8 +147,8 @@ TECHNIQUES: tuple[Technique, ...] = (
     ),
     _for(
         "autotuning",
-        "tune by `triton.autotune` with `prune_configs_by`, `reset_to_zero` or `restore_value`, "
-        "and derive constants by `triton.heuristics`",
+        "tune by `@triton.autotune` with `prune_configs_by`, `reset_to_zero` or `restore_value`, "
+        "and derive constants by `@triton.heuristics`",
     ),
     _for(
         "functions as parameters",

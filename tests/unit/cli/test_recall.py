@@ -8,6 +8,7 @@ from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context
 from adaexplore.rule import Gain, Matcher, Rule, Signature, Where
+from adaexplore.settings import Settings
 
 DOT = Rule(
     name="dot-fp16",
@@ -37,12 +38,20 @@ def node(source, reason="no", feedback=None):
 
 
 def recalled(context, most_tokens=400):
-    return recalling([DOT, RELU], most_tokens)(context)
+    return recalling([DOT, RELU], Settings(memory_tokens=most_tokens))(context)
 
 
 def test_what_the_code_touches():
     context = Context(PROBLEM, "small", 1, window=(node("tl.dot(a, b)"),), environment=HERE)
     assert recalled(context) == [DOT.statement]
+
+
+def test_what_is_demanded_comes_before_what_the_problem_implies():
+    problem = dataclasses.replace(PROBLEM, source="class Model: ...  # a @ b, linear")
+    context = Context(problem, "large", 1, environment=HERE)
+    demanding = recalling([DOT, RELU], Settings(demand="Have tl.relu in it."))
+    assert demanding(context) == [RELU.statement, DOT.statement]
+    assert recalled(context) == [DOT.statement, RELU.statement]
 
 
 def test_what_explains_the_last_failure_comes_first():
@@ -76,7 +85,7 @@ class TestSpeed:
 
     def recalled(self, most_tokens=400, **context):
         given = Context(PROBLEM, "small", 1, environment=HERE, **context)
-        return recalling([DOT, self.TILES], most_tokens)(given)
+        return recalling([DOT, self.TILES], Settings(memory_tokens=most_tokens))(given)
 
     def test_what_is_right_is_told_what_was_faster(self):
         assert self.recalled(window=(self.RIGHT,)) == [DOT.statement, self.TOLD]

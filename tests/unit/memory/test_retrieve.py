@@ -36,6 +36,10 @@ class TestRelevant:
         assert names(rules, "tl.dot(a, b)", failure=failure) == ["relu", "dot"]
         assert names(rules, "tl.dot(a, b)") == ["dot"]
 
+    def test_what_is_demanded_counts_for_more(self):
+        rules = [rule("dot", "tl.dot"), rule("relu", "tl.relu")]
+        assert names(rules, "tl.dot(a, b)", demand="use tl.relu") == ["relu", "dot"]
+
     def test_a_wrong_output_explains_nothing_by_itself(self):
         wrong = Signature("wrong_output")
         assert names([rule("mask", "mask", signature=wrong)], "", failure=wrong) == []
