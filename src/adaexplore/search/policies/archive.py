@@ -29,7 +29,8 @@ class Archive(Policy):
     it, which shrinks with every step that came to nothing; the kind of step is drawn by what its
     kind has gained so far, neither ever below a tenth. The archive holds the `top` fastest kernels
     and the fastest of every `Traits.cell`; the first `founders` steps are large ones from nothing.
-    The constants are ours, tuned by simulation (docs/search.md).
+    A founder counts once it is recorded: with several steps under way, choosing sooner would grow
+    the first to arrive, not the best. The constants are ours, tuned by simulation (docs/search.md).
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Archive(Policy):
     def select(self, tree: Tree, rng: random.Random) -> Selection:
         """The kernel with the best score, and what to do with it."""
         top = self._ranking.top(self._top)
-        if not top or tree[ROOT_ID].width < self._founders:
+        if not top or len(tree[ROOT_ID].children) < self._founders:
             return Selection(ROOT_ID, "large", ())
         steps = sum(self._kind_steps.values())
         usual = sum(self._kind_gains.values()) + _PRIOR_STEPS * _PRIOR_GAIN
