@@ -601,7 +601,7 @@ API: tuple[Probe, ...] = (
         "combine-by-a-function-s-own-name",
         "`tl.reduce` and `tl.associative_scan` take a jitted function by its name: one that came "
         "in as a `tl.constexpr` argument can be called, but not be handed on.",
-        ("tl.reduce", "tl.associative_scan", "tl.constexpr"),
+        ("tl.reduce", "tl.associative_scan", "tl.constexpr", "combine"),
         "y = x * x + total(x, combined) * 0.0",
         "y = x * x + tl.reduce(x, 0, combined) * 0.0",
         before=_COMBINED,
