@@ -7,8 +7,9 @@ ancestors than there have been rounds. An oracle tells that cost from a policy's
 true family, gap and ceiling of every kernel. Its first steps are large, shown the best family or
 nothing; the others are small ones on the kernel that will be the fastest when the steps are spent.
 How many are large, and whether they are shown anything, is the best of `LARGE` in hindsight, for
-each landscape, number of steps and number under way. The landscapes are the synthetic ones with
-slopes; on rugged ground what a small step gains is not known in advance.
+each landscape, number of steps and number under way: a strong searcher, not proven the strongest.
+The landscapes are the synthetic ones with slopes; on rugged ground what a small step gains is not
+known in advance.
 """
 
 from __future__ import annotations
