@@ -324,8 +324,8 @@ MATMULS: tuple[Probe, ...] = (
     ),
     _probe(
         "transposed-operands-by-their-strides",
-        "Read a transposed operand through its strides, as `b_ptr + k * stride_k + n * stride_n`: "
-        "`tl.dot` takes it as it lies. `.t().contiguous()` writes and reads all of it once more.",
+        "Read a transposed operand through its strides, each axis times its own: `tl.dot` takes "
+        "it as it lies. `.t().contiguous()` writes and reads all of it once more.",
         ("contiguous", "transpose", "stride", "tl.trans", "linear"),
         _TURNED,
         _matmul(before="b = b.t().contiguous()"),

@@ -192,8 +192,8 @@ ROWS: tuple[Probe, ...] = (
         "online-softmax-for-long-rows",
         "speed",
         "For rows that no block holds take maximum and sum of a softmax in one loop, scaling the "
-        "sum by `exp(old - new)` where the maximum grows: two passes over memory in place of "
-        "three.",
+        "sum by `tl.exp` of what the maximum grew by, negative: two passes over memory in place "
+        "of three.",
         ("softmax", "logsumexp", "cross_entropy"),
         _LONG,
         _softmax(_MAXIMUM, _TOTAL, _DIVIDED, launch="B=4096, num_warps=8"),
