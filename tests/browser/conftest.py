@@ -22,8 +22,9 @@ class Watched:
     requests: list[str] = field(default_factory=list)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Ends with each module: its event loop keeps others from having one in this thread."""
     if CHROMIUM is None:
         pytest.skip("needs Chromium (apt-get install chromium)")
     with sync_playwright() as playwright:
