@@ -49,6 +49,24 @@ def searched(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if node.step_kind != "tune"]
 
 
+def under_way_s(nodes: Sequence[Node]) -> list[float]:
+    """For how long any of these steps had been under way by the end of each.
+
+    Those that were so together count once, and the time between sessions does not.
+    """
+    found = [0.0] * len(nodes)
+    before_s = began = until = 0.0
+    for i in sorted(range(len(nodes)), key=lambda i: nodes[i].started_at):
+        node = nodes[i]
+        end = node.started_at + node.propose_s + node.evaluation.cost.wall_s
+        if node.started_at > until:
+            before_s += until - began
+            began = until = node.started_at
+        found[i] = before_s + end - began
+        until = max(until, end)
+    return found
+
+
 def best_passed(evaluations: Mapping[int, Evaluation]) -> int | None:
     """The id of the best correct one, the first of equals; None where none is correct."""
     right = [name for name, evaluation in evaluations.items() if isinstance(evaluation, Passed)]

@@ -27,9 +27,10 @@ from adaexplore.cli.campaign_file import (
 from adaexplore.cli.campaign_view import CampaignView
 from adaexplore.cli.courses import AnsweredCourse, Common, SearchCourse, Servers
 from adaexplore.cli.inspect import summary_of, write_report
-from adaexplore.cli.proposers import Plan, check, clock, open_clients, under_way_s, with_templates
+from adaexplore.cli.proposers import Plan, check, clock, open_clients, with_templates
 from adaexplore.cli.session import INTERRUPTED, device_of
 from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError, InfrastructureError
+from adaexplore.node import under_way_s
 from adaexplore.report.campaign import CampaignSummary, Result, State, result_of, summarize_campaign
 from adaexplore.report.campaign_page import render_campaign
 from adaexplore.report.campaign_tables import campaign_tables
@@ -209,7 +210,9 @@ def _run(
         command=command,
         allocation=shared.allocation,
         budget=shared.budget,
-        wall_s=under_way_s([node for course in courses for node in course.nodes()[0]]),
+        wall_s=max(
+            under_way_s([node for course in courses for node in course.nodes()[0]]), default=0.0
+        ),
     )
     _show(console, summary, path, output)
     if any(course.waits() for course in courses):

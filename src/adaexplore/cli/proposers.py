@@ -19,7 +19,7 @@ from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import Recording, Replay
 from adaexplore.memory.files import from_data, load, to_data
-from adaexplore.node import Node
+from adaexplore.node import Node, under_way_s
 from adaexplore.problem import Problem
 from adaexplore.propose.base import Context, Proposer
 from adaexplore.propose.model.prompts import Prompts, Setting, read_prompts
@@ -275,7 +275,7 @@ def clock(limits: Limits, nodes: Sequence[Node]) -> Callable[[], str | None]:
 
     Those of earlier sessions, `nodes`, count as well; what went on between sessions does not.
     """
-    started, limit_s = time.monotonic() - under_way_s(nodes), limits.seconds
+    started, limit_s = time.monotonic() - max(under_way_s(nodes), default=0.0), limits.seconds
 
     def spent() -> str | None:
         if limit_s is not None and time.monotonic() - started >= limit_s:
@@ -283,13 +283,3 @@ def clock(limits: Limits, nodes: Sequence[Node]) -> Callable[[], str | None]:
         return None
 
     return spent
-
-
-def under_way_s(nodes: Sequence[Node]) -> float:
-    """For how long any step was under way: those that were so together count once."""
-    total_s = until = 0.0
-    for node in sorted(nodes, key=lambda node: node.started_at):
-        end = node.started_at + node.propose_s + node.evaluation.cost.wall_s
-        total_s += max(end - max(node.started_at, until), 0.0)
-        until = max(until, end)
-    return total_s

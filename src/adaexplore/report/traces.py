@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from adaexplore.evaluation import Passed, Timing
-from adaexplore.node import Node
+from adaexplore.node import Node, under_way_s
 from adaexplore.problem import Problem
 from adaexplore.report import text
 from adaexplore.report.diversity import DiversityPoint
@@ -97,7 +97,7 @@ def points(
     evaluations, tokens = 0, 0
     usd = device_s = 0.0
     for number, (node, bill, apart, seconds) in enumerate(
-        zip(nodes, spent, spread, _under_way_s(nodes), strict=True), 1
+        zip(nodes, spent, spread, under_way_s(nodes), strict=True), 1
     ):
         known = node.reused and (node.candidate in seen or not node.evaluation.cost.wall_s)
         if not known and not node.proposal.failure:
@@ -144,17 +144,3 @@ def judged_on(problem: Problem, environment: Mapping[str, Any]) -> str:
     ]
     parts += [f"estimated for {problem.target}"] if problem.target else []
     return ", ".join(parts)
-
-
-def _under_way_s(nodes: Sequence[Node]) -> list[float]:
-    """For how long any step had been under way by the end of each: overlaps count once."""
-    over: dict[int, float] = {}
-    before_s = began = until = 0.0
-    for node in sorted(nodes, key=lambda node: node.started_at):
-        end = node.started_at + node.propose_s + node.evaluation.cost.wall_s
-        if node.started_at > until:
-            before_s += until - began
-            began = until = node.started_at
-        over[node.id] = before_s + end - began
-        until = max(until, end)
-    return [over[node.id] for node in nodes]
