@@ -97,16 +97,19 @@ class Group:
     """Problems that share a precision class asked for, and whether they are labelled.
 
     `reached` counts the classes of the winners, `faster` those whose interval lies above 1.
+    `unmeasured` of the correct ones were judged without the device; they are in no average, and
+    there is none where that is all of them.
     """
 
     precision: Precision
     labelled: bool
     results: tuple[Result, ...]
     correct: int
+    unmeasured: int
     faster: int
     reached: Mapping[Precision, int]
-    like_for_like: Averages
-    over_eager: Averages
+    like_for_like: Averages | None
+    over_eager: Averages | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,15 +237,18 @@ def averages(speedups: Sequence[float], problems: int) -> Averages:
 def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> Group:
     timings = [result.timing for result in results if result.timing]
     reached = Counter(result.claimed.precision for result in results if result.claimed)
+    unmeasured = sum(result.verdict == "unmeasured" for result in results)
+    count = len(results) - unmeasured
     return Group(
         precision=precision,
         labelled=labelled,
         results=tuple(results),
-        correct=len(timings),
+        correct=len(timings) + unmeasured,
+        unmeasured=unmeasured,
         faster=sum(result.verdict == "faster" for result in results),
         reached={name: reached[name] for name in PRECISIONS if reached[name]},
-        like_for_like=averages([timing.speedup for timing in timings], len(results)),
-        over_eager=averages([timing.speedup_eager for timing in timings], len(results)),
+        like_for_like=averages([t.speedup for t in timings], count) if count else None,
+        over_eager=averages([t.speedup_eager for t in timings], count) if count else None,
     )
 
 
@@ -263,10 +269,11 @@ def _group_json(group: Group) -> dict[str, Any]:
         "labelled": group.labelled,
         "problems": len(group.results),
         "correct": group.correct,
+        "unmeasured": group.unmeasured,
         "faster": group.faster,
         "reached": dict(group.reached),
-        "like_for_like": asdict(group.like_for_like),
-        "over_eager": asdict(group.over_eager),
+        "like_for_like": asdict(group.like_for_like) if group.like_for_like else None,
+        "over_eager": asdict(group.over_eager) if group.over_eager else None,
         "results": [_result_json(result) for result in group.results],
     }
 

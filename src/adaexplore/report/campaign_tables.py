@@ -17,7 +17,7 @@ def campaign_tables(summary: CampaignSummary) -> RenderableType:
     """The problems by precision class with their means, labelled ones apart, then what it cost."""
     parts: list[RenderableType] = []
     for group in summary.groups:
-        parts += [_problems(group), _means(group), *_labels(group.results), Text()]
+        parts += [_problems(group), *_means(group), *_labels(group.results), Text()]
     if summary.unjudged:
         parts.append(Text("not judged", style="bold"))
         parts += [
@@ -32,7 +32,9 @@ def title(group: Group) -> str:
     count = len(group.results)
     name = f"{group.precision}, labelled problems" if group.labelled else group.precision
     aside = ", in no mean but their own" if group.labelled else ""
-    return f"{name}: {group.correct} of {count} correct, {group.faster} clearly faster{aside}"
+    estimated = f", {group.unmeasured} not measured" if group.unmeasured else ""
+    faster = f", {group.faster} clearly faster" if group.unmeasured < count else ""
+    return f"{name}: {group.correct} of {count} correct{estimated}{faster}{aside}"
 
 
 def spending(summary: CampaignSummary) -> str:
@@ -47,7 +49,9 @@ def spending(summary: CampaignSummary) -> str:
 
 
 def averages_rows(group: Group) -> list[tuple[str, str, str]]:
-    """The names of the averages, with those of both kinds of speedup."""
+    """The names of the averages, with those of both kinds of speedup; none if there are none."""
+    if group.like_for_like is None or group.over_eager is None:
+        return []
     pairs = zip(_named(group.like_for_like), _named(group.over_eager), strict=True)
     return [(name, own, eager) for (name, own), (_, eager) in pairs]
 
@@ -105,7 +109,9 @@ def _microseconds(time_us: float) -> str:
     return f"{time_us:.0f}" if time_us >= 10 else f"{time_us:.1f}"
 
 
-def _means(group: Group) -> Table:
+def _means(group: Group) -> list[Table]:
+    if not averages_rows(group):
+        return []
     table = Table(box=None, style="dim")
     table.add_column("", no_wrap=True)
     for name in ("like for like", "over eager"):
@@ -113,7 +119,7 @@ def _means(group: Group) -> Table:
     for row in averages_rows(group):
         table.add_row(*row)
     table.caption, table.caption_justify = f"classes reached: {reached(group)}", "left"
-    return table
+    return [table]
 
 
 def _labels(results: Iterable[Result]) -> list[Text]:

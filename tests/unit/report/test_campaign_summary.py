@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from adaexplore.evaluation import Estimate, Passed
 from adaexplore.report import summarize
 from adaexplore.report.campaign import averages, result_of, summarize_campaign
 from adaexplore.report.campaign_page import render_campaign
@@ -112,6 +113,19 @@ def test_what_failed_counts_and_what_could_not_be_judged_does_not():
     assert group.like_for_like.fast_p[1.0] == 0.5
     assert [one.name for one in summary.unjudged] == ["nan"]
     assert "nan: NaN it is" in printed(summary)
+
+
+def test_what_was_not_measured_is_correct_and_in_no_average():
+    guess = Passed("fp32", 1e-7, Estimate(5.0, "memory", "sm_90"))
+    [group] = campaign(result("guessed", guess), result("good", passed(3.0))).groups
+    assert (group.correct, group.unmeasured, group.like_for_like.fast_p[1.0]) == (2, 1, 1.0)
+    alone = campaign(result("guessed", guess))
+    [group] = alone.groups
+    assert group.like_for_like is group.over_eager is None
+    assert "fp32: 1 of 1 correct, 1 not measured" in printed(alone)
+    assert "mean" not in printed(alone)
+    assert json.loads(json.dumps(alone.to_json()))["groups"][0]["over_eager"] is None
+    assert "Average" not in render_campaign(alone)
 
 
 def test_the_second_measurement_is_what_counts():
