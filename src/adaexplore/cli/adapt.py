@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,10 +19,12 @@ from adaexplore.cli.session import (
     INTERRUPTED,
     PRELOAD,
     PRELOAD_OFFLINE,
+    Asked,
     device_of,
+    load_problem,
     target_of,
 )
-from adaexplore.errors import BadInputError
+from adaexplore.errors import BadInputError, BadProblemError
 from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
@@ -147,6 +150,24 @@ def _on_gpu(triton: str, device: str) -> Where:
 
     major, minor = torch.cuda.get_device_capability(device)
     return Where(triton, f"sm_{major}{minor}", torch.cuda.get_device_name(device))
+
+
+def problems_in(
+    console: Console, folder: Path, place: Place, most_files: int | None = None
+) -> Iterator[Problem]:
+    """The Triton problems of a folder, in the order of names; of so many files at most.
+
+    Says which cannot be loaded. Raises `BadInputError` for a folder without problems.
+    """
+    files = sorted(folder.glob("*.py"))[:most_files]
+    if not files:
+        raise BadInputError(f"{folder} holds no problems: files that end in .py")
+    asked = Asked(files[0], "triton", place.device, "fp32", "as-built", 0, target=place.target)
+    for file in files:
+        try:
+            yield load_problem(replace(asked, path=file))
+        except BadProblemError as error:
+            say(console, f"{file.name}: left out: {error}")
 
 
 def tried(

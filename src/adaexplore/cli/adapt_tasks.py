@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from adaexplore.ask import PERSON
-from adaexplore.cli.adapt import Place, at_once, say
+from adaexplore.cli.adapt import Place, at_once, problems_in, say
 from adaexplore.cli.attempts import Task, attempt_all
 from adaexplore.cli.learn import failures_in, folder_of, learn_from
 from adaexplore.cli.proposers import Plan, check, open_clients
-from adaexplore.cli.session import INTERRUPTED, Asked, load_problem
+from adaexplore.cli.session import INTERRUPTED
 from adaexplore.errors import BadInputError, BadProblemError
 from adaexplore.llm.base import BudgetSpentError
 from adaexplore.memory.techniques import demands
@@ -109,16 +108,7 @@ def _tasks(
     techniques: bool,
 ) -> list[Task]:
     """The tasks of a folder; with `techniques`, each asks for another one of those that fit it."""
-    files = sorted(problems.glob("*.py"))[:count]
-    if not files:
-        raise BadInputError(f"{problems} holds no problems: files that end in .py")
-    asked = Asked(files[0], "triton", place.device, "fp32", "as-built", 0, target=place.target)
-    loaded = []
-    for file in files:
-        try:
-            loaded.append(load_problem(replace(asked, path=file)))
-        except BadProblemError as error:
-            say(console, f"{file.name}: left out: {error}")
+    loaded = list(problems_in(console, problems, place, count))
     texts = [""] * len(loaded)
     if techniques:
         texts = demands([problem.source for problem in loaded], on_gpu=place.target is None)

@@ -21,7 +21,7 @@ from adaexplore.llm.base import BudgetSpentError, Client
 from adaexplore.problem import Problem
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.settings import Settings
-from adaexplore.store import RunDirectory, create_run, open_run
+from adaexplore.store import RunDirectory, make_run, open_run
 from adaexplore.workers import each
 
 
@@ -108,8 +108,7 @@ def _make(server: ForkServer, task: Task) -> None:
     plan = with_memory(task.plan, task.problem)
     with session_on(server, task.problem, task.settings) as running:
         record = record_of(running, task.problem, task.settings, plan, 0, task.steps, task.command)
-    task.run.parent.mkdir(parents=True, exist_ok=True)
-    create_run(task.run, record).close()
+    make_run(task.run, record)
 
 
 def _by_hand(server: ForkServer, task: Task) -> Attempted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -36,7 +35,7 @@ from adaexplore.sandbox.process import ForkServer
 from adaexplore.search.allocation import Standing
 from adaexplore.search.ensemble import gains
 from adaexplore.search.headroom import best_measured, headroom, why_stop
-from adaexplore.store import RunDirectory, create_run, open_run, read_run
+from adaexplore.store import RunDirectory, make_run, open_run, read_run
 from adaexplore.store.directory import DATABASE_NAME
 
 MOST_STEPS = 1000
@@ -259,10 +258,7 @@ class SearchCourse:
         seed, settings = self.entry.seed, self._settings
         record = record_of(begun.session, problem, settings, plan, seed, steps, words)
         try_templates(plan, record)
-        draft = self.path.with_name(f".{self.path.name}.new")  # a kill leaves no half of a run
-        shutil.rmtree(draft, ignore_errors=True)
-        create_run(draft, record).close()
-        draft.rename(self.path)
+        make_run(self.path, record)
         return open_run(self.path)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from adaexplore.propose.base import Context, Proposer
 from adaexplore.rule import Rule, Where
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.settings import Settings
-from adaexplore.store import RunDirectory, Store, create_run, open_run, read_run
+from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
 from adaexplore.store.directory import DATABASE_NAME
 from adaexplore.study import Study
 from adaexplore.units import estimated_tokens
@@ -195,10 +194,7 @@ class FirstTries:
             words = f"adaexplore memory lift, {arm.name}"
             settings = self._settings(problem)
             record = record_of(running, problem, settings, plan, 0, self.repeats, words)
-            draft = path.with_name(f".{path.name}.new")  # a kill leaves no half of a run
-            shutil.rmtree(draft, ignore_errors=True)
-            create_run(draft, record).close()
-            draft.rename(path)
+            make_run(path, record)
         return open_run(path)
 
     def _begin(self, store: Store) -> int:
@@ -223,21 +219,18 @@ class FirstTries:
         for retry in range(_RETRIES + 1):
             if retry and not self._begin(run.store):
                 return
-            heard = _Heard()
             search = Search(
                 run.store,
                 _proposers(run.store),
                 running.evaluator,
-                heard,
+                Listener(),
                 run.best_path,
                 clients=clients,
             )
             if self._by_hand:
                 search.finish_queued()
-            else:
-                search.run()
-            if heard.reason:
-                raise BudgetSpentError(heard.reason)
+            elif reason := search.run():
+                raise BudgetSpentError(reason)
 
     def _written(self, problem: Problem) -> list[Path]:
         """The files of all prompts that wait, written anew."""
@@ -259,17 +252,6 @@ class FirstTries:
             rules=rules_in("\n".join(told), arm.rules),
             prompt_tokens=sum(map(estimated_tokens, told)),
         )
-
-
-class _Heard(Listener):
-    """Hears why a search stops before its end."""
-
-    def __init__(self) -> None:
-        self.reason = ""
-
-    def stopping(self, reason: str) -> None:
-        """See `Listener`."""
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

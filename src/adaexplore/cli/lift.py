@@ -14,12 +14,12 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.ask import PERSON
-from adaexplore.cli.adapt import Place, at_once, say
+from adaexplore.cli.adapt import Place, at_once, problems_in, say
 from adaexplore.cli.first_tries import FIRST_TRY, MAY_CHANGE, Arm, FirstTries
 from adaexplore.cli.lift_view import show
 from adaexplore.cli.proposers import Plan, check, open_clients, proposers, with_templates
 from adaexplore.cli.recall import NONE
-from adaexplore.cli.session import INTERRUPTED, Asked, load_problem, start_server
+from adaexplore.cli.session import INTERRUPTED, start_server
 from adaexplore.errors import BadInputError, BadProblemError
 from adaexplore.llm.base import BudgetSpentError
 from adaexplore.memory.files import BUNDLED, load, memory_path, save, write_whole
@@ -186,23 +186,14 @@ def _held_out(
 
     Raises `BadInputError` where there is none.
     """
-    files = sorted(options.problems.glob("*.py"))
-    if not files:
-        raise BadInputError(f"{options.problems} holds no problems: files that end in .py")
-    asked = Asked(files[0], "triton", place.device, "fp32", "as-built", 0, target=place.target)
     found: list[Problem] = []
-    for file in files:
-        if len(found) == options.tasks:
-            break
-        try:
-            problem = load_problem(replace(asked, path=file))
-        except BadProblemError as error:
-            say(console, f"{file.name}: left out: {error}")
-            continue
+    for problem in problems_in(console, options.problems, place):
         if learned := source_of(rules, problem):
-            say(console, f"{file.name}: left out: the rule {learned} was learned from it")
+            say(console, f"{problem.name}.py: left out: the rule {learned} was learned from it")
             continue
         found.append(problem)
+        if len(found) == options.tasks:
+            break
     if not found:
         raise BadInputError(
             f"{options.problems} holds no task that the rules were not learned from"

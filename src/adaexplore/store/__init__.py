@@ -9,7 +9,14 @@
 from __future__ import annotations
 
 from adaexplore.store.base import FORMAT_VERSION, Confirmation, RunRecord, Store
-from adaexplore.store.directory import RunDirectory, create_run, open_run, read_run, require_free
+from adaexplore.store.directory import (
+    RunDirectory,
+    create_run,
+    make_run,
+    open_run,
+    read_run,
+    require_free,
+)
 from adaexplore.store.exported import export_run, memory_store
 
 __all__ = [
@@ -20,6 +27,7 @@ __all__ = [
     "Store",
     "create_run",
     "export_run",
+    "make_run",
     "memory_store",
     "open_run",
     "read_run",

@@ -9,7 +9,7 @@ import pytest
 from stored_runs import sample_node, sample_run
 
 from adaexplore.errors import BadInputError
-from adaexplore.store import create_run, open_run, read_run
+from adaexplore.store import create_run, make_run, open_run, read_run
 
 WRITER = Path(__file__).with_name("endless_writer.py")
 
@@ -57,6 +57,19 @@ def test_closing_twice_is_fine(path):
 def test_an_empty_directory_may_become_a_run(tmp_path):
     create_run(tmp_path, sample_run()).close()
     read_run(tmp_path).close()
+
+
+def test_a_run_made_in_one_move_takes_the_place_of_what_a_kill_left(tmp_path):
+    path = tmp_path / "run"
+    half = tmp_path / ".run.new"
+    half.mkdir()
+    (half / "run.db").write_bytes(b"half")
+    make_run(path, sample_run())
+    assert not half.exists()
+    with open_run(path) as run:
+        assert run.store.run().seed == sample_run().seed
+    with pytest.raises(BadInputError, match="exists and is not empty"):
+        make_run(path, sample_run())
 
 
 def test_nothing_is_ever_created_over_something(path, tmp_path):
