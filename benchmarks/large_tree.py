@@ -43,6 +43,7 @@ class Silent:
 
     def begin(self, context: Context) -> Generator[Prompt, Reply, Proposal]:
         """Asks nobody."""
+        yield from ()
         draw = random.Random(context.seed)
         lines = [f"    x = x + {draw.randrange(300)}" for _ in range(SOURCE_LINES)]
         if context.window:
@@ -50,7 +51,6 @@ class Silent:
             new, lines = lines[changed], context.window[-1].candidate.source.split("\n")
             lines[changed] = new
         return Proposal(Candidate("\n".join(lines), "cpp"), "silent", f"seed {context.seed}")
-        yield
 
     def close(self) -> None:
         """Nothing to end."""
@@ -105,6 +105,7 @@ def in_a_run(path: Path, steps: int) -> tuple[list[float], list[float]]:
             ask = study.ask("silent")
             selecting, waiting = time.process_time() - clock, time.perf_counter() - wall
             _, proposal = study.turn(ask.id)
+            assert isinstance(proposal, Proposal)  # it asks nobody
             parent = kernels[ask.parent_id - 1] if ask.parent_id else None
             shown = [kernels[i - 1] for i in ask.pool]
             kernels.append(world.grow(parent, ask.step_kind, shown, random.Random(step)))

@@ -6,11 +6,13 @@
         --steps 50 --parallel 1 8 --budget-s 540 --out runs/parallel.json
 
 The model is simulated and everything else is real. It takes `--latency-s` seconds a reply (between
-half and one and a half times that, drawn by the reply's number) and answers with a candidate of a
-pool: the one most like the parent for a small step, any for a large one, and none twice while there
-are others. So what comes of a search depends on where it looks, as with a model. The pool is
-`--candidates`, a folder of sources, or else what the compiler proposer makes of the problem, kept
-in `--runs`; it had better hold twice as many as there are steps.
+half and one and a half times that, drawn by the reply's number). One step at a time nothing else
+goes on meanwhile, so those seconds are added to the clock and not waited for, unless `--wait` is
+given. It answers with a candidate of a pool: the one most like the parent for a small step, any for
+a large one, and none twice while there are others. So what comes of a search depends on where it
+looks, as with a model. The pool is `--candidates`, a folder of sources, or else what the compiler
+proposer makes of the problem, kept in `--runs`; it had better hold twice as many as there are
+steps.
 
 Searches lie in `--runs`; one that is there already goes on, its clock too, so that the whole can
 be cut into pieces by `--budget-s`. `--out` is written after every step. `speedup` is the winner's,
@@ -41,7 +43,7 @@ from adaexplore.cli.session import Asked, Session, load_problem, session
 from adaexplore.evaluation import Failed, Passed
 from adaexplore.explore import Listener, Search
 from adaexplore.llm.base import Message, Prompt, Reply
-from adaexplore.node import Node
+from adaexplore.node import Node, best_passed
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context, Dialogue
@@ -129,13 +131,24 @@ def _proposal(dialogue: Dialogue) -> Proposal:
 
 
 class SimulatedModel:
-    """A client that takes its time and answers from a pool; `asked` are its earlier prompts."""
+    """A client that takes its time and answers from a pool; `given` are its earlier replies.
+
+    Where it does not wait, `saved_s` is how long it would have.
+    """
 
     model = MODEL
 
     def __init__(
-        self, sources: Sequence[str], latency_s: float, seed: int, given: Sequence[str]
+        self,
+        sources: Sequence[str],
+        latency_s: float,
+        seed: int,
+        given: Sequence[str],
+        *,
+        waits: bool,
     ) -> None:
+        self.saved_s = 0.0
+        self._waits = waits
         self._sources = list(sources)
         self._latency_s = latency_s
         self._rng = random.Random(seed)
@@ -148,7 +161,10 @@ class SimulatedModel:
         with self._lock:
             self._number += 1
             latency_s = self._latency_s * random.Random(self._number).uniform(0.5, 1.5)
-        time.sleep(latency_s)
+        if self._waits:
+            time.sleep(latency_s)
+        else:
+            self.saved_s += latency_s
         with self._lock:
             return Reply(self._choose(prompt.messages[-1].text), MODEL, latency_s=latency_s)
 
@@ -188,15 +204,17 @@ class Asking:
 class Timeline(Listener):
     """When each step was recorded, in seconds of searching; kept in a file beside the run."""
 
-    def __init__(self, path: Path, told: Callable[[], None]) -> None:
+    def __init__(self, path: Path, client: SimulatedModel, told: Callable[[], None]) -> None:
         self._path = path
+        self._client = client
         self._told = told
         self.recorded_s: list[float] = json.loads(path.read_text()) if path.exists() else []
         self._began = time.monotonic() - (self.recorded_s[-1] if self.recorded_s else 0.0)
 
     def recorded(self, node: Node, *, best: bool) -> None:  # noqa: ARG002 - a listener's
         """See `explore.Listener`."""
-        self.recorded_s.append(round(time.monotonic() - self._began, 3))
+        now = time.monotonic() + self._client.saved_s
+        self.recorded_s.append(round(now - self._began, 3))
         self._path.write_text(json.dumps(self.recorded_s))
         self._told()
 
@@ -236,13 +254,14 @@ def search(
             head = {"problem": problem.name, "parallel": parallel, "pool": len(sources)}
             return head | {"prepare_s": prepare_s} | measured(store, timeline.recorded_s)
 
-        timeline = Timeline(path / "timeline.json", lambda: write(figures()))
         client = SimulatedModel(
             sources,
             options.latency_s,
             options.seed,
             [call.reply.text for call in store.calls()],
+            waits=options.wait or parallel > 1,
         )
+        timeline = Timeline(path / "timeline.json", client, lambda: write(figures()))
         Search(
             store,
             {MODEL: Asking()},
@@ -258,11 +277,12 @@ def search(
 
 def measured(store: Store, recorded_s: Sequence[float]) -> dict[str, Any]:
     """What a search has come to, and what it took."""
-    nodes, confirmation = store.nodes(), store.confirmation()
+    nodes = store.nodes()
     wall_s = recorded_s[-1] if recorded_s else 0.0
     judged = [node for node in nodes if not node.reused]
     device_s = sum(node.evaluation.cost.device_s for node in judged)
-    winner = confirmation.evaluation if confirmation else None
+    confirmed = {kept.node_id: kept.evaluation for kept in store.confirmations()}
+    winner = confirmed.get(best_passed(confirmed) or 0)
     passed = winner.measured if isinstance(winner, Passed) else None
     best, curve = 0.0, []
     for node in nodes:
@@ -329,6 +349,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--parallel", nargs="+", type=int, default=[1, 8])
     parser.add_argument("--latency-s", type=float, default=20.0)
+    parser.add_argument("--wait", action="store_true", help="also one step at a time")
     parser.add_argument("--candidates", type=Path, help="a folder of sources, for one problem")
     parser.add_argument("--pool", type=int, default=100, help="candidates of the compiler's")
     parser.add_argument("--seed", type=int, default=0)

@@ -242,8 +242,8 @@ def _problem(kernel: Released, options: argparse.Namespace, precision: Any) -> P
 
 
 def _one_line(row: dict[str, Any]) -> str:
-    if row["stopped"] or row["unjudged"]:
-        return row["stopped"] or row["unjudged"]
+    if unfinished := row["stopped"] or row["unjudged"]:
+        return str(unfinished)
     last = row["attempts"][-1]["evaluation"]
     if last["status"] != "passed":
         return f"{last['status']}: {last['reason']}"

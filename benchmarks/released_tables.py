@@ -103,8 +103,8 @@ def _time_us(row: Row) -> float | None:
 
 
 def _said(row: Row) -> str:
-    if row["stopped"] or row["unjudged"]:
-        return row["stopped"] or row["unjudged"]
+    if unfinished := row["stopped"] or row["unjudged"]:
+        return str(unfinished)
     last = _last(row)
     if last["status"] == "passed":
         return f"passed as {last['precision']}, error {last['error']:.1e}"
