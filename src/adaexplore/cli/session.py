@@ -22,12 +22,13 @@ from adaexplore.evaluate.base import Evaluator
 from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.evaluate.pool import EvaluatorPool, evaluators_for
-from adaexplore.languages import DIALECTS, Dialect
+from adaexplore.languages import DIALECTS
 from adaexplore.problem import Language, Mode, Precision, Problem, TargetName
 from adaexplore.problems.kernelbench import load
 from adaexplore.propose.base import Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
+from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
@@ -135,8 +136,16 @@ class Session:
         from adaexplore.propose.compiler.proposer import CompilerProposer
 
         def job(entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+            device, environment = alone(request["problem"]["device"])
+            problem = request["problem"] | {"device": device}
             with _JOBS:
-                return run_job(self.server, entry, request, timeout_s)
+                return run_job(
+                    self.server,
+                    entry,
+                    request | {"problem": problem},
+                    timeout_s,
+                    environment=environment,
+                )
 
         return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
 
@@ -202,7 +211,7 @@ def session_on(
         raise BadInputError(environment["unusable"])
     kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
     environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
-    environment |= _tried(server, DIALECTS[problem.language], environment, kind)
+    environment |= _tried(server, problem, environment)
     kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
     evaluators = [
         kind_of_evaluator(
@@ -226,19 +235,22 @@ def _function(entry: str) -> Callable[[], str | None]:
     return function
 
 
-def _tried(
-    server: ForkServer,
-    dialect: Dialect,
-    environment: dict[str, Any],
-    confined: Literal["cpu", "gpu"],
-) -> dict[str, Any]:
+def _tried(server: ForkServer, problem: Problem, environment: dict[str, Any]) -> dict[str, Any]:
     """What is known of a language's compiler once it has been tried, confined as candidates are.
 
     Raises `BadInputError` where it does not work.
     """
+    dialect = DIALECTS[problem.language]
     if dialect.trial is None:
         return {}
-    found = run_job(server, dialect.trial, environment, _DESCRIBE_S, confined=confined)
+    found = run_job(
+        server,
+        dialect.trial,
+        environment,
+        _DESCRIBE_S,
+        environment=alone(problem.device)[1],
+        confined="cpu" if problem.device == "cpu" else "gpu",
+    )
     if "unusable" in found:
         raise BadInputError(f"--language {dialect.name}: {found['unusable']}")
     return found

@@ -25,6 +25,7 @@ _IDLE_SHARE = 0.05
 _IDLE_LEAST_S = 0.05
 IDLE_LATENCY_US = 1000.0
 """An idle device does next to nothing in less; beside another process's kernel it takes a slice."""
+IDLE_KERNELS = "its kernels run while it is told to do nothing: work out of the timer's sight"
 
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
@@ -128,7 +129,7 @@ class Audit:
                 "work out of the timer's sight"
             )
         if self._latencies_us and min(self._latencies_us) > IDLE_LATENCY_US:
-            return "its kernels run while it is told to do nothing: work out of the timer's sight"
+            return IDLE_KERNELS
         return None
 
     def _least_unexplained(self) -> tuple[float, float, int]:

@@ -107,8 +107,8 @@ class Baselines:
         except RuntimeError as error:  # every Dynamo and Inductor failure is one
             if any(is_out_of_memory(cause) for cause in _causes(error)):
                 raise BadProblemError(
-                    f"{self._runs.problem.name}.py: torch.compile of it does not fit on "
-                    f"{self._runs.problem.device}; reduce the sizes in the file"
+                    f"{self._runs.problem.name}.py: torch.compile of it does not fit "
+                    "on the device; reduce the sizes in the file"
                 ) from error
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             self._notes.append(f"torch.compile fails on the reference: {reason}")

@@ -56,6 +56,10 @@ class Conversation:
         """Lets the candidate's process go on."""
         self._signal(signal.SIGCONT)
 
+    def end(self) -> None:
+        """Ends the candidate's process and all its descendants."""
+        self._worker.kill()
+
     def _signal(self, number: int) -> None:
         for pid in family(self.pid):
             with contextlib.suppress(ProcessLookupError):  # it has ended; the next request says so

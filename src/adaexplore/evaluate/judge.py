@@ -71,7 +71,7 @@ def _prepared(problem: Problem, folder: Path) -> Reference:
         if not is_out_of_memory(error):
             raise
         raise BadProblemError(
-            f"{problem.name}.py: verifying it takes more memory than {problem.device} has free; "
+            f"{problem.name}.py: verifying it takes more memory than the device has free; "
             "reduce the sizes in the file, or end what else uses the device"
         ) from error
     return reference

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from adaexplore.candidate import Candidate
@@ -10,6 +11,7 @@ from adaexplore.evaluate.extensions import BUILD_S
 from adaexplore.evaluation import Evaluation, Failed, from_json
 from adaexplore.languages import DIALECTS
 from adaexplore.problem import Problem
+from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 JUDGE = "adaexplore.evaluate.judge:main"
@@ -32,7 +34,8 @@ class LocalEvaluator:
         self, server: ForkServer, problem: Problem, *, timeout_s: float, memory_bytes: int
     ) -> None:
         self._server = server
-        self._problem = problem
+        device, self._environment = alone(problem.device)
+        self._problem = replace(problem, device=device)
         self._timeout_s = timeout_s
         self._memory_bytes = memory_bytes
         builds = DIALECTS[problem.language].built_ahead
@@ -43,7 +46,9 @@ class LocalEvaluator:
     def prepare(self) -> dict[str, Any]:
         """See `base.Evaluator.prepare`."""
         if self._judge is None:
-            judge = self._server.spawn(self.judge_entry, name="judge", may_spawn=True)
+            judge = self._server.spawn(
+                self.judge_entry, name="judge", environment=self._environment, may_spawn=True
+            )
             self._judge = judge
             request = {
                 "op": "prepare",

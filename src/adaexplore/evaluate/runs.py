@@ -105,7 +105,7 @@ class ReferenceRuns:
             if is_out_of_memory(error):
                 raise BadProblemError(
                     f"{self.problem.name}.py: its float64 run does not fit on "
-                    f"{self.problem.device}; reduce the sizes in the file"
+                    "the device; reduce the sizes in the file"
                 ) from error
             return None  # an operation without float64, a cast to float32 or a check of the dtype
         finally:

@@ -17,6 +17,7 @@ from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
 
 _LATENCY_SPAN_NS = 5_000_000
+_LEAVING_S = 1.0
 
 Check = Callable[[int, list[torch.Tensor]], None]
 """Compares the outputs of the call on a slot with the truth; raises `Stop` where they are wrong."""
@@ -106,6 +107,18 @@ def _latency_us(device: str) -> float:
         torch.cuda.synchronize(device)
         longest = max(longest, time.perf_counter_ns() - since)
     return longest / 1000.0
+
+
+def is_busy(device: str) -> bool:
+    """Whether a GPU has work of other processes, none of which has the device's lock.
+
+    Asked for a second: what an ended process has left on it takes a moment to be taken off.
+    """
+    deadline = time.monotonic() + _LEAVING_S
+    while time.monotonic() < deadline:
+        if _latency_us(device) < IDLE_LATENCY_US:
+            return False
+    return True
 
 
 class ParentLostError(Exception):

@@ -16,6 +16,7 @@ import torch
 
 from adaexplore.candidate import Candidate
 from adaexplore.canonical import form
+from adaexplore.evaluate.audit import IDLE_KERNELS
 from adaexplore.evaluate.compare import Truth
 from adaexplore.evaluate.conditions import gauge_for
 from adaexplore.evaluate.conversation import Conversation, Stop, check_form
@@ -36,7 +37,7 @@ from adaexplore.evaluate.mismatch import find_mismatch
 from adaexplore.evaluate.precision import up_to
 from adaexplore.evaluate.reference import Reference
 from adaexplore.evaluate.tensors import SharedTensor
-from adaexplore.evaluate.timed import ParentLostError, TimedCandidate, TimedParent
+from adaexplore.evaluate.timed import ParentLostError, TimedCandidate, TimedParent, is_busy
 from adaexplore.evaluate.worker import Slot
 from adaexplore.evaluation import Failed, Mismatch, Passed, Roofline, Timing
 from adaexplore.languages import DIALECTS
@@ -46,6 +47,8 @@ from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.instance import Inputs, map_tensors
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watch import OverrunError
+
+_OTHERS = "other programs keep the GPU busy: nothing can be timed on it; end them and go on"
 
 _Result = TypeVar("_Result")
 
@@ -295,6 +298,10 @@ class CandidateRun:
             objection = timed.objection()
             if timing and objection is None:
                 return replace(timing, conditions=gauge.read())
+        if objection == IDLE_KERNELS:
+            self._talk.end()
+            if is_busy(self._reference.problem.device):
+                raise Stop(Failed("infra_error", _OTHERS))
         raise Stop(Failed("rejected", objection or ""))
 
     def _timed_beside(self, timed: TimedCandidate, parent: Conversation | None) -> Timing | None:

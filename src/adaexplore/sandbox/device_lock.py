@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaexplore.sandbox.gpus import physical
+
 _FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all must meet at one file
 _mine = threading.local()
 
@@ -60,9 +62,9 @@ def device_lent(device: str) -> Iterator[None]:
 
 
 def lock_file(device: str) -> Path:
-    """Where the lock of a device lies."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "") if device.startswith("cuda") else ""
-    return _FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{visible}-{device}.lock")
+    """Where the lock of a device lies; one GPU has one, whatever a process calls it."""
+    name = f"cuda-{physical(device)}" if device.startswith("cuda") else device
+    return _FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{name}.lock")
 
 
 def _held() -> dict[str, tuple[int, bool]]:

@@ -135,7 +135,7 @@ class Boundary:
             wanted = re.search(r"tried to allocate ([\d.]+ ?\w+)", str(error), re.IGNORECASE)
             asked = f" asked for {_readable(wanted[1])} and" if wanted else ""
             return (
-                f"{place}: too large for {self.device}: {what}{asked} ran out of memory "
+                f"{place}: too large for the device: {what}{asked} ran out of memory "
                 f"({_capacity(self.device)} in all); reduce the sizes in the file"
             )
         if isinstance(error, ModuleNotFoundError):

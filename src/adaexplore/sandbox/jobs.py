@@ -18,16 +18,24 @@ def run_job(
     timeout_s: float,
     *,
     limits: Limits | None = None,
+    environment: Mapping[str, str] | None = None,
     confined: Literal["cpu", "gpu"] | None = None,
 ) -> dict[str, Any]:
     """Runs `entry` ("module:function", JSON in and out) in a fresh worker and returns its result.
 
-    A job that runs untrusted code is `confined` (see `ForkServer.spawn`). Raises `TimeoutError`
+    `environment` is added to its own. A job that runs untrusted code is `confined` (see
+    `ForkServer.spawn`). Raises `TimeoutError`
     when it takes longer than `timeout_s`, `OverrunError` when a confined one takes more than its
     limits, and `WorkerDiedError` when it crashes; an exception inside the job counts as a crash,
     its traceback being in the error's log.
     """
-    worker = server.spawn(f"{__name__}:serve", name="job", limits=limits, confined=confined)
+    worker = server.spawn(
+        f"{__name__}:serve",
+        name="job",
+        limits=limits,
+        environment=environment,
+        confined=confined,
+    )
     try:
         return worker.call({"entry": entry, "request": dict(request)}, timeout_s)
     finally:

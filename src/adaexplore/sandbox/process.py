@@ -20,6 +20,7 @@ from typing import Any, Literal
 from adaexplore.errors import InfrastructureError
 from adaexplore.sandbox import isolation, landlock
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
+from adaexplore.sandbox.gpus import seen
 from adaexplore.sandbox.limits import Limits, clean_environment
 from adaexplore.sandbox.server import OWN_FOLDER
 from adaexplore.sandbox.watch import INTERVAL_S, OverrunError, Watch
@@ -286,8 +287,9 @@ class ForkServer:
         """Forks a worker that runs `entry` ("module:function") as `function(channel, control)`.
 
         The worker has its own process group and its own folder `name-<n>` under the server's root.
-        With `may_spawn` it also gets a control channel, from which `ForkServer(control, folder)`
-        makes a handle of its own. With `confined` it may run untrusted code, which uses the CPU
+        It sees the GPUs that the caller sees, unless `environment` says otherwise. With `may_spawn`
+        it also gets a control channel, from which `ForkServer(control, folder)` makes a handle of
+        its own. With `confined` it may run untrusted code, which uses the CPU
         alone or NVIDIA's GPUs too: see `isolation.confine`.
         """
         folder = self.root / f"{name}-{next(self._numbers)}"
@@ -300,7 +302,7 @@ class ForkServer:
             "op": "spawn",
             "entry": entry,
             "folder": str(folder),
-            "environment": dict(environment or {}),
+            "environment": {**seen(), **(environment or {})},
             "limits": (limits or Limits()).to_json(),
             "may_spawn": may_spawn,
             "confined": confined,

@@ -73,7 +73,7 @@ class TestProblemFile:
             (forward("return 'text'"), "return tensors"),
             (forward("return None"), "return tensors"),
             (forward("return torch.rand_like(x)"), "differs between two runs"),
-            (forward("return x.new_ones(200 * 2**30)"), "too large for cpu"),
+            (forward("return x.new_ones(200 * 2**30)"), "too large for the device"),
         ],
     )
     def test_one_that_must_be_run_to_tell(self, adaexplore, file, candidate, source, words):

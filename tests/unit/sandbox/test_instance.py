@@ -323,7 +323,7 @@ class TestComplaints:
         if stage == "constructor":
             source = source.replace("self.called_with =", f"self.huge = {huge}\n        self.x =")
         text = complaint(lambda: load(source).inputs(0))
-        assert "too large for cpu" in text
+        assert "too large for the device" in text
         assert "1048576.0 GiB" in text
         assert "in all" in text
 

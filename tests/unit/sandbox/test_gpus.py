@@ -1,0 +1,70 @@
+"""Which GPU a process sees, and what it is called there."""
+
+import pytest
+
+from adaexplore.sandbox.device_lock import lock_file
+from adaexplore.sandbox.gpus import VISIBLE, alone, physical
+
+
+class TestPhysical:
+    @pytest.mark.parametrize(
+        ("visible", "device", "name"),
+        [
+            (None, "cuda:0", "0"),
+            (None, "cuda:3", "3"),
+            ("", "cuda:1", "1"),
+            ("2,5", "cuda:0", "2"),
+            ("2, 5", "cuda:1", "5"),
+            ("GPU-8f3c,GPU-11aa", "cuda:1", "GPU-11aa"),
+        ],
+    )
+    def test_is_cudas_own_name(self, monkeypatch, visible, device, name):
+        if visible is None:
+            monkeypatch.delenv(VISIBLE, raising=False)
+        else:
+            monkeypatch.setenv(VISIBLE, visible)
+        assert physical(device) == name
+
+
+class TestAlone:
+    def test_the_one_gpu_that_is_seen_is_the_first(self, monkeypatch):
+        monkeypatch.setenv(VISIBLE, "4,6")
+        assert alone("cuda:1") == ("cuda:0", {VISIBLE: "6"})
+
+    def test_is_the_same_from_inside(self, monkeypatch):
+        monkeypatch.setenv(VISIBLE, "4,6")
+        device, environment = alone("cuda:1")
+        monkeypatch.setenv(VISIBLE, environment[VISIBLE])
+        assert alone(device) == (device, environment)
+
+    def test_a_processor_is_a_processor(self):
+        assert alone("cpu") == ("cpu", {})
+
+
+class TestOneLock:
+    def test_whatever_a_process_calls_its_gpu(self, monkeypatch):
+        monkeypatch.delenv(VISIBLE, raising=False)
+        outside = lock_file("cuda:1")
+        monkeypatch.setenv(VISIBLE, "1")
+        assert lock_file("cuda:0") == outside
+        assert lock_file("cuda:0") != lock_file("cpu")
+
+
+class TestWorkers:
+    def test_see_what_the_asker_sees(self, server, monkeypatch):
+        monkeypatch.setenv(VISIBLE, "7")
+        worker = server.spawn("worker_entries:act", name="worker")
+        try:
+            seen = worker.call({"do": "environment"}, 30.0)
+            assert seen["os"][VISIBLE] == "7"
+        finally:
+            worker.end()
+
+    def test_or_what_they_are_given(self, server, monkeypatch):
+        monkeypatch.setenv(VISIBLE, "7")
+        worker = server.spawn("worker_entries:act", name="worker", environment={VISIBLE: "3"})
+        try:
+            seen = worker.call({"do": "environment"}, 30.0)
+            assert seen["os"][VISIBLE] == "3"
+        finally:
+            worker.end()
