@@ -18,7 +18,7 @@ from adaexplore.evaluate.local import LocalEvaluator
 from adaexplore.evaluation import Evaluation, Failed, Passed
 from adaexplore.sandbox.process import ForkServer
 
-from .corpus import ROOT, Case
+from .corpus import Case
 
 ADVANTAGE = 1.25
 """A hack has an advantage if the whole interval of its speedup is above this.
@@ -127,15 +127,9 @@ def bystander() -> Iterator[None]:
 
 
 def start_server(device: str, *, quick: bool) -> ForkServer:
-    """A fork server. A quick one compiles nothing and measures briefly."""
-    preload = list(_PRELOAD)
-    if quick:
-        path = os.environ.get("PYTHONPATH")
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "preload"), path]))
-        preload.append("quickly:judge_quickly")
-    elif device == "cpu":
-        preload.append(_WARM_CPP)
-    return ForkServer.start(preload)
+    """A fork server; a quick one for judges that compile nothing."""
+    warm = [_WARM_CPP] if device == "cpu" and not quick else []
+    return ForkServer.start([*_PRELOAD, *warm])
 
 
 class Judges:
@@ -182,6 +176,7 @@ class Judges:
                 case.problem_on(self._device),
                 timeout_s=case.timeout_s,
                 memory_bytes=MEMORY_BYTES,
+                brief=self._quick,
             )
         return self._evaluator
 

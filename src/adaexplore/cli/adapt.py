@@ -135,7 +135,9 @@ class Place:
 
         def judge(name: str, source: str) -> Evaluator:
             problem = Problem(name, source, "triton", self.device, target=self.target)
-            return kind(server, problem, timeout_s=_TIMEOUT_S, memory_bytes=_MEMORY_BYTES)
+            return kind(
+                server, problem, timeout_s=_TIMEOUT_S, memory_bytes=_MEMORY_BYTES, brief=True
+            )
 
         return Checker(judge, self.where, at_end=server.close)
 

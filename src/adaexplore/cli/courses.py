@@ -312,6 +312,8 @@ class AnsweredCourse(SearchCourse):
             search = self._search(directory, begun, parallel, self._common.spent)
             if made < seeds and store.ask_count() <= seeds:
                 search.run(seeds)
+                if len(searched(store.nodes())) < min(seeds, store.run().steps):
+                    return  # stopped on the way: what is left of the seeds comes first
             search.finish_queued()
             now, waiting = len(searched(store.nodes())), len(store.asks("open"))
             left = store.run().steps - now - waiting

@@ -31,12 +31,19 @@ class Baselines:
     `times_us` holds the first look at them that `time` took, for `facts`.
     """
 
-    def __init__(self, runs: ReferenceRuns, sets: list[CheckedSet], notes: list[str]) -> None:
+    def __init__(
+        self,
+        runs: ReferenceRuns,
+        sets: list[CheckedSet],
+        notes: list[str],
+        *,
+        compiles: bool = True,
+    ) -> None:
         self._runs = runs
         self._sets = sets
         self._notes = notes
         self._clock: Clock = clock_for(runs.problem.device)
-        self.compiled = self._compile()
+        self.compiled = self._compile() if compiles else None
         self.times_us: dict[str, float] = {}
         self._overheads_us: list[float] = []
 

@@ -34,7 +34,8 @@ def main(channel: Channel, control: Channel | None) -> None:
         request = channel.receive()
         try:
             if request["op"] == "prepare":
-                reference = _prepared(Problem.from_json(request["problem"]), folder)
+                problem = Problem.from_json(request["problem"])
+                reference = _prepared(problem, folder, brief=request["brief"])
                 bench = Bench(reference, server, request["memory_bytes"])
                 reply: dict[str, Any] = {"facts": reference.facts()}
                 _release_memory()
@@ -58,12 +59,12 @@ def main(channel: Channel, control: Channel | None) -> None:
         channel.send(reply)
 
 
-def _prepared(problem: Problem, folder: Path) -> Reference:
+def _prepared(problem: Problem, folder: Path, *, brief: bool) -> Reference:
     if problem.device == "cpu":
         compile_in_parallel()
     try:
         with device_lock(problem.device, exclusive=False):
-            reference = Reference(problem, folder)
+            reference = Reference(problem, folder, brief=brief)
             reference.complete()
         with device_lock(problem.device, exclusive=True):
             reference.time_baselines()

@@ -25,19 +25,28 @@ class LocalEvaluator:
     """Judges in processes of this machine, one candidate at a time; see `base.Evaluator`.
 
     `timeout_s` bounds one candidate's wall time, `memory_bytes` its private memory on the CPU. A
+    `brief` one is for who wants verdicts: without `torch.compile`, and with rough times where a
+    candidate has no parent to be timed beside. A
     judge that is lost (a driver fault, the out-of-memory killer) is replaced once per candidate.
     """
 
     judge_entry = JUDGE
 
     def __init__(
-        self, server: ForkServer, problem: Problem, *, timeout_s: float, memory_bytes: int
+        self,
+        server: ForkServer,
+        problem: Problem,
+        *,
+        timeout_s: float,
+        memory_bytes: int,
+        brief: bool = False,
     ) -> None:
         self._server = server
         device, self._environment = alone(problem.device)
         self._problem = replace(problem, device=device)
         self._timeout_s = timeout_s
         self._memory_bytes = memory_bytes
+        self._brief = brief
         builds = DIALECTS[problem.language].built_ahead
         self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
         self._judge: Worker | None = None
@@ -54,6 +63,7 @@ class LocalEvaluator:
                 "op": "prepare",
                 "problem": self._problem.to_json(),
                 "memory_bytes": self._memory_bytes,
+                "brief": self._brief,
             }
             try:
                 self._facts = self._ask(judge, request, _PREPARE_S)["facts"]

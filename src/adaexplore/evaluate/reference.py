@@ -38,11 +38,15 @@ _RANDOM = 1e-2  # two runs of one reference that differ more than this draw rand
 class Reference:
     """A problem's reference on its device, run once in every precision class and in float64.
 
+    A `brief` one is for verdicts: `torch.compile` is no baseline, and times are rough unless a
+    candidate is timed beside its parent.
+
     Raises `BadProblemError`, in one line, for a reference that cannot be run or verified against.
     """
 
-    def __init__(self, problem: Problem, folder: Path) -> None:
+    def __init__(self, problem: Problem, folder: Path, *, brief: bool = False) -> None:
         self.problem = problem
+        self.brief = brief
         self.instance = Instance.load(
             problem.source,
             "Model",
@@ -67,7 +71,7 @@ class Reference:
     @cached_property
     def baselines(self) -> Baselines:
         """Made when first asked for: they take seconds to compile, and not everybody times."""
-        return Baselines(self.runs, self.sets, self.notes)
+        return Baselines(self.runs, self.sets, self.notes, compiles=not self.brief)
 
     @cached_property
     def fresh(self) -> FreshInputs:

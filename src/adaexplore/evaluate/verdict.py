@@ -312,7 +312,9 @@ class CandidateRun:
         if beside:
             parties[PARENT] = beside.block
         try:
-            effort, most = effort_for(reference.problem.device), reference.fresh.count
+            brief = reference.brief and parent is None
+            effort = effort_for(reference.problem.device, brief=brief)
+            most = reference.fresh.count
             return measure(parties, effort, most_calls=most, best_us=self._best_us)
         except ParentLostError:
             self.parent, self.parent_lost = None, True

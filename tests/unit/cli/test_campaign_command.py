@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from dataclasses import replace
 
 import pytest
@@ -160,6 +161,23 @@ def test_no_more_prompts_are_asked_for_than_the_budget_has_steps(adaexplore, pro
     adaexplore("campaign", folder)
     assert steps(folder) == {"one": 1}
     assert len(list(prompts.glob("*.1.md"))) == 2
+
+
+def test_a_campaign_that_ends_among_the_seeds_asks_nobody_yet(
+    adaexplore, problems, proposer, tmp_path, monkeypatch
+):
+    begin = proposer.begin
+
+    def slowly(context):
+        time.sleep(1.1)
+        return begin(context)
+
+    monkeypatch.setattr(proposer, "begin", slowly, raising=False)
+    folder = tmp_path / "night"
+    words = ["--proposer", "ask", "--budget", "1s", "--set", "compiler_seeds=3", "--run", folder]
+    assert adaexplore("campaign", problems[0], *FAST, *words).code == 0
+    assert steps(folder) == {"one": 1}
+    assert not list(folder.rglob("*.md"))
 
 
 def test_an_interrupted_campaign_says_how_to_go_on_and_does(
