@@ -75,7 +75,7 @@ def problem(second_gpu):
 
 def test_a_kernel_is_judged_and_timed_there(problem):
     with session(problem, Settings()) as running:
-        verdict = passed(running.evaluator.evaluate(Candidate(HONEST, "triton")))
+        verdict = passed(running.evaluator, Candidate(HONEST, "triton"))
         assert verdict.timing.time_us > 10.0
         assert 0.2 < verdict.timing.speedup < 5.0
         assert running.environment["device"] == "cuda:1"

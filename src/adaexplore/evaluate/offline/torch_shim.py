@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -54,6 +54,7 @@ class Shim:
     def install(self) -> None:
         """Patches this process."""
         self._patch_cuda()
+        self._patch_wrappers()
         self._patch_tensors()
         self._patch_autocast()
         self._answer(torch, "compile", _uncompiled)
@@ -105,10 +106,20 @@ class Shim:
             self._answer(cuda, name, lambda *_, answer=value, **__: answer)
         if len(self._deceived) > 1:
             self._describe_to_generators()
-        for name in ("Stream", "Event", "stream", "device"):
+        for name in ("Stream", "Event", "stream", "device", "_DeviceGuard"):
             setattr(cuda, name, type(name, (_Handle,), {}))
         for name in ("CUDAGraph", "graph", "make_graphed_callables"):
             self._answer(cuda, name, _no_graphs)
+
+    def _patch_wrappers(self) -> None:
+        """What the wrappers that TorchInductor writes call past `torch.cuda`."""
+
+        def empty(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+            return torch.empty_strided(size, stride, dtype=dtype, device=CUDA)  # see `mode`
+
+        inner: Any = torch._C
+        inner._cuda_getCurrentRawStream = lambda _: 0
+        inner._dynamo.guards._empty_strided_cuda = empty
 
     def _describe_to_generators(self) -> None:
         """Has TorchInductor, by which they lower operations, take the target for the GPU."""

@@ -19,6 +19,14 @@ ASKED = {
     "for a stream": "with torch.cuda.stream(torch.cuda.Stream()): x = x + 0",
     "for a device": "with torch.cuda.device(x.device): x = x + 0",
     "for a module": "x = torch.nn.Identity().cuda()(x)",
+    "as TorchInductor's wrappers do": (
+        "from torch._C import _cuda_getCurrentRawStream as get_raw_stream\n"
+        "        empty_strided_cuda = torch._C._dynamo.guards._empty_strided_cuda\n"
+        "        with torch.cuda._DeviceGuard(0):\n"
+        "            assert get_raw_stream(0) == 0\n"
+        "            buf0 = empty_strided_cuda((4, 2), (2, 1), torch.float16)\n"
+        "            assert buf0.is_cuda and buf0.stride() == (2, 1)"
+    ),
     "to compile": "x = torch.compile(lambda t: t + 0)(x)",
     "for pinned memory": "x = x + torch.zeros(1, pin_memory=True).cuda()",
     "for float16": (

@@ -1,0 +1,44 @@
+"""What is compiled before a candidate is given the GPU; compiling needs none."""
+
+import base64
+import pickle
+
+import pytest
+import torch
+from sources import DOUBLE_KERNEL, changed
+
+from adaexplore.evaluate.ahead import compile_ahead
+from adaexplore.sandbox.instance import Arguments, Inputs
+
+WRAPPED = changed(
+    DOUBLE_KERNEL,
+    "        out = torch.empty_like(x)",
+    "        from torch._C import _cuda_getCurrentRawStream as get_raw_stream\n"
+    "        stream = get_raw_stream(0)\n"
+    "        with torch.cuda._DeviceGuard(0):\n"
+    "            out = torch._C._dynamo.guards._empty_strided_cuda(x.shape, x.stride(), x.dtype)",
+)
+AFTER_AN_ERROR = changed(
+    DOUBLE_KERNEL, "        return out", "        raise RuntimeError('no data')"
+)
+
+
+def pickled(value):
+    return base64.b64encode(pickle.dumps(value)).decode()
+
+
+@pytest.mark.parametrize("source", [DOUBLE_KERNEL, WRAPPED, AFTER_AN_ERROR])
+def test_the_kernels_of_a_call_lie_in_the_cache(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.chdir(tmp_path)
+    compile_ahead(
+        {
+            "source": source,
+            "init": pickled(Arguments((), {})),
+            "inputs": pickled(Inputs((torch.empty(4096, device="meta"),), {})),
+            "capability": [9, 0],
+            "seed": 0,
+            "mode": "as-built",
+        }
+    )
+    assert len(list(tmp_path.rglob("*.cubin"))) == 1
