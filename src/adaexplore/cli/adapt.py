@@ -177,7 +177,8 @@ def tried(
 ) -> tuple[list[Checked], int]:
     """What became of the rules, in the order of names, and the exit code.
 
-    After Ctrl-C it is what was tried by then.
+    So many as `parallel` are tried at once, those that are timed on a GPU one by one after them:
+    processes that begin and end beside them are noise. After Ctrl-C it is what was tried by then.
     """
     checked: list[Checked] = []
     status, started = 0, time.monotonic()
@@ -187,8 +188,13 @@ def tried(
             checked.append(one)
             advance()
 
+        on_gpu = bool(place.where.gpu)
+        timed = [rule for rule in rules if on_gpu and rule.kind == "speed"]
+        others = [rule for rule in rules if rule not in timed]
         try:
-            attempt(rules, place.checker, tell, parallel or at_once(gpu=bool(place.where.gpu)))
+            for some, together in ((others, parallel or at_once(gpu=on_gpu)), (timed, 1)):
+                if some:
+                    attempt(some, place.checker, tell, together)
         except KeyboardInterrupt:
             status = INTERRUPTED
     checked.sort(key=lambda one: one.rule.name)

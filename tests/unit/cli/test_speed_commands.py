@@ -1,10 +1,13 @@
 """Speed rules on the command line, on a machine that cannot time them."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from adaexplore import adapt
+from adaexplore.cli.adapt import tried
 from adaexplore.evaluation import Estimate, Passed
 from adaexplore.memory.check import Checked
 from adaexplore.memory.files import load, save
@@ -78,3 +81,15 @@ def test_what_was_gained_is_shown(adaexplore, memory):
     assert "holds on: Triton 3.9.0 (sm_90, NVIDIA H200)" in shown.out
     assert "3.46x (3.4 to 3.5) on Triton 3.9.0 for sm_90 NVIDIA H200" in shown.out
     assert "(3.46x)" in "".join(adaexplore("memory", "list", memory).out.split("\n"))
+
+
+def test_on_a_gpu_they_are_timed_one_by_one_after_the_others():
+    calls = []
+
+    def attempt(rules, new_checker, tell, parallel):
+        calls.append(([rule.name for rule in rules], parallel))
+
+    place = SimpleNamespace(where=H200, checker=None)
+    other = dataclasses.replace(RULE, name="other", kind="silent")
+    tried(Console(), attempt, [RULE, other], place, 5)
+    assert calls == [(["other"], 5), ([RULE.name], 1)]

@@ -139,5 +139,7 @@ MemoryArg = Annotated[
 ]
 ParallelOption = Annotated[
     int | None,
-    typer.Option(min=1, help="How many are run at once. Default: one for each processor core."),
+    typer.Option(
+        min=1, help="How many are run at once, but for what a GPU times. Default: by the cores."
+    ),
 ]

@@ -297,7 +297,7 @@ ROWS: tuple[Probe, ...] = (
         "Sum in a block what goes to one address, then add it atomically once: 128 rows at a time, "
         "not 4.",
         ("tl.atomic_add", "sum", "scatter_add"),
-        reference("x.sum((0, 1))", "torch.randn(128, 1024, 256)"),
+        reference("x.sum((0, 1))", "torch.randn(32, 512, 256)"),
         _added(4),
         _added(128),
     ),
