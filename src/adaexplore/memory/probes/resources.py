@@ -31,7 +31,8 @@ RESOURCES: tuple[Probe, ...] = (
     _matmul(
         "tiles-fit-shared-memory",
         "The tiles of both operands of a pipelined `tl.dot`, times its stages, must fit the shared "
-        "memory of a block, 227 KB on H100: with float16 take 128 x 128 x 64, not 256 x 256 x 128.",
+        "memory of a block, 227 KB on Hopper: 256 x 256 x 128 in float16 does not, 128 x 128 x 64 "
+        "does.",
         ("tl.dot", "shared memory", "matmul", "float16"),
         "BM=256, BN=256, BK=128, num_warps=8",
         "BM=128, BN=128, BK=64, num_warps=8",

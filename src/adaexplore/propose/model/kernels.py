@@ -6,11 +6,13 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adaexplore.evaluation import Estimate, Evaluation, Passed
+from adaexplore.evaluation import Estimate, Evaluation, Passed, rank
 from adaexplore.feedback import render, verdict
 from adaexplore.node import Node
+from adaexplore.propose.base import Context
 
 _CONTEXT_LINES = 2
+_MOST_TRIED = 8  # lines of a prompt
 _COMPACT = 0.5  # changes longer than this share of a source are no shorter way to tell it
 
 
@@ -44,6 +46,21 @@ def shown(node: Node) -> Shown:
         result=_result(node.evaluation),
         source=node.candidate.source,
     )
+
+
+def tried_beside(context: Context) -> list[Node]:
+    """What became of steps like this one, best first, beside the kernels that it is shown anyway.
+
+    For a small step they are changes to the same kernel, for a large one other new modules.
+    """
+    told = {node.id for node in (*context.pool, *context.window)}
+    if context.step_kind == "small":
+        current = context.window[-1].id
+        alike = [node for node in context.history if node.parent_id == current]
+    else:
+        alike = [node for node in context.history if node.step_kind == "large"]
+    others = [node for node in alike if node.id not in told and node.candidate.source]
+    return sorted(others, key=lambda node: rank(node.evaluation), reverse=True)[:_MOST_TRIED]
 
 
 def path_of(window: Sequence[Node]) -> list[Shown]:

@@ -41,6 +41,8 @@ SHARED: Mapping[str, str] = {
     "notes": "warnings about the reference, such as a baseline that is wrong",
     "rules": "rules from memory, most useful first",
     "demand": "what the user wants every kernel to do besides; empty if nothing",
+    "tried": "steps like this one and what became of them, best first",
+    "abreast": "how many steps are under way beside this one",
     "patch_format": "a patch as the parser of replies reads it",
 }
 """Variables that every template may use, and what they hold."""
@@ -64,6 +66,7 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "strategies.j2": {"strategies": "those of the catalogue that fit the language"},
     "strategy.j2": {"strategy": "the one chosen, or None", "plan": "what was said of it"},
     "contrast.j2": {"faster": "a kernel", "slower": "another"},
+    "tried.j2": {},
     "earlier.j2": _WINDOW,
     "current.j2": _WINDOW,
     "window.j2": {**_WINDOW, **_LEFT_OUT},
@@ -97,7 +100,8 @@ class Setting:
     `facts` is what the evaluator found out about the reference and `environment` about the machine,
     as a run records them. `rules` are from memory, most useful first. `compiler_source` is
     Inductor's kernels for the problem, empty where they help nobody, and `demand` what the user
-    wants of every kernel besides.
+    wants of every kernel besides. `tried` are steps like this one, best first, and `abreast` is how
+    many are under way.
     """
 
     problem: Problem
@@ -106,6 +110,8 @@ class Setting:
     rules: Sequence[str] = ()
     compiler_source: str = ""
     demand: str = ""
+    tried: Sequence[Node] = ()
+    abreast: int = 0
 
 
 class Prompts:
@@ -134,12 +140,12 @@ class Prompts:
 
         `left_out` of its kernels are not in it for want of room, and the model is told so.
         """
-        parts = (*self._for_writing(setting, pool), "pool", "task:task_large")
+        parts = (*self._for_writing(setting, pool), "pool", "tried", "task:task_large")
         return self._prompt("large", setting, parts, self._with_pool(setting, pool, left_out))
 
     def strategy(self, setting: Setting, pool: Sequence[Node]) -> SectionedPrompt:
         """Asks for the name of a strategy and two sentences on how to follow it."""
-        parts = (*_COMMON, "kernels:verdicts", "strategies", "task:task_strategy")
+        parts = (*_COMMON, "kernels:verdicts", "tried", "strategies", "task:task_strategy")
         hardware = hardware_of(setting.problem, setting.environment)
         choice = strategies_for(setting.problem.language, hardware.generation)
         more = {"pool": [shown(node) for node in pool], "strategies": choice}
@@ -171,7 +177,7 @@ class Prompts:
 
     def reviser(self, setting: Setting, window: Sequence[Node]) -> SectionedPrompt:
         """Asks for the one to three most important changes to the last kernel of `window`."""
-        parts = (*_COMMON, "language", "earlier", "current", "task:task_reviser")
+        parts = (*_COMMON, "language", "earlier", "current", "tried", "task:task_reviser")
         more = {"window": [shown(node) for node in window]}
         return self._prompt("small.reviser", setting, parts, more)
 
@@ -182,7 +188,8 @@ class Prompts:
 
         `left_out` older kernels are not in it for want of room, and the model is told so.
         """
-        parts = (*_COMMON, "rules", "language", "window", "guidance", "task:task_tuner")
+        known = "guidance" if guidance.strip() else "tried"  # who gave it knew what was tried
+        parts = (*_COMMON, "rules", "language", "window", known, "task:task_tuner")
         more = {"window": path_of(window), "guidance": guidance.strip(), "left_out": left_out}
         return self._prompt("small.tuner", setting, parts, more)
 
@@ -267,6 +274,8 @@ def _variables(setting: Setting) -> dict[str, Any]:
         "notes": facts.get("notes", []),
         "rules": setting.rules,
         "demand": setting.demand.strip(),
+        "tried": [shown(node) for node in setting.tried],
+        "abreast": setting.abreast,
         "patch_format": FORMAT,
     }
 

@@ -16,6 +16,7 @@ from adaexplore.node import Node
 from adaexplore.problem import Problem
 from adaexplore.proposal import Proposal
 from adaexplore.propose.base import Context, Dialogue
+from adaexplore.propose.model.kernels import tried_beside
 from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches
 from adaexplore.propose.model.prompts import Prompts, Setting
 from adaexplore.propose.model.sections import SectionedPrompt
@@ -78,6 +79,8 @@ class ModelProposer:
             environment=context.environment,
             rules=tuple(self._rules(context)),
             demand=self._settings.demand,
+            tried=tried_beside(context),
+            abreast=context.abreast,
         )
         form, talk = self._talk(context, setting)
         tokens: Counter[str] = Counter()

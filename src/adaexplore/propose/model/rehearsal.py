@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from adaexplore.candidate import Candidate
 from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.node import Node
@@ -22,6 +24,7 @@ def rehearse(prompts: Prompts, setting: Setting) -> None:
     broken = _node(setting.problem, 3, _FAILED)
     pool, window = [slow, fast], [fast, broken]
     prompts.large(setting, [])
+    setting = replace(setting, tried=[slow, broken], abreast=1)
     prompts.large(setting, pool, left_out=1)
     prompts.strategy(setting, pool)
     prompts.large_with_strategy(setting, pool, CATALOGUE[0].name, "a plan")

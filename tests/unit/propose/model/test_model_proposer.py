@@ -1,5 +1,7 @@
 """Dialogues with a model whose replies are written here."""
 
+from dataclasses import replace
+
 import pytest
 
 from adaexplore.candidate import Candidate
@@ -221,6 +223,47 @@ def test_the_same_context_and_replies_give_the_same_talk():
 def _turns(context, settings):
     prompt = next(ModelProposer(PROMPTS, settings).begin(context))
     return 2 if prompt.label == "strategy" else 1
+
+
+class TestWhatElseWasTried:
+    FAST, SLOW = node(1, ONE, passed(2.0)), node(2, TWO, passed(1.5))
+    BROKEN = node(3, TWO + "    broken = True\n", WRONG)
+
+    def test_a_large_step_is_told_of_others_best_first(self):
+        history = (self.BROKEN, self.SLOW, self.FAST)
+        context = Context(PROBLEM, "large", 1, pool=(self.FAST,), history=history)
+        told = Talk([module(TWO)], context).prompts[0].messages[-1].text
+        first, second = told.partition("# What else was tried\n")[2].splitlines()[:2]
+        assert first.startswith("- step 2 (a note): ")
+        assert second.startswith("- step 3 (a note): wrong_output")
+        assert "not another setting of an old one" in told
+
+    def test_the_first_one_has_nothing_to_be_told(self):
+        told = Talk([module(ONE)]).prompts[0].messages[-1].text
+        assert "tried" not in told
+        assert "old one" not in told
+
+    def test_how_many_are_writing_at_the_same_time_is_said(self):
+        context = Context(PROBLEM, "large", 1, abreast=1)
+        told = Talk([module(ONE)], context).prompts[0].messages[-1].text
+        assert "1 more answer to this is being written meanwhile" in told
+
+    def test_a_small_step_is_told_of_changes_to_the_same_kernel(self):
+        current, other = self.FAST, replace(self.SLOW, parent_id=1, step_kind="small")
+        history = (current, other, self.BROKEN)
+        context = Context(PROBLEM, "small", 1, window=(current,), history=history)
+        reviser, tuner = Talk(["Use two.", module(TWO)], context).prompts
+        told = reviser.messages[-1].text.partition("# What else was tried\n")[2]
+        assert told.startswith("- step 2 (a note): ")
+        assert "step 3" not in told
+        assert "# What else was tried" not in tuner.messages[-1].text
+
+    def test_without_a_reviser_the_tuner_is_told(self):
+        other = replace(self.SLOW, parent_id=1, step_kind="small")
+        context = Context(PROBLEM, "small", 1, window=(self.FAST,), history=(self.FAST, other))
+        settings = PLAIN.model_copy(update={"reviser": False})
+        tuner = Talk([module(TWO)], context, settings).prompts[0]
+        assert "# What else was tried\n- step 2" in tuner.messages[-1].text
 
 
 class TestLint:
