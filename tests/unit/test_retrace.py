@@ -190,7 +190,8 @@ def test_every_session_measures_anew(new_run):
             directory.store.set_steps(steps)
         search(path, evaluator=Judge({"baselines_us": {"eager": eager_us}}))
     with read_run(path) as directory:
-        told = [call.prompt.messages[1].text for call in directory.store.calls()]
+        asked = [call.prompt.messages[1].text for call in directory.store.calls()]
+    told = [text for text in asked if "Times to beat" in text]  # where code is mended, none are
     assert "eager 10.0 µs" in told[0]
     assert "eager 1.23 ms" in told[-1]
     assert not retraced(path).differences

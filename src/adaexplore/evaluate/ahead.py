@@ -18,12 +18,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adaexplore.sandbox.gpus import VISIBLE
+
 if TYPE_CHECKING:
     from adaexplore.evaluate.offline.targets import Target
 
 _CAPTURE_LIMIT_S = 10.0  # on no data: what takes longer does not end
 _MOST_KERNELS = 64  # an autotuner's configurations among them
 _MOST_CHILDREN = 8
+_NICENESS = 10
 
 
 def compile_ahead(request: dict[str, Any]) -> None:
@@ -36,6 +39,12 @@ def compile_ahead(request: dict[str, Any]) -> None:
     (such as [9, 0]), "seed" and "mode". The process must not have used CUDA yet.
     """
     _in_children([lambda: _capture_and_compile(request)])
+
+
+def stand_back() -> None:
+    """For a child that compiles: it sees no GPU, and yields its core to whoever is timed."""
+    os.environ[VISIBLE] = ""
+    os.nice(_NICENESS)
 
 
 def target_for(capability: Sequence[int]) -> Target:
@@ -79,6 +88,7 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
     from adaexplore.evaluate.offline.capture import Recorder
     from adaexplore.evaluate.triton_host import build_launcher
 
+    stand_back()
     target = target_for(request["capability"])
     really_compile = triton.compiler.compile
     driver.install(target)

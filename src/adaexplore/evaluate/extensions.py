@@ -17,7 +17,7 @@ import traceback
 from pathlib import Path
 from typing import IO, Any
 
-from adaexplore.evaluate.ahead import call_without_data, target_for
+from adaexplore.evaluate.ahead import call_without_data, stand_back, target_for
 from adaexplore.evaluate.faults import BUILD_FAILED, describe
 from adaexplore.sandbox.family import children
 
@@ -48,7 +48,7 @@ def build_ahead(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _build(request: dict[str, Any], report: IO[bytes]) -> None:
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # what is built is not for running yet
+    stand_back()
     try:
         call_without_data(request, target_for(request["capability"]))
     except Exception as error:  # noqa: BLE001 - the real call will say it

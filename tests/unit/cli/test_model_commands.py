@@ -60,7 +60,7 @@ def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
 def test_a_recorded_run_is_replayed_without_a_server(llm, explore, file, tmp_path, monkeypatch):
     """With templates that show nothing measured: no two runs measure the same."""
     (tmp_path / "prompts").mkdir()
-    for name in ("hardware", "problem", "pool"):
+    for name in ("hardware", "problem", "pool", "tried"):
         file(f"prompts/{name}.j2", f"no {name} today")
     words = ["--prompts", tmp_path / "prompts", "--model", LOCAL, "--steps", 2]
     words += [*QUIET, "--set", "small_limit=0"]
