@@ -219,6 +219,7 @@ def test_the_page_never_scrolls_sideways(open_report, width, tab):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_two_thousand_nodes_stay_usable(open_report, tmp_path):
     page = open_report(many_nodes(2000)).page
 

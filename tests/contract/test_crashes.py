@@ -266,6 +266,7 @@ def test_a_crash(evaluator, how):
 
 
 @pytest.mark.parametrize("how", HANGS)
+@pytest.mark.slow
 def test_a_hang(hasty_evaluator, how):
     check(hasty_evaluator, HANGS[how])
 

@@ -506,6 +506,7 @@ class TestForgery:
         assert judge.evaluate(linear(body)).status == "rejected"
         assert judge.evaluate(GOOD).status == "passed"
 
+    @pytest.mark.slow
     def test_an_answer_without_the_work(self, judge):
         body = """
             import json, os, struct, time

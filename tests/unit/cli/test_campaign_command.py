@@ -96,6 +96,7 @@ def test_a_file_with_a_budget_of_steps_that_is_raised_later(adaexplore, problems
     assert sorted(steps(folder).values()) == [2, 3]
 
 
+@pytest.mark.slow
 def test_variants_come_besides_the_steps_and_stop_no_other_search(
     adaexplore, problems, proposer, tmp_path, monkeypatch
 ):

@@ -52,6 +52,7 @@ def started(file, tmp_path, pid_path):
     process.stdout.close()
 
 
+@pytest.mark.slow
 def test_before_a_run_is_made_it_ends_in_order(started, tmp_path, pid_path, eventually, is_running):
     assert eventually(lambda: pid_path.exists() and pid_path.read_text())
     reference_pid = int(pid_path.read_text())

@@ -129,6 +129,7 @@ def test_techniques_and_templates_are_the_same_in_all_arms(lift, model, file, tm
     assert all("No notes on Triton." in prompt for prompt in asked)
 
 
+@pytest.mark.slow
 def test_what_stopped_goes_on_and_is_asked_for_once(lift, model, memory, tmp_path):
     model.script.extend([None, status(401)])
     stopped = lift("--model", LOCAL, "--parallel", 1)

@@ -111,6 +111,7 @@ def test_a_run_that_was_stopped_while_a_model_thinks_goes_on(
     assert len(kept(path)[1]) == 2
 
 
+@pytest.mark.slow
 def test_several_models_and_the_compiler_share_a_run(llm, explore, compiler):
     names = ["openai:gpt-5-mini", "anthropic:claude-haiku-4-5"]
     words = [word for name in names for word in ("--model", name)]

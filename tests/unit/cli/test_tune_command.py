@@ -90,6 +90,7 @@ def variants(path):
         return run.store.nodes()[1:]
 
 
+@pytest.mark.slow
 def test_variants_of_a_cpp_kernel_are_built_and_measured(adaexplore, run_of):
     path = run_of(Candidate(CPP, "cpp"), Passed("fp32", 0.0, SLOW))
     result = adaexplore("tune", path, "-n", 1)

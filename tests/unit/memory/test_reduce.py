@@ -205,6 +205,7 @@ def test_all_of_a_witness_can_be_put_back(witness, remedy):
     assert isolated(*texts, lambda s: s == texts[0]) == texts[0]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_fails_is_reduced_by_the_real_evaluator(server):
     reference, candidate = elementwise("torch.tanh(x) * 2")
     source = with_body(candidate, "z = tl.exp(x)\nz = z * z\ny = tl.tanh(x) * 2\n")

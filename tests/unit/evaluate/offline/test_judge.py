@@ -98,6 +98,7 @@ class TestRight:
         assert found.instructions == ("reduction",)
         assert found.bytes_per_s > 1e12
 
+    @pytest.mark.slow
     def test_kernels_that_compile_to_the_same_have_one_code(self, judge):
         first = judge(SOFTMAX, SOFTMAX_KERNEL).descriptor
         renamed = changed(
@@ -117,6 +118,7 @@ class TestRight:
         )
         assert judge(SOFTMAX, waiting).status == "passed"
 
+    @pytest.mark.slow
     def test_an_estimate_of_a_part_is_not_below_the_least_time(self, judge):
         rounds = changed(DOUBLE_KERNEL, "n, BLOCK: ", "n, rounds, BLOCK: ")
         rounds = changed(
@@ -129,6 +131,7 @@ class TestRight:
         assert timing.time_us >= least(2 * 4 << 20, 0, "fp32", TARGETS["sm_90"]).time_us
         assert not judge(DOUBLE, DOUBLE_KERNEL).timing.partial
 
+    @pytest.mark.slow
     def test_another_target_is_estimated_on_its_own_figures(self, judge):
         times = {
             target: judge(SOFTMAX, SOFTMAX_KERNEL, target=target).timing.time_us
@@ -298,6 +301,7 @@ class TestRefused:
         assert verdict.status == "rejected"
         assert "inline assembly cannot be interpreted" in verdict.reason
 
+    @pytest.mark.slow
     def test_a_kernel_that_waits_for_another_program_ends(self, judge):
         wait = "    while tl.atomic_add(out, 0.0) < 1e9: pass\n    v = tl.load"
         verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "    v = tl.load", wait), timeout_s=40.0)
@@ -392,6 +396,7 @@ class TestSpecialised:
         ragged = changed(SOFTMAX, "rows = 2048", "rows = 2047")
         assert judge(ragged, blocks).status == "wrong_output"
 
+    @pytest.mark.slow
     def test_one_without_a_batch_is_judged_as_large_as_it_is(self, judge):
         verdict = judge(UNBATCHED, UNBATCHED_KERNEL)
         assert verdict.status == "passed"

@@ -57,6 +57,7 @@ class TestCompileAny:
         kernels = [kernel(product, 256), kernel(product, 32)]
         assert compile_any(kernels, TARGETS["sm_90"]).shared_bytes < 20_000
 
+    @pytest.mark.slow
     def test_the_first_is_told_of_where_none_fits(self):
         kernels = [kernel(product, 256), kernel(product, 512)]
         with pytest.raises(OutOfResources, match="524,288"):

@@ -112,6 +112,7 @@ def test_helion_compiles_for_a_gpu_and_is_right_when_interpreted():
     assert verdict.labels == ()
 
 
+@pytest.mark.slow
 def test_cpp(check):
     check("cpp", RMS_NORM, "cpu")
 
