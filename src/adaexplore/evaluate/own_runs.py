@@ -22,9 +22,14 @@ of an honest kernel, so that what it leaves as it is, an honest kernel leaves as
 _ROUNDING: dict[Precision, float] = {"fp32": 2.0**-22, "tf32": 2.0**-12.5, "half": 2.0**-9.5}
 """What inputs and parameters are rounded by: four roundings to float32, or one to the operands of
 the other classes (root mean square of rounding to nearest; half is bfloat16)."""
+_IN_PROPORTION = 4.0
+"""An element that less noise moves by so many times its share of what more noise does, or by more,
+has come over a step; where it moves by less it is on a slope, however steep."""
 _AS_STRICT = 4.0
 """Where PyTorch's own run is off by no more than this times its strict run, it rounds no operands:
 it chose an algorithm that does not make use of the class."""
+_STEEPEST = 2.0**-5
+"""More than this is not granted to an element on a slope: zeros in its place would hardly show."""
 _SHAKY = 1e-3  # what rounding to float32 may do at most, if anything is to be told from it
 _STEP, _STEP_NOISES = 0.01, 32.0
 """Noise that moves an element by this much of its scale, and by that many times its own size, has
@@ -92,8 +97,7 @@ def own_runs(
     for i, (path, out) in enumerate(strict):
         undecided = not isinstance(ties[i], Choice) and varied.is_chosen(i, values[i], arounds[i])
         own = OwnRun(path, out.dtype, values[i], by_class[i], ties[i], arounds[i], shaky=undecided)
-        blurred = varied.blurred[i] if varied.blurred else None
-        found.append(own if blurred is None else _with_blur(own, blurred, varied.noise.size))
+        found.append(_with_blur(own, varied.blurred[i], i, varied) if varied.blurred else own)
     return found, exactly
 
 
@@ -106,6 +110,7 @@ class _Variations:
     def __init__(self, runs: ReferenceRuns, inputs: Inputs, frozen: Sequence[bool]) -> None:
         self._runs = runs
         self._inputs = inputs
+        self._frozen = frozen
         self._seen = Selections()
         self._watches: list[Selections] = []
         self.noise = Noise(NOISE[runs.precision], frozen)
@@ -113,6 +118,7 @@ class _Variations:
         if self.values is None:  # an operation has no float64, or bears no watching
             self._seen, self.values = Selections(), runs.float64(inputs)
         self.blurred = self._vary(self.noise)
+        self._rounded: dict[Precision, list[torch.Tensor] | None] = {}
         self._otherwise: list[list[torch.Tensor]] = []
 
     def ties(
@@ -142,6 +148,13 @@ class _Variations:
         others = [outputs[output] for outputs in self._otherwise]
         return bool(_steps(self.noise, value, around, *others).any())
 
+    def rounded(self, precision: Precision) -> list[torch.Tensor] | None:
+        """The outputs of a run whose inputs and parameters are off as a class's operands are."""
+        if precision not in self._rounded:
+            noise = Noise(_ROUNDING[precision], self._frozen)
+            self._rounded[precision] = self._runs.float64(self._inputs, noise)
+        return self._rounded[precision]
+
     def _vary(
         self, noise: Noise | None, otherwise: Otherwise | None = None
     ) -> list[torch.Tensor] | None:
@@ -163,24 +176,46 @@ class _Variations:
         return [_ties(self.noise, *column) for column in columns]
 
 
-def _with_blur(own: OwnRun, blurred: torch.Tensor, noise: float) -> OwnRun:
+def _with_blur(own: OwnRun, blurred: torch.Tensor, i: int, varied: _Variations) -> OwnRun:
+    """The run of output `i`, with what rounding inputs and parameters does to it."""
     left_out = excused(own.ties, blurred, own.value)
     moved = deviation(blurred, own.value, ties=left_out, around=own.around)
-    if not moved.norm * _ROUNDING["fp32"] / noise <= _SHAKY:
+    share = _ROUNDING["fp32"] / varied.noise.size
+    if not moved.norm * share <= _SHAKY:
         return replace(own, shaky=True)
-
-    def rounding(precision: Precision) -> Deviation:
-        share = _ROUNDING[precision] / noise
-        return Deviation(moved.norm * share, moved.element * share)
-
     by_class = dict(own.by_class)
     if "fp32" in by_class:
         exact_to = _AS_STRICT * by_class["fp32"].norm
         for precision, found in own.by_class.items():
-            if precision == "fp32" or found.norm <= exact_to:
-                by_class[precision] = found.or_worse(rounding(precision))
-    blur = {precision: moved.norm * FLOOR[precision] / noise for precision in by_class}
+            if precision == "fp32":
+                rounding = Deviation(moved.norm * share, moved.element * share)
+            elif found.norm <= exact_to:
+                rounding = _operands_rounded(own, blurred, i, varied, precision)
+            else:
+                continue
+            by_class[precision] = found.or_worse(rounding)
+    blur = {precision: moved.norm * FLOOR[precision] / varied.noise.size for precision in by_class}
     return replace(own, by_class=by_class, blur=blur)
+
+
+def _operands_rounded(
+    own: OwnRun, blurred: torch.Tensor, i: int, varied: _Variations, precision: Precision
+) -> Deviation:
+    """What a class's rounding of operands does to output `i`, by a run with noise of that size.
+
+    Steps are left out, slopes are not: those so steep that the larger noise moves them as far as
+    over a step are left out of `ties` where it happens to move them less, and an honest run's
+    rounding may then not.
+    """
+    outputs = varied.rounded(precision)
+    if outputs is None:
+        return Deviation(0.0, 0.0)
+    steps = excused(own.ties, outputs[i], own.value)
+    if own.around is not None:
+        most = _IN_PROPORTION * _ROUNDING[precision] / varied.noise.size
+        steps = (outputs[i] - own.value).abs() > most * (blurred - own.value).abs()
+    found = deviation(outputs[i], own.value, ties=steps, around=own.around)
+    return Deviation(found.norm, min(found.element, _STEEPEST))
 
 
 def _ties(

@@ -24,9 +24,9 @@ def truths_of(tmp_path_factory):
     folder = tmp_path_factory.mktemp("references")
 
     @functools.cache
-    def truths_of(source, precision="fp32"):
-        source = HEADER + textwrap.dedent(source)
-        problem = Problem("example", source, "cpp", "cpu", precision=precision)
+    def truths_of(source, precision="fp32", target=None):
+        source, language = HEADER + textwrap.dedent(source), "triton" if target else "cpp"
+        problem = Problem("example", source, language, "cpu", precision=precision, target=target)
         instance = Instance.load(
             source, "Model", device="cpu", seed=0, mode="as-built", folder=folder
         )
@@ -388,6 +388,21 @@ class TestOtherAlgorithms:
             found = truth.deviation(torch.clamp(x.double() @ weight.double() - 2.5, min=0.0))
             assert found.norm > 2.0**-8
             assert truth.classify(found) == reached
+
+    STEEP_IN_PLACES = forward(
+        "return x[..., 0] - x[..., 1]",
+        "torch.cat([1 + 0.01 * torch.rand(12, 64, 2), torch.rand(1012, 64, 2)])",
+    )
+
+    def test_where_rounding_the_operands_moves_few_elements_far_those_may_move(self, truths_of):
+        truths = truths_of(self.STEEP_IN_PLACES, precision="tf32", target="sm_90")
+        for checked in truths.own:
+            (truth,) = checked.truths
+            x = rounded(checked.inputs.args[0], 10).double()
+            assert truth.classify(truth.deviation(x[..., 0] - x[..., 1])) == "tf32"
+            out = truth.value.clone()
+            out[12:16, 16:32] = 0.0
+            assert truth.classify(truth.deviation(out)) is None
 
 
 def rounded(tensor, bits):
