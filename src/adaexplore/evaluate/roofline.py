@@ -40,6 +40,9 @@ Not 1: a device reads faster than it copies, and what was measured is no law.
 EMULATION = 3
 """An fp32 product takes three of TF32 or bf16 when it is emulated ("tf32x3", "bf16x3")."""
 
+_AS_PRECISE: Mapping[Precision, Precision] = {"tf32": "half"}
+"""fp16 has TF32's 11 bits of significand: scaled into its range, operands lose nothing by it."""
+
 _PARTLY = 0.05  # a tensor of which less matters is looked up in, not read
 _SAMPLE = 4096
 _COPY_BYTES = 512 << 20
@@ -77,8 +80,9 @@ class Peaks:
     overhead_us: float
 
     def flops_in(self, precision: Precision) -> float:
-        """The fastest product that is precise enough for the class, emulation included."""
-        allowed = [self.flops_per_s[p] for p in up_to(precision) if p in self.flops_per_s]
+        """The fastest product that can be precise enough for the class, emulation included."""
+        classes = {*up_to(precision), _AS_PRECISE.get(precision, precision)}
+        allowed = [rate for p, rate in self.flops_per_s.items() if p in classes]
         looser = [rate / EMULATION for rate in self.flops_per_s.values()]
         return max(allowed + looser)
 
