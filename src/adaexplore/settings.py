@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
@@ -24,6 +25,11 @@ PolicyName = Literal[
     "archive",
 ]
 
+FOUNDERS = 8
+"""As many as are worth their steps in a long search, by simulation (docs/search.md)."""
+_FEWEST_FOUNDERS = 2
+_FOUNDERS_SHARE = 0.4
+
 
 class Settings(BaseModel):
     """Hyperparameters of a run; `--set key=value` changes one."""
@@ -43,6 +49,12 @@ class Settings(BaseModel):
     pool_size: int = Field(5, ge=1, description="representative kernels shown to a large step")
     extra_max: int = Field(0, ge=0, description="kernels of other components added to a small pool")
     extra_p: float = Field(0.5, gt=0, lt=1, description="p of the truncated geometric for extras")
+    founders: int = Field(
+        0,
+        ge=0,
+        description="archive: so many large steps from nothing come first (0: two fifths of the "
+        "planned steps, from 2 to 8)",
+    )
     window: int = Field(5, ge=1, description="recent kernels shown to a small step")
     reviser: bool = Field(True, description="small steps ask for the most important changes first")
     repair: bool = Field(True, description="a small step on a kernel that failed mends it first")
@@ -118,6 +130,13 @@ class Settings(BaseModel):
         if self.policy != "auto":
             return self.policy
         return "uct" if self.reward == "published" else "archive"
+
+    def for_steps(self, steps: int) -> Settings:
+        """The settings of a search of so many planned steps."""
+        if self.founders:
+            return self
+        founders = max(math.ceil(_FOUNDERS_SHARE * steps), _FEWEST_FOUNDERS)
+        return self.model_copy(update={"founders": min(founders, FOUNDERS)})
 
     @property
     def shrinks(self) -> bool:

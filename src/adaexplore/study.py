@@ -57,7 +57,8 @@ class Study:
         self._run = store.run()
         self._proposers = proposers
         self._now = now
-        self._policy = POLICIES[self._run.settings.chosen_policy](self._run.settings)
+        settings = self._run.settings.for_steps(self._run.steps)
+        self._policy = POLICIES[settings.chosen_policy](settings)
         self._reward = reward_function(self._run.settings.reward)
         self._tree = Tree()
         self._known = Known()

@@ -12,7 +12,7 @@ from adaexplore.search.policy import Policy, Selection
 from adaexplore.search.pool import diverse
 from adaexplore.search.traits import Cell, Traits
 from adaexplore.search.tree import Tree
-from adaexplore.settings import Settings
+from adaexplore.settings import FOUNDERS, Settings
 
 _PRIOR_GAIN = 0.1
 _PRIOR_STEPS = 2.0
@@ -28,16 +28,15 @@ class Archive(Policy):
     itself: a kernel's score is its `ln` speedup and `reach` times the gain expected of a step from
     it, which shrinks with every step that came to nothing; the kind of step is drawn by what its
     kind has gained so far, neither ever below a tenth. The archive holds the `top` fastest kernels
-    and the fastest of every `Traits.cell`; the first `founders` steps are large ones from nothing.
-    A founder counts once it is recorded: with several steps under way, choosing sooner would grow
-    the first to arrive, not the best. The constants are ours, tuned by simulation (docs/search.md).
+    and the fastest of every `Traits.cell`; the first `Settings.founders` steps are
+    large ones from nothing. A founder counts once it is recorded: with several steps under way,
+    choosing sooner would grow the first to arrive, not the best. The constants are ours, tuned by
+    simulation (docs/search.md).
     """
 
-    def __init__(
-        self, settings: Settings, *, founders: int = 8, top: int = 10, reach: float = 1.0
-    ) -> None:
+    def __init__(self, settings: Settings, *, top: int = 10, reach: float = 1.0) -> None:
         self._settings = settings
-        self._founders = founders
+        self._founders = settings.founders or FOUNDERS
         self._top = top
         self._reach = reach
         self._ranking = Ranking()
