@@ -163,7 +163,7 @@ class Prompts:
 
         `strategy` names one of the catalogue; with any other name the plan stands alone.
         """
-        parts = (*self._for_writing(setting, pool), "pool", "strategy", "task:task_plan")
+        parts = (*self._for_writing(setting, pool), "pool", "tried", "strategy", "task:task_plan")
         chosen = next((s for s in CATALOGUE if s.name == strategy), None)
         more = {"strategy": chosen, "plan": plan}
         more |= self._with_pool(setting, pool, left_out)

@@ -24,7 +24,7 @@ from adaexplore.propose.model.strategies import find_strategy
 from adaexplore.settings import Settings
 
 ORIGIN = "model"
-_NOTE_CHARS = 100
+_NOTE_CHARS = 300
 _FENCED = re.compile(r"^\s*(```|~~~|<{5,}|={5,}|>{5,})")
 
 Talk = Generator[Prompt, Reply, "_Answer"]
