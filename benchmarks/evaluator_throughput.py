@@ -22,9 +22,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import Queue
 from statistics import median
 from typing import Any
 
@@ -84,45 +84,45 @@ def main() -> None:
 def ours(kernels: list[Released], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Every candidate by this evaluator, `parallel` at a time; each brings a reference of its own.
 
-    Yields the figures so far after every batch.
+    Yields the figures so far after every candidate.
 
     `candidates_per_minute` includes preparing the references, which a search does once for all its
-    candidates; `candidates_per_minute_prepared` leaves it out, for the references of a batch are
-    prepared before its candidates are evaluated. `device_s` is the time an evaluation holds the
-    device, alone or with others.
+    candidates; `candidates_per_minute_prepared` is what lanes that do nothing but evaluate would
+    make. `device_s` is the time an evaluation holds the device, alone or with others.
     """
-    lanes = [Lane() for _ in range(options.parallel)]
-    for lane in lanes:
+    lanes: Queue[Lane] = Queue()
+    for _ in range(options.parallel):
+        lane = Lane()
         lane.start()
+        lanes.put(lane)
+
+    def judge(kernel: Released) -> dict[str, Any]:
+        lane = lanes.get()
+        try:
+            with lane.evaluator(_problem(kernel, options), options.timeout_s) as evaluator:
+                return _evaluate(evaluator, kernel, _prepare(evaluator, kernel))
+        finally:
+            lanes.put(lane)
+
     each: list[dict[str, Any]] = []
-    prepare_s = evaluate_s = 0.0
+    began = time.monotonic()
     with ThreadPoolExecutor(options.parallel) as threads:
-        for start in range(0, len(kernels), options.parallel):
-            batch = kernels[start : start + options.parallel]
-            with ExitStack() as stack:
-                evaluators = [
-                    stack.enter_context(
-                        lane.evaluator(_problem(kernel, options), options.timeout_s)
-                    )
-                    for lane, kernel in zip(lanes, batch, strict=False)
-                ]
-                began = time.monotonic()
-                rows = list(threads.map(_prepare, evaluators, batch))
-                prepared = time.monotonic()
-                each += threads.map(_evaluate, evaluators, batch, rows)
-                prepare_s += prepared - began
-                evaluate_s += time.monotonic() - prepared
+        for done in as_completed([threads.submit(judge, kernel) for kernel in kernels]):
+            each.append(done.result())
+            wall_s = time.monotonic() - began
+            evaluated = [row["evaluate_s"] for row in each if "evaluate_s" in row]
+            rate = 60 * options.parallel / _mean(evaluated) if evaluated else 0.0
             yield {
-                "candidates_per_minute": 60 * len(each) / (prepare_s + evaluate_s),
-                "candidates_per_minute_prepared": 60 * len(each) / evaluate_s,
+                "candidates_per_minute": 60 * len(each) / wall_s,
+                "candidates_per_minute_prepared": rate,
                 "device_s_per_candidate": _mean([r["device_s"] for r in each if "device_s" in r]),
-                "median_evaluate_s": _median([r["evaluate_s"] for r in each if "evaluate_s" in r]),
+                "median_evaluate_s": _median(evaluated),
                 "parallel": options.parallel,
-                "wall_s": prepare_s + evaluate_s,
-                "each": each,
+                "wall_s": wall_s,
+                "each": list(each),
             }
-    for lane in lanes:
-        lane.close()
+    while not lanes.empty():
+        lanes.get().close()
 
 
 def theirs(kernels: list[Released], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
