@@ -20,7 +20,7 @@ from adaexplore.evaluate.outputs import finished
 from adaexplore.evaluate.runs import ReferenceRuns
 from adaexplore.evaluate.truth import CheckedSet
 from adaexplore.sandbox.device_lock import device_lent
-from adaexplore.sandbox.instance import NamedTensor, flatten_outputs, is_out_of_memory
+from adaexplore.sandbox.instance import NamedTensor, causes, flatten_outputs, is_out_of_memory
 
 _OVERHEADS = 6  # blocks: the machine may be busier than it was
 
@@ -112,7 +112,7 @@ class Baselines:
             with self._runs.scope(self._runs.precision), _compiling_off(device):
                 outputs = flatten_outputs(compiled(*first.inputs.args, **first.inputs.kwargs))
         except RuntimeError as error:  # every Dynamo and Inductor failure is one
-            if any(is_out_of_memory(cause) for cause in _causes(error)):
+            if any(is_out_of_memory(cause) for cause in causes(error)):
                 raise BadProblemError(
                     f"{self._runs.problem.name}.py: torch.compile of it does not fit "
                     "on the device; reduce the sizes in the file"
@@ -144,11 +144,3 @@ def _compiling_off(device: str) -> Iterator[None]:
         yield
     finally:
         inductor.compile_fx = compile_graph
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The exception and those it comes from; Dynamo wraps what a backend raises."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = getattr(cause, "inner_exception", None) or cause.__cause__

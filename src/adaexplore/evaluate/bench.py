@@ -33,7 +33,7 @@ class Bench:
     def __init__(self, reference: Reference, server: ForkServer, memory_bytes: int) -> None:
         self._reference = reference
         self._server = server
-        on_cpu = reference.problem.device == "cpu"
+        self._on_cpu = on_cpu = reference.problem.device == "cpu"
         self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
         self._limits = limits_of_candidates(memory_bytes, gpu=not on_cpu)
         self._environment = {} if on_cpu else _environment(reference.problem)
@@ -58,8 +58,9 @@ class Bench:
         started, device_s = time.monotonic(), 0.0
         for last_try in (False, True):
             verdict, held_s = self._evaluate(candidate, timeout_s, parent, again)
-            if verdict.status == "out_of_memory" and self._kept.clear():
-                verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
+            if verdict.status == "out_of_memory" and (self._kept.clear() or not self._on_cpu):
+                with device_lock(self._reference.problem.device, exclusive=True):  # nobody beside
+                    verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
             device_s += held_s
             if not self._slowed(verdict):
                 break

@@ -19,7 +19,7 @@ from adaexplore.problem import Problem
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.instance import is_out_of_memory
+from adaexplore.sandbox.instance import causes, is_out_of_memory
 from adaexplore.sandbox.process import ForkServer
 
 
@@ -60,8 +60,23 @@ def main(channel: Channel, control: Channel | None) -> None:
 
 
 def _prepared(problem: Problem, folder: Path, *, brief: bool) -> Reference:
+    """The reference, ready to judge by; made alone on a GPU that others left too little room on.
+
+    Raises `BadProblemError` for one that cannot be verified against.
+    """
     if problem.device == "cpu":
         compile_in_parallel()
+    try:
+        return _prepared_beside_others(problem, folder, brief=brief)
+    except (RuntimeError, MemoryError, BadProblemError) as error:
+        if problem.device == "cpu" or not any(map(is_out_of_memory, causes(error))):
+            raise
+    _release_memory()
+    with device_lock(problem.device, exclusive=True):
+        return _prepared_beside_others(problem, folder, brief=brief)
+
+
+def _prepared_beside_others(problem: Problem, folder: Path, *, brief: bool) -> Reference:
     try:
         with device_lock(problem.device, exclusive=False):
             reference = Reference(problem, folder, brief=brief)

@@ -26,6 +26,13 @@ from adaexplore.problem import Mode
 NamedTensor = tuple[str, Tensor]
 """An output tensor with its place in the returned value, such as `output["loss"]`."""
 
+_NO_MEMORY = (
+    "can't allocate memory",
+    "CUDACachingAllocator",
+    "CUDA error: out of memory",
+    "STATUS_ALLOC_FAILED",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -318,13 +325,20 @@ def _line_in(file: Path, error: BaseException) -> int | None:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out, of the device or of the machine.
 
-    CUDA has a type of its own, but after a fork its allocator can fail to report with it; the CPU
-    allocator raises a `RuntimeError` that says so.
+    CUDA's allocator has a type of its own, but after a fork it can fail to report with it; CUDA,
+    its libraries and the CPU's allocator raise a `RuntimeError` that says so.
     """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    texts = ("can't allocate memory", "CUDACachingAllocator")
-    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _NO_MEMORY)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The exception and those it comes from; Dynamo wraps what a backend raises."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = getattr(cause, "inner_exception", None) or cause.__cause__
 
 
 def _readable(size: str) -> str:
