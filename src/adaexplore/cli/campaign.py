@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Sequence
@@ -13,7 +12,6 @@ from typing import Any
 
 from rich.console import Console
 
-from adaexplore.ask import PERSON
 from adaexplore.campaign import Campaign, Rules
 from adaexplore.cli.campaign_file import (
     CampaignFile,
@@ -24,16 +22,12 @@ from adaexplore.cli.campaign_file import (
     entries,
     read_campaign_file,
 )
+from adaexplore.cli.campaign_results import course_of, show_results, summarized
 from adaexplore.cli.campaign_view import CampaignView
-from adaexplore.cli.courses import AnsweredCourse, Common, SearchCourse, Servers
-from adaexplore.cli.inspect import summary_of, write_report
+from adaexplore.cli.courses import Common, Servers
 from adaexplore.cli.proposers import Plan, check, clock, open_clients, with_templates
 from adaexplore.cli.session import INTERRUPTED, device_of
-from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError, InfrastructureError
-from adaexplore.node import under_way_s
-from adaexplore.report.campaign import CampaignSummary, Result, State, result_of, summarize_campaign
-from adaexplore.report.campaign_page import render_campaign
-from adaexplore.report.campaign_tables import campaign_tables
+from adaexplore.errors import AdaExploreError, BadInputError, InfrastructureError
 from adaexplore.store import read_run
 from adaexplore.store.campaign import (
     create_campaign,
@@ -172,7 +166,7 @@ def _run(
     common = Common(plan=replace(plan, budget=""), servers=servers)
     common.by_time = plan.limits.seconds is not None
     view = CampaignView(console)
-    courses = [_course(entry, path, common, view, shared.turn_steps) for entry in listed]
+    courses = [course_of(entry, path, common, view, shared.turn_steps) for entry in listed]
     for course in courses:
         course.show()
     rules = Rules(
@@ -200,83 +194,20 @@ def _run(
     except AdaExploreError:
         _say_how_to_go_on(console, path)
         raise
-    results = [
-        _result(course, loop.lost.get(index), status or common.spent())
-        for index, course in enumerate(courses)
-    ]
-    summary = summarize_campaign(
-        results,
-        name=path.resolve().name,
-        command=command,
-        allocation=shared.allocation,
-        budget=shared.budget,
-        wall_s=max(
-            under_way_s([node for course in courses for node in course.nodes()[0]]), default=0.0
-        ),
-    )
-    _show(console, summary, path, output)
+    over = INTERRUPTED if status else common.spent()
+    summary = summarized(path, shared, command, courses, loop.lost, over)
+    show_results(console, summary, path, output)
     if any(course.waits() for course in courses):
         _say_where_prompts_are(console, path)
     if any(isinstance(error, InfrastructureError) for error in loop.lost.values()):
         return status or InfrastructureError.exit_code
-    refused = all(result.state == "refused" for result in results)
+    refused = all(result.state == "refused" for result in summary.results)
     return status or (BadInputError.exit_code if refused else 0)
-
-
-def _course(
-    entry: Entry, path: Path, common: Common, view: CampaignView, turn_steps: int
-) -> SearchCourse:
-    line = view.line(entry.name)
-    if PERSON in entry.proposers:
-        return AnsweredCourse(entry, path, common, line, abreast=turn_steps)
-    return SearchCourse(entry, path, common, line)
-
-
-def _result(course: SearchCourse, lost: AdaExploreError | None, over: object) -> Result:
-    """What a problem came to; writes its run's report."""
-    entry, progress = course.entry, course.progress()
-    state: State = "done" if progress.ended else "open"
-    reason = progress.ended or (
-        "interrupted" if over == INTERRUPTED else str(over or course.waits() or "no steps left")
-    )
-    if lost:
-        state, reason = "refused" if isinstance(lost, BadProblemError) else "broken", str(lost)
-    summary = None
-    if course.exists:
-        with read_run(course.path) as run:
-            summary = summary_of(run.store, course.path)
-            write_report(summary, run.report_path)
-    return result_of(
-        entry.name,
-        entry.precision,
-        course.device,
-        state=state,
-        reason=reason,
-        folder=entry.name if summary else "",
-        summary=summary,
-    )
-
-
-def _show(console: Console, summary: CampaignSummary, path: Path, output: Path | None) -> None:
-    """Prints the tables, and writes the page and the JSON."""
-    console.print(campaign_tables(summary))
-    page = path / _PAGE_NAME
-    _write(page, render_campaign(summary))
-    if output:
-        _write(output, json.dumps(summary.to_json(), indent=1) + "\n")
-    console.print(str(page), highlight=False, markup=False, soft_wrap=True)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _say_where_prompts_are(console: Console, path: Path) -> None:
     console.print(
-        f"prompts wait in {path / 'asks'}: answer NAME/7.1.md in NAME/7.1.reply.md, and then:\n"
+        f"prompts wait in {path / 'asks'}: answer NAME/N.1.md in NAME/N.1.reply.md, and then:\n"
         f"  adaexplore campaign {shlex.quote(str(path))}",
         highlight=False,
         markup=False,

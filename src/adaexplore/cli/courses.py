@@ -106,14 +106,19 @@ class SearchCourse:
         self._resources = ExitStack()
         self._settings = entry.parsed_settings()
         self.device = ""
-        self.devices = [device_of(device) for device in entry.devices]
         if self.exists:
             with read_run(self.path) as run:
                 record = run.store.run()
             self.device, self._settings = record.problem.device, record.settings
-            self.devices = [self.device]
-        elif not self.devices:
-            self.devices = [device_of("cpu" if entry.target else None)]
+
+    @property
+    def devices(self) -> list[str]:
+        """Where it may be judged; `BadInputError` for a device that this machine has not."""
+        if self.device:
+            return [device_of(self.device)]
+        if self.entry.devices:
+            return [device_of(device) for device in self.entry.devices]
+        return [device_of("cpu" if self.entry.target else None)]
 
     @property
     def exists(self) -> bool:

@@ -88,7 +88,13 @@ def _problems(group: Group) -> Table:
     table.add_column("roofline", justify="right", no_wrap=True)
     for result in group.results:
         table.add_row(result.name, str(result.steps), *_cells(result))
+    if any(_is_unconfirmed(result) for result in group.results):
+        table.caption, table.caption_justify = "* not measured again in a fresh process", "left"
     return table
+
+
+def _is_unconfirmed(result: Result) -> bool:
+    return result.claimed is not None and not result.confirmed
 
 
 def _cells(result: Result) -> Iterable[str]:
@@ -96,10 +102,11 @@ def _cells(result: Result) -> Iterable[str]:
     if claimed is None or timing is None:
         return ("", "", "", result.verdict.replace("_", " "))
     light, baselines = claimed.roofline, timing.baselines_us
+    star = "*" if _is_unconfirmed(result) else ""
     return (
         *(_microseconds(baselines[b]) if b in baselines else "-" for b in ("eager", "compile")),
         _microseconds(timing.time_us),
-        f"{text.speedup(timing.speedup)} {text.interval(timing.speedup_ci)}",
+        f"{text.speedup(timing.speedup)}{star} {text.interval(timing.speedup_ci)}",
         text.speedup(timing.speedup_eager),
         text.share(light.share) if light else "-",
     )

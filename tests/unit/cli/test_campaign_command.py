@@ -60,6 +60,12 @@ def test_a_campaign_from_beginning_to_end(adaexplore, problems, tmp_path):
     assert (folder / "one" / "report.html").exists()
 
     assert adaexplore("show", folder / "one").code == 0
+    shown = adaexplore("show", folder)
+    assert shown.code == 0
+    assert "2 of 2 correct" in shown.out
+    assert "* not measured again" not in shown.out
+    assert adaexplore("report", folder, "-o", tmp_path / "page.html").code == 0
+    assert 'href="one/report.html"' in (tmp_path / "page.html").read_text()
     longer = adaexplore("resume", folder / "one", "--steps", 3)
     assert longer.code == 0
 
@@ -149,6 +155,18 @@ def test_a_campaign_whose_prompts_are_answered_in_files(adaexplore, problems, tm
     misnamed = adaexplore("campaign", folder)
     assert misnamed.code == 2
     assert "answer.reply.md: name it after its prompt" in misnamed.err
+
+
+def test_what_waits_for_answers_is_confirmed_once_the_budget_is_spent(
+    adaexplore, problems, tmp_path
+):
+    folder = tmp_path / "night"
+    words = ["--proposer", "ask", "--language", "cpp", "--steps", 3, "--run", folder]
+    first = adaexplore("campaign", problems[0], *CPU, *words, "--set", "compiler_seeds=1")
+    assert "* not measured again" in first.out
+    ended = adaexplore("campaign", folder, "--budget", "1steps")
+    assert steps(folder) == {"one": 1}
+    assert "* not measured again" not in ended.out
 
 
 def test_no_more_prompts_are_asked_for_than_the_budget_has_steps(adaexplore, problems, tmp_path):

@@ -150,7 +150,8 @@ def test_costs_add_up():
 def test_names_fit_a_narrow_terminal():
     text = printed(campaign(result("transformer_block", passed(2.0)), result("b", failed())))
     assert "transformer_block" in text
-    assert "2.00× 1.96–2.04" in text
+    assert "2.00×* 1.96–2.04" in text
+    assert "* not measured again in a fresh process" in text
     assert "no correct" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 

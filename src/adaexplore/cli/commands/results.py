@@ -16,10 +16,14 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def show(run: RunArg) -> None:
-    """Print the tree of a run: id, parent, step kind, status, time, speedup."""
-    from adaexplore.cli import inspect
+    """Print the tree of a run: id, parent, step kind, status, time, speedup.
 
-    raise typer.Exit(inspect.show(run))
+    Of a campaign, its tables: of every problem, what was found so far.
+    """
+    from adaexplore.cli import campaign_results, inspect
+    from adaexplore.store.campaign import is_campaign
+
+    raise typer.Exit(campaign_results.show(run) if is_campaign(run) else inspect.show(run))
 
 
 @app.command()
@@ -27,13 +31,22 @@ def report(
     run: RunArg,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The file to write. Default: RUN/report.html."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="The file to write. Default: RUN/report.html, CAMPAIGN/index.html.",
+        ),
     ] = None,
 ) -> None:
-    """Write a run's report: one HTML file that opens anywhere, offline."""
-    from adaexplore.cli import inspect
+    """Write a run's report: one HTML file that opens anywhere, offline.
 
-    raise typer.Exit(inspect.report(run, output))
+    Of a campaign, the page of its problems, beside which lie their reports.
+    """
+    from adaexplore.cli import campaign_results, inspect
+    from adaexplore.store.campaign import is_campaign
+
+    write = campaign_results.report if is_campaign(run) else inspect.report
+    raise typer.Exit(write(run, output))
 
 
 @app.command()
