@@ -174,7 +174,8 @@ def take(path: Path, folder: Path) -> None:
 
 def unanswered(store: Store, folder: Path) -> list[int]:
     """The open asks to whose last prompt there is no reply in a folder, by their ids."""
-    opened = [record.ask.id for record in store.asks("open")]
+    asks = [record.ask for record in store.asks("open")]
+    opened = [ask.id for ask in asks if ask.proposer == PERSON]  # not a seed, stopped half-way
     turns = {ask_id: len(store.calls(ask_id)) + 1 for ask_id in opened}
     return [i for i in opened if not (folder / f"{i}.{turns[i]}{_REPLY_SUFFIX}").exists()]
 

@@ -11,7 +11,8 @@ from test_search_commands import NOT_A_NUMBER, Renaming
 
 from adaexplore.candidate import Candidate
 from adaexplore.cli.session import Session
-from adaexplore.store import read_run
+from adaexplore.store import open_run, read_run
+from adaexplore.study import Study
 
 CPU = ("--device", "cpu", "--set", "stop_near=0")
 FAST = (*CPU, "--set", "confirm=false")
@@ -194,9 +195,16 @@ def test_a_campaign_that_ends_among_the_seeds_asks_nobody_yet(
     monkeypatch.setattr(proposer, "begin", slowly, raising=False)
     folder = tmp_path / "night"
     words = ["--proposer", "ask", "--budget", "1s", "--set", "compiler_seeds=3", "--run", folder]
+    words += ["--language", "cpp", "--steps", 4]
     assert adaexplore("campaign", problems[0], *FAST, *words).code == 0
     assert steps(folder)["one"] < 2  # a busy machine takes the second for preparing
     assert not list(folder.rglob("*.md"))
+
+    with open_run(folder / "one") as run:  # a seed that was stopped half-way
+        Study(run.store, {"compiler": proposer}).ask("compiler")
+    adaexplore("campaign", folder, "--budget", "1h")
+    assert steps(folder) == {"one": 3}
+    assert [path.name for path in (folder / "asks" / "one").iterdir()] == ["4.1.md"]
 
 
 def test_an_interrupted_campaign_says_how_to_go_on_and_does(
