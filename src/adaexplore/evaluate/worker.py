@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,15 @@ class Slot:
 
 def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
     """Worker entry: answers requests until the channel closes."""
+    _mind_precompiled_headers()
     serve(channel, Session())
+
+
+def _mind_precompiled_headers() -> None:
+    """Has Inductor use precompiled headers only if the judge left some: it cannot write there."""
+    codecache = sys.modules.get("torch._inductor.codecache")  # imported before the fork
+    if codecache and not Path(codecache._HEADER_DIR).exists():
+        codecache.config.cpp_cache_precompile_headers = False
 
 
 def serve(channel: Channel, session: Session) -> None:
