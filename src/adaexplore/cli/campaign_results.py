@@ -28,14 +28,14 @@ _PAGE_NAME = "index.html"
 
 def show(path: Path) -> int:
     """Prints the tables of what is recorded."""
-    Console().print(campaign_tables(_recorded(path)))
+    Console().print(campaign_tables(_recorded(path, reports=False)))
     return 0
 
 
 def report(path: Path, output: Path | None) -> int:
     """Writes the page of what is recorded and says where."""
     target = output or path / _PAGE_NAME
-    _write(target, render_campaign(_recorded(path)))
+    _write(target, render_campaign(_recorded(path, reports=True)))
     print(target)
     return 0
 
@@ -59,14 +59,16 @@ def summarized(
     courses: Sequence[SearchCourse],
     lost: Mapping[int, AdaExploreError],
     over: int | str | None,
+    *,
+    reports: bool = True,
 ) -> CampaignSummary:
-    """What the searches have come to; writes the report of each.
+    """What the searches have come to; writes the report of each, unless told not to.
 
     `lost` says which were left out and why, and `over` why none goes on, if so: `INTERRUPTED` or
     what is spent.
     """
     return summarize_campaign(
-        [_result(course, lost.get(index), over) for index, course in enumerate(courses)],
+        [_result(course, lost.get(i), over, reports=reports) for i, course in enumerate(courses)],
         name=path.resolve().name,
         command=command,
         allocation=shared.allocation,
@@ -87,7 +89,7 @@ def course_of(
     return SearchCourse(entry, path, common, line)
 
 
-def _recorded(path: Path) -> CampaignSummary:
+def _recorded(path: Path, *, reports: bool) -> CampaignSummary:
     manifest = read_manifest(path)
     shared = CampaignFile(**manifest["shared"])
     common, view = Common(plan=Plan(proposers=()), servers=Servers()), CampaignView(Console())
@@ -95,10 +97,12 @@ def _recorded(path: Path) -> CampaignSummary:
         course_of(Entry.from_json(data), path, common, view, shared.turn_steps)
         for data in manifest["entries"]
     ]
-    return summarized(path, shared, manifest["command"], courses, {}, None)
+    return summarized(path, shared, manifest["command"], courses, {}, None, reports=reports)
 
 
-def _result(course: SearchCourse, lost: AdaExploreError | None, over: int | str | None) -> Result:
+def _result(
+    course: SearchCourse, lost: AdaExploreError | None, over: int | str | None, *, reports: bool
+) -> Result:
     entry, progress = course.entry, course.progress()
     state: State = "done" if progress.ended else "open"
     reason = progress.ended or (
@@ -110,7 +114,8 @@ def _result(course: SearchCourse, lost: AdaExploreError | None, over: int | str 
     if course.exists:
         with read_run(course.path) as run:
             summary = summary_of(run.store, course.path)
-            write_report(summary, run.report_path)
+            if reports:
+                write_report(summary, run.report_path)
     return result_of(
         entry.name,
         entry.precision,
