@@ -1,7 +1,9 @@
-"""`torch.compile` under a name in pieces.
+"""`torch.compile` under a name in pieces: no gain over itself, where it is a baseline.
+
+On the CPU, beside eager alone (`--quick`), it is four times as fast, and rightly so.
 
 problem: elementwise
-devices: cpu cuda
+devices: cuda
 """
 
 import torch
