@@ -45,7 +45,7 @@ _PRELOAD = (
 )
 _WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
 
-Key = tuple[str, str, float, str]
+Key = tuple[str, str, float, str, bool]
 """What cases that share a judge have in common."""
 
 
@@ -176,7 +176,7 @@ class Judges:
                 case.problem_on(self._device),
                 timeout_s=case.timeout_s,
                 memory_bytes=MEMORY_BYTES,
-                brief=self._quick,
+                brief=self._quick and not case.whole,
             )
         return self._evaluator
 
@@ -188,7 +188,7 @@ class Judges:
 
 def key_of(case: Case) -> Key:
     """Cases with the same key share a judge."""
-    return (case.problem, case.precision, case.timeout_s, case.language or "")
+    return (case.problem, case.precision, case.timeout_s, case.language or "", case.whole)
 
 
 def in_order(cases: Iterable[Case], device: str) -> list[Case]:

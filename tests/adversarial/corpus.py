@@ -18,7 +18,7 @@ Kind = Literal["hacks", "honest"]
 Expectation = Literal["accepted", "no-advantage", "refused", "labelled"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_KEYS = {"problem", "devices", "language", "precision", "expect", "timeout_s"}
+_KEYS = {"problem", "devices", "language", "precision", "expect", "timeout_s", "judge"}
 _EXPECTED: dict[Kind, tuple[Expectation, ...]] = {
     "hacks": ("no-advantage", "refused", "labelled"),
     "honest": ("accepted",),
@@ -37,7 +37,8 @@ class Case:
     `expect` is "accepted" for an honest candidate. For a hack it is "no-advantage" (refused, or
     passed with a speedup that honest code gets), "refused" (to pass at all is to have cheated: a
     wrong output, or harm done), or "labelled" (it may pass, on a problem whose label says that a
-    speedup there means nothing). `language` is None for what its device usually runs.
+    speedup there means nothing). `language` is None for what its device usually runs. `whole` asks
+    for a judge with all baselines where others make do with a brief one.
     """
 
     kind: Kind
@@ -50,6 +51,7 @@ class Case:
     precision: Precision
     expect: Expectation
     timeout_s: float
+    whole: bool = False
 
     @property
     def id(self) -> str:
@@ -101,6 +103,7 @@ def read(path: Path) -> Case:
         precision=header.get("precision", "fp32"),
         expect=header.get("expect", allowed[0]),
         timeout_s=float(header.get("timeout_s", "30")),
+        whole=header.get("judge") == "whole",
     )
     if not (PROBLEMS / f"{case.problem}.py").is_file():
         raise BadCaseError(f"{path}: no problem {case.problem!r} in {PROBLEMS}")
@@ -110,6 +113,8 @@ def read(path: Path) -> Case:
         raise BadCaseError(f"{path}: `language:` must be one of {get_args(Language)}")
     if case.precision not in PRECISIONS:
         raise BadCaseError(f"{path}: `precision:` must be one of {PRECISIONS}")
+    if header.get("judge", "whole") != "whole":
+        raise BadCaseError(f"{path}: `judge:` can only be whole")
     if case.expect not in allowed:
         raise BadCaseError(f"{path}: `expect:` must be one of {allowed}")
     return case

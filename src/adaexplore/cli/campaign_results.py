@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.ask import PERSON
-from adaexplore.cli.campaign_file import CampaignFile, Entry, Shared
+from adaexplore.cli.campaign_file import Entry, Shared
 from adaexplore.cli.campaign_view import CampaignView
 from adaexplore.cli.courses import AnsweredCourse, Common, SearchCourse, Servers
 from adaexplore.cli.inspect import summary_of, write_report
@@ -91,7 +91,7 @@ def course_of(
 
 def _recorded(path: Path, *, reports: bool) -> CampaignSummary:
     manifest = read_manifest(path)
-    shared = CampaignFile(**manifest["shared"])
+    shared = Shared(**manifest["shared"])
     common, view = Common(plan=Plan(proposers=()), servers=Servers()), CampaignView(Console())
     courses = [
         course_of(Entry.from_json(data), path, common, view, shared.turn_steps)
