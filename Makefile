@@ -37,6 +37,7 @@ install: $(STAMP)  ## Set up .venv with the torch build that fits this machine
 
 $(VENV)/.dev: $(STAMP)
 	$(BIN)/pip install -e '.[dev]'
+	$(BIN)/pip install --no-deps -e lab
 	@touch $@
 
 dev: $(VENV)/.dev  ## The same, with the tools for working on adaexplore

@@ -17,10 +17,10 @@ SECRET = "sk-not-for-candidates"
 _ENTRIES = Path(__file__).parent / "unit" / "sandbox"
 _PRELOAD = (
     "torch",
-    "adaexplore.evaluate.judge",
-    "adaexplore.evaluate.worker",
-    "adaexplore.evaluate.warm_triton:warm_for_gpu",
-    "adaexplore.evaluate.toolkit:use_toolkit",
+    "adaexplore.evaluate.judge.judge",
+    "adaexplore.evaluate.judge.worker",
+    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.kernels.toolkit:use_toolkit",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",

@@ -5,17 +5,17 @@ Importing this package loads no torch; everything heavy happens in worker proces
 
 from __future__ import annotations
 
-from adaexplore.candidate import Candidate
-from adaexplore.errors import (
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import (
     AdaExploreError,
     BadInputError,
     BadProblemError,
     InfrastructureError,
 )
-from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
+from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 
 __version__ = "0.1.0"
 

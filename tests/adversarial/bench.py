@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from queue import SimpleQueue
 
-from adaexplore.candidate import Candidate
-from adaexplore.errors import InfrastructureError
-from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import InfrastructureError
+from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.sandbox.process import ForkServer
 
 from .corpus import Case
@@ -38,12 +38,12 @@ _PRELOAD = (
     "triton",
     "torch._dynamo",
     "torch._inductor.compile_fx",
-    "adaexplore.evaluate.judge",
-    "adaexplore.evaluate.worker",
-    "adaexplore.evaluate.warm_triton:warm_for_gpu",
-    "adaexplore.evaluate.toolkit:use_toolkit",
+    "adaexplore.evaluate.judge.judge",
+    "adaexplore.evaluate.judge.worker",
+    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.kernels.toolkit:use_toolkit",
 )
-_WARM_CPP = "adaexplore.evaluate.warm:warm_cpp_compiler"
+_WARM_CPP = "adaexplore.evaluate.kernels.warm:warm_cpp_compiler"
 
 Key = tuple[str, str, float, str, bool]
 """What cases that share a judge have in common."""

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal, get_args
 
-from adaexplore.problem import PRECISIONS, Language, Precision, Problem
+from adaexplore.core.problem import PRECISIONS, Language, Precision, Problem
 from adaexplore.problems.kernelbench import load
 
 ROOT = Path(__file__).parent

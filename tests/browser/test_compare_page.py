@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adaexplore.evaluation import Timing
-from adaexplore.problem import Problem
+from adaexplore.core.evaluation import Timing
+from adaexplore.core.problem import Problem
 from adaexplore.report.arms import make_arms
 from adaexplore.report.compare import compare
 from adaexplore.report.compare_page import render_comparison

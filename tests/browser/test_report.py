@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page
 
-from adaexplore.ask import Call
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Evaluation, Failed, Passed, Timing
-from adaexplore.llm.base import Message, Prompt, Reply, Usage
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
+from adaexplore.core.ask import Call
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Message, Prompt, Reply, Usage
+from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.report import RunInfo, embed, summarize
 from adaexplore.report.html import render
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.problem import Problem
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.sandbox.device_lock import lock_file
 
 ENOUGH_S = 120.0

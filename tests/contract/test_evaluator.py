@@ -1,4 +1,4 @@
-"""What `adaexplore.evaluate.base.Evaluator` promises, run on every implementation.
+"""What `adaexplore.core.evaluator.Evaluator` promises, run on every implementation.
 
 Candidates are pure PyTorch, so that the same ones run on any device and nothing needs compiling. A
 new implementation joins by adding its name to `IMPLEMENTATIONS`.
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.canonical import form
-from adaexplore.errors import BadProblemError, InfrastructureError
-from adaexplore.evaluate.local import LocalEvaluator
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadProblemError, InfrastructureError
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.problem import Checks, Problem
+from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.evaluation import Passed
-from adaexplore.problem import Problem
+from adaexplore.languages.fingerprint import form
 
 TIMEOUT_S = 20.0
 SHORT_S = {"cpu": 6.0, "cuda:0": 12.0}  # a process that begins to use a GPU takes seconds
@@ -51,7 +51,11 @@ class Maker:
     def unprepared(self, source, *, timeout_s=TIMEOUT_S, **options):
         language = "cpp" if self.device == "cpu" and not self.target else "triton"
         options["target"] = self.target
-        problem = Problem("example", textwrap.dedent(source), language, self.device, **options)
+        given = {k: options.pop(k) for k in ("precision", "require_custom") if k in options}
+        checks = Checks(**given)
+        problem = Problem(
+            "example", textwrap.dedent(source), language, self.device, checks=checks, **options
+        )
         kind = OfflineEvaluator if self.target else LocalEvaluator
         return kind(self.server, problem, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES)
 

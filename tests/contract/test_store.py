@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adaexplore.ask import Ask, AskRecord, Call
-from adaexplore.candidate import Candidate
-from adaexplore.errors import BadInputError
-from adaexplore.evaluation import Cost, Evaluation, Failed, Passed, Timing
-from adaexplore.llm.base import Message, Prompt, Reply, Usage
-from adaexplore.node import ROOT_ID, Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.settings import Settings
+from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Message, Prompt, Reply, Usage
+from adaexplore.core.config import Settings
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.problem import Checks, Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.store import FORMAT_VERSION, Confirmation, RunRecord, Store
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
@@ -63,7 +63,15 @@ def database(new_database) -> Database:
 
 
 RUN = RunRecord(
-    problem=Problem("softmax", "class Model:\n    ...\n", "triton", "cuda:1", "tf32", 3, "eval"),
+    problem=Problem(
+        "softmax",
+        "class Model:\n    ...\n",
+        "triton",
+        "cuda:1",
+        checks=Checks("tf32"),
+        seed=3,
+        mode="eval",
+    ),
     settings=Settings(c=0.25, alpha=1.0, reward="published", confirm=False),
     seed=7,
     proposer="compiler",

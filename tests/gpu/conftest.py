@@ -3,8 +3,8 @@
 import pytest
 from on_gpu import DEVICE, REFERENCE
 
-from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.problem import Problem
+from adaexplore.core.problem import Checks, Problem
+from adaexplore.evaluate.judge.local import LocalEvaluator
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,9 @@ def evaluator_of(request, server):
     def evaluator_of(**options):
         key = tuple(options.items())
         if key not in made:
-            problem = Problem("example", REFERENCE, request.module.LANGUAGE, DEVICE, **options)
+            problem = Problem(
+                "example", REFERENCE, request.module.LANGUAGE, DEVICE, checks=Checks(**options)
+            )
             made[key] = LocalEvaluator(server, problem, timeout_s=120.0, memory_bytes=1 << 34)
             made[key].prepare()
         return made[key]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from adaexplore.problem import Precision, Problem
+from adaexplore.core.problem import Checks, Precision, Problem
 from adaexplore.propose.compiler.families import Family, families
 from adaexplore.propose.compiler.job import run
 from adaexplore.propose.compiler.patches import launch_patches
@@ -177,7 +177,7 @@ def test_every_family_is_right(
     name: str, precision: Precision, family: Family, tmp_path: Path
 ) -> None:
     mode = "eval" if name == "conv" else "as-built"
-    problem = Problem(name, PROBLEMS[name], "triton", "cuda:0", precision, mode=mode)
+    problem = Problem(name, PROBLEMS[name], "triton", "cuda:0", checks=Checks(precision), mode=mode)
     reply = propose(problem, family)
     if "failure" in reply and "needs " in reply["failure"]:
         pytest.skip(reply["failure"])

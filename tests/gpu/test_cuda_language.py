@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from on_gpu import DEVICE
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluate import toolkit
-from adaexplore.evaluation import Fault, Mismatch
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Fault, Mismatch
+from adaexplore.evaluate.kernels import toolkit
 from adaexplore.sandbox.jobs import run_job
 from verdicts import failed, passed
 
@@ -85,10 +85,14 @@ UNUSED = changed("h = x @ self.weight", ONLY_TORCH)
 
 def test_nvcc_builds_for_this_gpu_where_candidates_are(server):
     capability = run_job(
-        server, "adaexplore.evaluate.environment:describe", {"device": DEVICE}, 60.0
+        server, "adaexplore.evaluate.judge.environment:describe", {"device": DEVICE}, 60.0
     )
     found = run_job(
-        server, "adaexplore.evaluate.toolkit:try_building", capability, 120.0, confined="gpu"
+        server,
+        "adaexplore.evaluate.kernels.toolkit:try_building",
+        capability,
+        120.0,
+        confined="gpu",
     )
     assert found["nvcc"].split(".")[0].isdigit()
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from on_gpu import DEVICE
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluate.clock import clock_for
-from adaexplore.evaluate.roofline import measure_peaks
-from adaexplore.evaluation import Failed, Fault, Mismatch, Passed
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Failed, Fault, Mismatch, Passed
+from adaexplore.evaluate.timing.clock import clock_for
+from adaexplore.evaluate.timing.roofline import measure_peaks
 from verdicts import passed
 
 pytestmark = pytest.mark.gpu

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.cli.session import PRELOAD
-from adaexplore.evaluate import helion_host
-from adaexplore.evaluation import Fault, Mismatch
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Fault, Mismatch
+from adaexplore.evaluate.kernels import helion_host
 from adaexplore.languages import DIALECTS
+from adaexplore.run.session import PRELOAD
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer
 from verdicts import failed, passed

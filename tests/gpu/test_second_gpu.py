@@ -11,12 +11,12 @@ import pytest
 import torch
 from on_gpu import REFERENCE
 
-from adaexplore.candidate import Candidate
-from adaexplore.cli.session import session
-from adaexplore.evaluation import Failed, Passed
-from adaexplore.problem import Problem
-from adaexplore.propose.base import Context
-from adaexplore.settings import Settings
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposer import Context
+from adaexplore.run.session import session
 from verdicts import passed
 
 pytestmark = [

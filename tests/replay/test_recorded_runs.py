@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.cli.proposers import Plan, model_proposers
-from adaexplore.retrace import retrace
+from adaexplore.run.proposers import Plan, model_proposers
 from adaexplore.store import read_run
+from adaexplore_lab.replay import retrace
 
 RUNS = sorted(Path(__file__).parent.glob("*.json.xz"))
 CHANGED: dict[str, set[str]] = {

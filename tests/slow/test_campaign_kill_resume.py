@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from test_kill_resume import Run, kill_at_some_moment
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.store import read_run
 from adaexplore.store.campaign import is_campaign
 

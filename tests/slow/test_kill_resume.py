@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.errors import BadInputError
-from adaexplore.node import ROOT_ID, Node
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.store import read_run
 
 PROBLEM = Path(__file__).parents[2] / "examples" / "problems" / "softmax.py"

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from adaexplore.evaluation import Failed, Passed, Timing
+from adaexplore.core.evaluation import Failed, Passed, Timing
 
 FACTS = {"precision": "fp32", "baselines_us": {"eager": 10.0}}
 

@@ -7,7 +7,7 @@ import sys
 import warnings
 
 from adaexplore.cli.app import app
-from adaexplore.errors import AdaExploreError
+from adaexplore.core.errors import AdaExploreError
 
 
 def main() -> None:

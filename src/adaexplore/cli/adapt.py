@@ -2,85 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adaexplore import adapt
-from adaexplore.cli.session import (
-    INTERRUPTED,
-    PRELOAD,
-    PRELOAD_OFFLINE,
-    Asked,
-    device_of,
-    load_problem,
-    target_of,
-)
-from adaexplore.errors import BadInputError, BadProblemError
-from adaexplore.evaluate.base import Evaluator
-from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.memory.check import Checked, Checker
+from adaexplore.core.errors import BadInputError, BadProblemError
+from adaexplore.core.problem import Problem, TargetName
+from adaexplore.core.rule import Rule
+from adaexplore.core.units import duration_s
+from adaexplore.memory.check import Checked
 from adaexplore.memory.files import BUNDLED, load, memory_path, save
-from adaexplore.memory.merge import merged
-from adaexplore.problem import Problem, TargetName
-from adaexplore.rule import KINDS, Kind, Rule, Where
-from adaexplore.sandbox.process import ForkServer
-from adaexplore.units import duration_s
-
-_TIMEOUT_S = 120.0
-_MEMORY_BYTES = 4 << 30
-_MOST_PARALLEL = 16  # each has processes of some hundred megabytes
-_MOST_ON_GPU = 4
+from adaexplore.run import check_rules as adapt
+from adaexplore.run.place import Place, at_once
+from adaexplore.run.session import (
+    INTERRUPTED,
+    Asked,
+    load_problem,
+)
 
 Try = Callable[[Sequence[Rule], adapt.NewChecker, adapt.Tell, int], None]
-
-
-def probe(
-    output: Path,
-    device: str | None,
-    target: TargetName | None,
-    parallel: int | None,
-    kinds: str = "",
-) -> int:
-    """Tries the probes of some kinds here and writes the rules that hold; the exit code.
-
-    `kinds` are separated by commas; by default they are all that can be rules here.
-    """
-    from adaexplore.memory.probes import PROBES
-
-    console = Console()
-    known = load(output) if output.exists() else []
-    wanted = _kinds(kinds)
-    place = Place(device, target)
-    if not kinds and not place.where.gpu:
-        wanted = [kind for kind in wanted if kind != "speed"]
-    rules = [probe.rule() for probe in PROBES if probe.kind in wanted]
-    checked, status = tried(console, adapt.probe, rules, place, parallel)
-    _say_what_fails(console, checked)
-    found = [one.rule for one in checked if one.true]
-    judged = sum(not one.untimed for one in checked)
-    if judged:
-        save(output, merged(known, found))
-    say(console, f"{len(found)} of {judged} probes are rules on {place}: {output}")
-    return status
-
-
-def _kinds(asked: str) -> Sequence[Kind]:
-    """The kinds that are named, separated by commas; all where none is."""
-    names = [name.strip() for name in asked.split(",")] if asked else KINDS
-    unknown = [name for name in names if name not in KINDS]
-    if unknown:
-        raise BadInputError(f"--kind {asked}: {unknown[0]!r} is none of {', '.join(KINDS)}")
-    return [kind for kind in KINDS if kind in names]
 
 
 def check(
@@ -107,7 +52,7 @@ def check(
         if not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
     ]
     checked, status = tried(console, adapt.check, left, place, parallel)
-    _say_what_fails(console, checked)
+    say_what_fails(console, checked)
     true, judged = sum(one.true for one in checked), sum(not one.untimed for one in checked)
     seen = {one.rule.name: one.rule for one in checked}
     written = output or (None if memory == BUNDLED else memory_path(memory))
@@ -115,43 +60,6 @@ def check(
         save(written, [seen.get(rule.name, rule) for rule in rules])
     say(console, f"{true} of {judged} rules hold on {place}")
     return status or (0 if true == judged else 1)
-
-
-class Place:
-    """Where rules are tried: the installed Triton, on a GPU or else for a target."""
-
-    def __init__(self, device: str | None, target: TargetName | None) -> None:
-        if find_spec("triton") is None:
-            raise BadInputError("Triton is not installed: pip install triton")
-        self.device = device_of("cpu" if device is None and target else device)
-        self.target = target_of(target, self.device, "triton")
-        triton = version("triton")
-        self.where = Where(triton, self.target) if self.target else _on_gpu(triton, self.device)
-
-    def checker(self) -> Checker:
-        """A checker with a fork server of its own."""
-        server = ForkServer.start(PRELOAD_OFFLINE if self.target else PRELOAD)
-        kind = OfflineEvaluator if self.target else LocalEvaluator
-
-        def judge(name: str, source: str) -> Evaluator:
-            problem = Problem(name, source, "triton", self.device, target=self.target)
-            return kind(
-                server, problem, timeout_s=_TIMEOUT_S, memory_bytes=_MEMORY_BYTES, brief=True
-            )
-
-        return Checker(judge, self.where, at_end=server.close)
-
-    def __str__(self) -> str:
-        where = self.where
-        return f"Triton {', '.join(filter(None, [where.triton, where.target, where.gpu]))}"
-
-
-def _on_gpu(triton: str, device: str) -> Where:
-    """The place that a GPU is."""
-    import torch
-
-    major, minor = torch.cuda.get_device_capability(device)
-    return Where(triton, f"sm_{major}{minor}", torch.cuda.get_device_name(device))
 
 
 def problems_in(
@@ -204,7 +112,8 @@ def tried(
     return checked, status
 
 
-def _say_what_fails(console: Console, checked: Sequence[Checked]) -> None:
+def say_what_fails(console: Console, checked: Sequence[Checked]) -> None:
+    """Print why rules do not hold, and how many of kind speed could not be timed."""
     for one in checked:
         if not one.true and not one.untimed:
             say(console, f"{one.rule.name}: {one.why}")
@@ -215,14 +124,6 @@ def _say_what_fails(console: Console, checked: Sequence[Checked]) -> None:
             f"{untimed} of kind speed have two right programs, and are no rules without a GPU "
             "to time them on",
         )
-
-
-def at_once(*, gpu: bool = False) -> int:
-    """As many as there are processors for this process, within reason.
-
-    On a GPU they wait for each other to be timed, and each has a reference and inputs there.
-    """
-    return min(len(os.sched_getaffinity(0)), _MOST_ON_GPU if gpu else _MOST_PARALLEL)
 
 
 @contextmanager

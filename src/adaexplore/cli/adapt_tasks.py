@@ -6,17 +6,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.ask import PERSON
-from adaexplore.cli.adapt import Place, at_once, problems_in, say
-from adaexplore.cli.attempts import Task, attempt_all
+from adaexplore.cli.adapt import problems_in, say
 from adaexplore.cli.learn import failures_in, folder_of, learn_from
-from adaexplore.cli.proposers import Plan, check, open_clients
-from adaexplore.cli.session import INTERRUPTED
-from adaexplore.errors import BadInputError, BadProblemError
-from adaexplore.llm.base import BudgetSpentError
+from adaexplore.core.ask import PERSON
+from adaexplore.core.client import BudgetSpentError
+from adaexplore.core.config import Settings
+from adaexplore.core.errors import BadInputError, BadProblemError
+from adaexplore.core.problem import TargetName
 from adaexplore.memory.techniques import demands
-from adaexplore.problem import TargetName
-from adaexplore.settings import Settings
+from adaexplore.run.attempts import Task, attempt_all
+from adaexplore.run.place import Place, at_once
+from adaexplore.run.proposers import Plan, check, open_clients
+from adaexplore.run.session import INTERRUPTED
 
 ATTEMPT = Settings(
     policy="uct",

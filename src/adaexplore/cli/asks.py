@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.ask import PERSON
 from adaexplore.cli.inspect import show_end
 from adaexplore.cli.progress import SearchProgress, working
-from adaexplore.cli.proposers import (
+from adaexplore.cli.run import STARTING, start_session
+from adaexplore.core.config import parse_settings
+from adaexplore.core.errors import BadInputError
+from adaexplore.run.ask_files import REPLY_SUFFIX, reply_files, study_of, tell_one, written
+from adaexplore.run.proposers import (
     COMPILER,
     Plan,
     check_answered,
     check_compiler,
-    model_proposers,
     try_templates,
     with_memory,
     with_templates,
 )
-from adaexplore.cli.records import command, record_of
-from adaexplore.cli.run import STARTING, start_session
-from adaexplore.cli.session import (
+from adaexplore.run.records import command, record_of
+from adaexplore.run.search import Search
+from adaexplore.run.session import (
     INTERRUPTED,
     Asked,
     Session,
@@ -33,17 +34,8 @@ from adaexplore.cli.session import (
     session,
     warn,
 )
-from adaexplore.errors import BadInputError
-from adaexplore.explore import Search
-from adaexplore.llm.base import Finish, Prompt, Reply
-from adaexplore.settings import parse_settings
-from adaexplore.store import RunDirectory, Store, create_run, open_run, require_free
-from adaexplore.study import Study
-
-_REPLY_SUFFIX = ".reply.md"
-_NAME = re.compile(r"(\d+)\.(\d+)\.reply\.md")
-_PROMPT_NAME = re.compile(r"\d+\.\d+\.md")
-_MOST_BYTES = 4 << 20
+from adaexplore.run.study import Study
+from adaexplore.store import RunDirectory, create_run, open_run, require_free
 
 
 def start(asked: Asked, *, steps: int, plan: Plan, run: Path | None, settings: list[str]) -> int:
@@ -118,26 +110,8 @@ def ask(path: Path, count: int, folder: Path, steps: int | None = None, prompts:
     with open_run(path) as directory:
         _replan(directory, steps, prompts)
         for file, what in written(directory, count, folder).items():
-            say(console, f"{file}: {what}; answer in {file.stem}{_REPLY_SUFFIX}")
+            say(console, f"{file}: {what}; answer in {file.stem}{REPLY_SUFFIX}")
     return 0
-
-
-def written(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str]:
-    """Opens so many asks and writes the prompts of all that are open: their files, and what for."""
-    study = study_of(directory)
-    _require_left(study, directory, count)
-    _make(folder)
-    for _ in range(count):
-        study.prompt(PERSON)
-    files = {}
-    for opened in study.open():
-        if opened.proposer != PERSON:  # a seed that was stopped half-way
-            continue
-        number, turn = study.turn(opened.id)
-        if isinstance(turn, Prompt):
-            file = _write(folder, opened.id, number, turn)
-            files[file] = f"{opened.step_kind} step, {turn.label}"
-    return files
 
 
 def tell(path: Path, replies: list[Path]) -> int:
@@ -146,43 +120,13 @@ def tell(path: Path, replies: list[Path]) -> int:
     status = 0
     with open_run(path) as directory:
         study = study_of(directory)
-        for file in _reply_files(replies):
+        for file in reply_files(replies):
             try:
-                said = _tell_one(directory, study, file)
+                said = tell_one(directory, study, file)
             except BadInputError as error:
                 said, status = str(error), 2
             say(console, f"{file.name}: {said}")
     return status
-
-
-def take(path: Path, folder: Path) -> None:
-    """Takes the replies in a folder that are about open asks.
-
-    Raises `BadInputError` for one that is none.
-    """
-    with open_run(path) as directory:
-        study = study_of(directory)
-        waiting = {opened.id for opened in study.open()}
-        for file in sorted(folder.glob(f"*{_REPLY_SUFFIX}")):
-            match = _NAME.fullmatch(file.name)
-            if match is None or int(match[1]) in waiting:
-                try:
-                    _tell_one(directory, study, file)
-                except BadInputError as error:
-                    raise BadInputError(f"{file}: {error}") from None
-
-
-def unanswered(store: Store, folder: Path) -> list[int]:
-    """The open asks to whose last prompt there is no reply in a folder, by their ids."""
-    asks = [record.ask for record in store.asks("open")]
-    opened = [ask.id for ask in asks if ask.proposer == PERSON]  # not a seed, stopped half-way
-    turns = {ask_id: len(store.calls(ask_id)) + 1 for ask_id in opened}
-    return [i for i in opened if not (folder / f"{i}.{turns[i]}{_REPLY_SUFFIX}").exists()]
-
-
-def has_misnamed(folder: Path) -> bool:
-    """Whether a folder has a reply that no prompt can be told from."""
-    return any(not _NAME.fullmatch(file.name) for file in folder.glob(f"*{_REPLY_SUFFIX}"))
 
 
 def evaluate_pending(path: Path, parallel: int = 1) -> int:
@@ -218,18 +162,6 @@ def evaluate_pending(path: Path, parallel: int = 1) -> int:
         return status
 
 
-def study_of(directory: RunDirectory) -> Study:
-    """The study of an open run, for prompts that no machinery is needed for.
-
-    Raises `BadInputError` for a run that is no matter of ask and tell.
-    """
-    run = directory.store.run()
-    check_answered(run, directory.path)
-    return Study(
-        directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
-    )
-
-
 def _replan(directory: RunDirectory, steps: int | None, prompts: str) -> None:
     store = directory.store
     run = store.run()
@@ -242,78 +174,6 @@ def _replan(directory: RunDirectory, steps: int | None, prompts: str) -> None:
         store.set_steps(max(steps, store.node_count()))
 
 
-def _require_left(study: Study, directory: RunDirectory, count: int) -> None:
-    if count > max(study.left, 0):
-        planned, made = directory.store.run().steps, len(study.nodes)
-        waiting = len(directory.store.asks("open", "queued"))
-        raise BadInputError(
-            f"{directory.path}: of {planned} planned steps {made} are made and {waiting} are asked "
-            f"for, so there are {max(study.left, 0)} to ask for, not {count}; plan more with "
-            "--steps, or write the open prompts again with -n 0"
-        )
-
-
 def say(console: Console, text: str) -> None:
     """Prints text as it is; a command that is broken into two lines cannot be copied."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInputError(f"{folder}: cannot write prompts there: {error.strerror}") from None
-
-
-def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
-    """One prompt as a file that is pleasant to read and whole to paste."""
-    file = folder / f"{ask_id}.{number + 1}.md"
-    if len(prompt.messages) == 1:
-        text = prompt.messages[0].text
-    else:
-        text = "\n\n".join(f"# {m.role}\n\n{m.text}" for m in prompt.messages)
-    file.write_text(text + "\n", encoding="utf-8")
-    return file
-
-
-def _reply_files(paths: list[Path]) -> list[Path]:
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found = [f for f in path.iterdir() if f.name.endswith(_REPLY_SUFFIX)]
-            if not found:
-                raise BadInputError(
-                    f"{path} holds no replies: answer 7.1.md in a file 7.1{_REPLY_SUFFIX} beside it"
-                )
-            files += found
-        elif path.is_file():
-            files.append(path)
-        else:
-            raise BadInputError(f"{path} does not exist")
-    return sorted(files, key=lambda f: [int(n) for n in re.findall(r"\d+", f.name)])
-
-
-def _tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
-    """Tells one reply; what came of it, in words."""
-    match = _NAME.fullmatch(file.name)
-    if match is None:
-        if _PROMPT_NAME.fullmatch(file.name):
-            raise BadInputError(
-                f"that is the prompt; its answer goes to {file.stem}{_REPLY_SUFFIX}"
-            )
-        raise BadInputError(f"name it after its prompt: 7.1.md is answered in 7.1{_REPLY_SUFFIX}")
-    if file.stat().st_size > _MOST_BYTES:
-        raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
-    ask_id, number = int(match[1]), int(match[2]) - 1
-    text = file.read_text(encoding="utf-8", errors="replace")
-    told = directory.store.calls(ask_id)
-    if 0 <= number < len(told) and told[number].reply.text == text:
-        return "told before"
-    finish: Finish = "complete" if text.strip() else "empty"
-    turn = study.tell(ask_id, number, Reply(text, PERSON, finish))
-    if isinstance(turn, Prompt):
-        after = _write(file.parent, ask_id, number + 1, turn)
-        return f"taken; there is a follow-up, {turn.label}: {after.name}"
-    if turn.failure:
-        return f"taken; no candidate: {turn.failure}"
-    return f"taken; a candidate of {len(turn.candidate.source.splitlines())} lines is queued"

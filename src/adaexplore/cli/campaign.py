@@ -12,8 +12,11 @@ from typing import Any
 
 from rich.console import Console
 
-from adaexplore.campaign import Campaign, Rules
-from adaexplore.cli.campaign_file import (
+from adaexplore.cli.campaign_results import course_of, show_results, summarized
+from adaexplore.cli.campaign_view import CampaignView
+from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
+from adaexplore.run.campaign import Campaign, Rules
+from adaexplore.run.campaign_file import (
     CampaignFile,
     Entry,
     Options,
@@ -22,12 +25,9 @@ from adaexplore.cli.campaign_file import (
     entries,
     read_campaign_file,
 )
-from adaexplore.cli.campaign_results import course_of, show_results, summarized
-from adaexplore.cli.campaign_view import CampaignView
-from adaexplore.cli.courses import Common, Servers
-from adaexplore.cli.proposers import Plan, check, clock, open_clients, with_templates
-from adaexplore.cli.session import INTERRUPTED, device_of
-from adaexplore.errors import AdaExploreError, BadInputError, InfrastructureError
+from adaexplore.run.courses import Common, Servers
+from adaexplore.run.proposers import Plan, check, clock, open_clients, with_templates
+from adaexplore.run.session import INTERRUPTED, device_of
 from adaexplore.store import read_run
 from adaexplore.store.campaign import (
     create_campaign,

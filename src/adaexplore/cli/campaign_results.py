@@ -8,18 +8,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.ask import PERSON
-from adaexplore.cli.campaign_file import Entry, Shared
 from adaexplore.cli.campaign_view import CampaignView
-from adaexplore.cli.courses import AnsweredCourse, Common, SearchCourse, Servers
 from adaexplore.cli.inspect import summary_of, write_report
-from adaexplore.cli.proposers import Plan
-from adaexplore.cli.session import INTERRUPTED
-from adaexplore.errors import AdaExploreError, BadInputError, BadProblemError
-from adaexplore.node import under_way_s
+from adaexplore.core.ask import PERSON
+from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
+from adaexplore.core.node import under_way_s
 from adaexplore.report.campaign import CampaignSummary, Result, State, result_of, summarize_campaign
 from adaexplore.report.campaign_page import render_campaign
 from adaexplore.report.campaign_tables import campaign_tables
+from adaexplore.run.campaign_file import Entry, Shared
+from adaexplore.run.courses import AnsweredCourse, Common, SearchCourse, Servers
+from adaexplore.run.proposers import Plan
+from adaexplore.run.session import INTERRUPTED
 from adaexplore.store import read_run
 from adaexplore.store.campaign import read_manifest
 

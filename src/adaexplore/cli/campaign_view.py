@@ -10,18 +10,18 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from adaexplore.evaluation import Failed, Passed
-from adaexplore.explore import Listener
-from adaexplore.node import Node, StepKind
-from adaexplore.proposal import Proposal
+from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.node import Node, StepKind
+from adaexplore.core.proposal import Proposal
 from adaexplore.report.text import duration_us, one_line, share, speedup
+from adaexplore.run.courses import ProgressRow
 from adaexplore.search.headroom import best_measured, roofline_share
 
 _WAITING, _READY = "waiting", "has had its turn"
 
 
-class Line(Listener):
-    """One problem's line; an `explore.Listener`, told by one thread at a time."""
+class Line(ProgressRow):
+    """One problem's line; a `ProgressRow`, told by one thread at a time."""
 
     def __init__(self, name: str, view: CampaignView) -> None:
         self.name = name
@@ -44,33 +44,33 @@ class Line(Listener):
         self._view.say(f"{self.name}: {one_line(why)}")
 
     def prepared(self, facts: dict[str, Any]) -> None:
-        """See `explore.Listener`."""
+        """See `run.search.Listener`."""
         self._facts = facts
 
     def proposing(self, step: int, step_kind: StepKind) -> None:
-        """See `explore.Listener`."""
+        """See `run.search.Listener`."""
         self.status = f"step {step}: proposing ({step_kind})"
 
     def waiting(self, reason: str, wait_s: float) -> None:
-        """See `explore.Listener`."""
+        """See `run.search.Listener`."""
         self.status = f"{reason}; asking again in {wait_s:.0f} s"
 
     def evaluating(self, step: int, proposal: Proposal) -> None:
-        """See `explore.Listener`."""
+        """See `run.search.Listener`."""
         self.status = f"step {step}: evaluating {one_line(proposal.note, 40)}"
 
     def recorded(self, node: Node, *, best: bool) -> None:
-        """See `explore.Listener`."""
+        """See `run.search.Listener`."""
         self._nodes.append(node)
         self.status = _READY
         self._view.say(f"{self.name}: step {node.id}  {_result(node)}{'  best' if best else ''}")
 
     def stopping(self, reason: str) -> None:
-        """See `explore.Listener`."""
+        """See `run.search.Listener`."""
         self.status = reason
 
     def confirming(self, node: Node) -> None:
-        """See `explore.Listener`."""
+        """See `run.search.Listener`."""
         self.status = f"measuring step {node.id} again"
 
     @property

@@ -14,20 +14,19 @@ from typing import Any
 from rich.console import Console
 
 import adaexplore
-from adaexplore.ask import PERSON
 from adaexplore.cli.inspect import summary_of
-from adaexplore.cli.proposers import Plan
-from adaexplore.errors import BadInputError
+from adaexplore.core.ask import PERSON
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.node import Node
 from adaexplore.llm.budget import counted, parse_budget
-from adaexplore.node import Node
 from adaexplore.report.arms import make_arms
-from adaexplore.report.compare import compare
+from adaexplore.report.compare import checkpoints, compare
 from adaexplore.report.compare_page import render_comparison
 from adaexplore.report.compare_tables import comparison_tables
 from adaexplore.report.conversations import asks_of
 from adaexplore.report.traces import AXES, WHOLE, Axis, Trace, judged_on, points
+from adaexplore.run.proposers import Plan
 from adaexplore.search.headroom import why_stop
-from adaexplore.simulate import checkpoints
 from adaexplore.store import RunRecord, Store, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
 from adaexplore.store.directory import DATABASE_NAME
@@ -158,7 +157,7 @@ def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
         "prompts": plan.digest[:8] if plan.templates else "bundled",
         "parallel": plan.parallel,
         "language": run.problem.language,
-        "require_custom": run.problem.require_custom,
+        "require_custom": run.problem.checks.require_custom,
         "seed": run.seed,
         "folder": path.resolve().parent.name,
         "version": run.package_version,

@@ -9,7 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.config import Settings
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.units import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
 from adaexplore.report.conversations import conversations
 from adaexplore.report.cost_tables import cost_tables
@@ -19,10 +21,8 @@ from adaexplore.report.html import render
 from adaexplore.report.terminal import headline, tree_table
 from adaexplore.search.diversity import diversity
 from adaexplore.search.ensemble import gains
-from adaexplore.settings import Settings
 from adaexplore.store import RunDirectory, Store, export_run, read_run
 from adaexplore.store.exported import SUFFIX
-from adaexplore.units import estimated_tokens
 
 
 def show(path: Path) -> int:

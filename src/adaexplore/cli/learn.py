@@ -8,14 +8,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.cli.adapt import Place, say
-from adaexplore.cli.proposers import Plan, check, open_clients
-from adaexplore.cli.session import INTERRUPTED
-from adaexplore.errors import BadInputError
-from adaexplore.learn import Learned, learn
-from adaexplore.llm.base import BudgetSpentError, Client
+from adaexplore.cli.adapt import say
+from adaexplore.core.client import BudgetSpentError, Client
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.problem import TargetName
 from adaexplore.memory.extract import Failure, failures_of
-from adaexplore.problem import TargetName
+from adaexplore.run.learn import Learned, learn
+from adaexplore.run.place import Place
+from adaexplore.run.proposers import Plan, check, open_clients
+from adaexplore.run.session import INTERRUPTED
 from adaexplore.store import RunDirectory, read_run
 
 MOST_EVALUATIONS = 200

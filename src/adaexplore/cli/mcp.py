@@ -13,20 +13,21 @@ from mcp.server.mcpserver.exceptions import ToolError
 from rich.console import Console
 
 from adaexplore import __version__
-from adaexplore.ask import PERSON
-from adaexplore.cli.asks import new_run, study_of
+from adaexplore.cli.asks import new_run
 from adaexplore.cli.inspect import summary_of, write_report
-from adaexplore.cli.proposers import Plan
-from adaexplore.cli.session import Asked, Session, session
-from adaexplore.errors import AdaExploreError
-from adaexplore.evaluation import Passed, rank, to_json
-from adaexplore.explore import Listener, Search
-from adaexplore.feedback import render, verdict
-from adaexplore.llm.base import Finish, Prompt, Reply
-from adaexplore.node import Node
-from adaexplore.problem import Language, Mode, Precision, TargetName
+from adaexplore.core.ask import PERSON
+from adaexplore.core.client import Finish, Prompt, Reply
+from adaexplore.core.errors import AdaExploreError
+from adaexplore.core.evaluation import Passed, rank, to_json
+from adaexplore.core.feedback import render, verdict
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Language, Mode, Precision, TargetName
+from adaexplore.run.ask_files import study_of
+from adaexplore.run.proposers import Plan
+from adaexplore.run.search import Listener, Search
+from adaexplore.run.session import Asked, Session, session
+from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, open_run, read_run
-from adaexplore.study import Study
 
 INSTRUCTIONS = """\
 AdaExplore searches for a faster kernel of a PyTorch module, and you are its model. Start a run (or

@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.syntax import Syntax
 from rich.table import Table
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import Rule
 from adaexplore.memory.exports import as_lines, as_markdown, gain_text
 from adaexplore.memory.files import load, memory_path, save, to_data, write_whole
 from adaexplore.memory.merge import difference, merged
-from adaexplore.rule import Rule
 
 
 def show_all(memory: str) -> int:

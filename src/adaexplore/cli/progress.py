@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adaexplore.evaluation import Estimate, Failed
-from adaexplore.explore import Listener
-from adaexplore.node import Node, StepKind
-from adaexplore.proposal import Proposal
+from adaexplore.core.evaluation import Estimate, Failed
+from adaexplore.core.node import Node, StepKind
+from adaexplore.core.proposal import Proposal
 from adaexplore.report.text import duration_us, estimate, one_line, speedup
+from adaexplore.run.search import Listener
 
 
 @contextmanager

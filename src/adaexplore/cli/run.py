@@ -13,7 +13,11 @@ from rich.console import Console
 from adaexplore.cli.inspect import show_end
 from adaexplore.cli.learn import learn_from_search
 from adaexplore.cli.progress import SearchProgress, working
-from adaexplore.cli.proposers import (
+from adaexplore.core.config import Settings, parse_settings
+from adaexplore.core.errors import AdaExploreError
+from adaexplore.core.node import searched
+from adaexplore.core.problem import Problem
+from adaexplore.run.proposers import (
     COMPILER,
     Plan,
     check,
@@ -28,8 +32,9 @@ from adaexplore.cli.proposers import (
     with_memory,
     with_templates,
 )
-from adaexplore.cli.records import command, record_of
-from adaexplore.cli.session import (
+from adaexplore.run.records import command, record_of
+from adaexplore.run.search import Search
+from adaexplore.run.session import (
     INTERRUPTED,
     Asked,
     Session,
@@ -38,11 +43,6 @@ from adaexplore.cli.session import (
     session,
     warn,
 )
-from adaexplore.errors import AdaExploreError
-from adaexplore.explore import Search
-from adaexplore.node import searched
-from adaexplore.problem import Problem
-from adaexplore.settings import Settings, parse_settings
 from adaexplore.store import RunDirectory, create_run, open_run, require_free
 
 STARTING = "starting the worker processes (importing torch takes some seconds)"

@@ -10,9 +10,9 @@ from rich.console import Console
 from adaexplore.cli.inspect import show_end
 from adaexplore.cli.progress import SearchProgress
 from adaexplore.cli.run import start_session
-from adaexplore.cli.session import INTERRUPTED
-from adaexplore.errors import BadInputError
-from adaexplore.explore import Search
+from adaexplore.core.errors import BadInputError
+from adaexplore.run.search import Search
+from adaexplore.run.session import INTERRUPTED
 from adaexplore.store import open_run
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from adaexplore.problem import Language
+from adaexplore.core.problem import Language
 
 
 def _none(_: ast.Module) -> set[str]:

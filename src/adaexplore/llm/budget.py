@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from adaexplore.errors import BadInputError
-from adaexplore.llm.base import BudgetSpentError, Client, Prompt, Reply, Usage
+from adaexplore.core.client import BudgetSpentError, Client, Prompt, Reply, Usage
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.prices import list_price_usd
 
 _UNITS = {

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.options import COMPATIBLE
 
 KEY_VARIABLES = {

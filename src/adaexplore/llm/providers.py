@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from adaexplore.errors import BadInputError
-from adaexplore.llm.base import Client
+from adaexplore.core.client import Client
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.credentials import KEY_VARIABLES, credential_errors, key_of
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.prices import provider_of

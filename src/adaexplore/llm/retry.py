@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from adaexplore.llm.base import ModelOutageError
+from adaexplore.core.client import ModelOutageError
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, 
 from jinja2 import nodes as syntax
 from jinja2.meta import find_undeclared_variables
 
-from adaexplore.errors import BadInputError
-from adaexplore.units import amount, duration_us, relative_error, share, speedup
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.units import amount, duration_us, relative_error, share, speedup
 
 
 def fenced(text: str, language: str = "python") -> str:

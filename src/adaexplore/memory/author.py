@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from adaexplore.evaluation import Failed
-from adaexplore.feedback import render
-from adaexplore.llm.base import Message, Prompt, Reply
+from adaexplore.core.client import Message, Prompt, Reply
+from adaexplore.core.evaluation import Failed
+from adaexplore.core.feedback import render
+from adaexplore.core.rule import KINDS, Kind, Matcher, Rule, Where
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker
@@ -20,7 +21,6 @@ from adaexplore.memory.reduce import isolated
 from adaexplore.memory.retrieve import relevant
 from adaexplore.memory.signature import signature_of
 from adaexplore.memory.wording import MOST_CHARS, objection
-from adaexplore.rule import KINDS, Kind, Matcher, Rule, Where
 
 LABEL, LABEL_AGAIN = "rule", "rule.again"
 _FIELD = re.compile(

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from adaexplore.candidate import Candidate
-from adaexplore.errors import BadProblemError
-from adaexplore.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.rule import Gain, Rule, Signature, Where
 from adaexplore.memory.signature import signature_of
-from adaexplore.rule import Gain, Rule, Signature, Where
 
 LEAST_SPEEDUP = 1.05
 """A speed rule holds where all of its interval is above this, and is gone where all is below."""

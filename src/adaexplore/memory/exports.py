@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from adaexplore.rule import Gain, Kind, Rule, Where
+from adaexplore.core.rule import Gain, Kind, Rule, Where
 
 _TITLES: dict[Kind, str] = {
     "compile": "Language and functions",

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from adaexplore.evaluation import Failed, Fault, from_json, to_json
+from adaexplore.core.evaluation import Failed, Fault, from_json, to_json
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.rule import Rule, Signature
 from adaexplore.memory.check import Checker
 from adaexplore.memory.reduce import Reduced, Size, recurs, reduced
 from adaexplore.memory.signature import alike, signature_of
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.rule import Rule, Signature
 
 _TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout"})
 """Failures of the machinery, of what a run allows, and those that a busy machine has too."""

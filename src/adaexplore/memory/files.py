@@ -14,9 +14,9 @@ from typing import Any, get_args
 import tomlkit
 from tomlkit.items import String, StringType
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import KINDS, Gain, Manner, Matcher, Rule, Signature, Source, Where
 from adaexplore.memory.patterns import check_matcher
-from adaexplore.rule import KINDS, Gain, Manner, Matcher, Rule, Signature, Source, Where
 
 FORMAT_VERSION = 1
 BUNDLED = "bundled"

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from adaexplore.rule import Scope
+from adaexplore.core.rule import Scope
 
 JIT = "triton.jit"
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import ndiff
 
+from adaexplore.core.rule import Rule
 from adaexplore.memory.kernels import Module
 from adaexplore.memory.patterns import lines
 from adaexplore.memory.retrieve import applies
-from adaexplore.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)

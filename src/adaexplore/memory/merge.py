@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from adaexplore.core.rule import Rule
 from adaexplore.memory.signature import alike
-from adaexplore.rule import Rule
 
 
 def merged(*memories: Iterable[Rule]) -> list[Rule]:

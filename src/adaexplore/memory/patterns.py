@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import Matcher
 from adaexplore.memory.kernels import JIT, Module
-from adaexplore.rule import Matcher
 
 _ALIASES = {
     "tl": "triton.language",

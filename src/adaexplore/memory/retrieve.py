@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
+from adaexplore.core.rule import Gain, Rule, Signature, Where
+from adaexplore.core.units import estimated_tokens
 from adaexplore.memory.signature import alike
-from adaexplore.rule import Gain, Rule, Signature, Where
-from adaexplore.units import estimated_tokens
 
 _FAILED_SO = 100.0
 """Worth of a rule whose witness fails as the last candidate did: more than topics can be."""

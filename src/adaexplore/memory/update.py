@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import Rule
 from adaexplore.memory.extract import counted
 from adaexplore.memory.files import load, save
 from adaexplore.memory.merge import merged
-from adaexplore.rule import Rule
 
 
 def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:

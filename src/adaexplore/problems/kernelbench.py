@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from adaexplore.errors import BadProblemError
-from adaexplore.problem import Language, Mode, Precision, Problem
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Checks, Language, Mode, Precision, Problem
 
 REQUIRED = {
     "Model": "name the nn.Module to be made faster Model",
@@ -45,7 +45,7 @@ def load(
         source=source,
         language=language,
         device=device,
-        precision=precision,
+        checks=Checks(precision),
         seed=seed,
         mode=mode,
     )

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.report.traces import Trace
 
 ONLY_ASKED = frozenset({"folder", "seed", "version", "commit"})

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, geometric_mean, median
 from typing import Any, Literal
 
-from adaexplore.evaluation import Passed, Timing, to_json
-from adaexplore.problem import PRECISIONS, Precision
+from adaexplore.core.evaluation import Passed, Timing, to_json
+from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.report.headline import Verdict
 from adaexplore.report.summary import Summary
 

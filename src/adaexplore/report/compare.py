@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from adaexplore.problem import Precision
+from adaexplore.core.problem import Precision
 from adaexplore.report.arms import Arm
 from adaexplore.report.campaign import NOTHING
 from adaexplore.report.comparison import Checkpoint, Comparison, Curve, Group, ProblemRow
@@ -20,6 +20,13 @@ from adaexplore.report.traces import Axis, Trace, spelled
 
 Choose = Callable[[float], Sequence[float]]
 """The checkpoints for runs of this length."""
+
+CHECKPOINTS = (10, 25, 50, 100)
+
+
+def checkpoints(steps: int) -> list[int]:
+    """Those within `steps`, and the last step."""
+    return sorted({*(at for at in CHECKPOINTS if at < steps), steps})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from adaexplore.problem import Precision
+from adaexplore.core.problem import Precision
 from adaexplore.report.campaign import Averages
 from adaexplore.report.resample import Interval
 from adaexplore.report.traces import Axis

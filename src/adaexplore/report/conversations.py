@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 
-from adaexplore.ask import Ask, AskRecord, Call
-from adaexplore.llm.base import Message
-from adaexplore.node import Node
+from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.client import Message
+from adaexplore.core.node import Node
 
 Conversation = tuple[Call, ...]
 """A step's calls, first to last."""

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adaexplore.ask import PERSON, Call
-from adaexplore.evaluation import Passed
-from adaexplore.node import Node
+from adaexplore.core.ask import PERSON, Call
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.node import Node
 from adaexplore.report.conversations import Conversation
 
 

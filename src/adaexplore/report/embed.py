@@ -13,14 +13,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adaexplore.evaluation import Estimate, Timing, rank
-from adaexplore.feedback import render
-from adaexplore.node import Node
+from adaexplore.core.evaluation import Estimate, Timing, rank
+from adaexplore.core.feedback import render
+from adaexplore.core.node import Node
+from adaexplore.core.units import share
 from adaexplore.report import text
 from adaexplore.report.conversations import new_messages
 from adaexplore.report.highlight import highlight, plain
 from adaexplore.report.summary import Row, Summary
-from adaexplore.units import share
 
 HIGHLIGHT_BUDGET = 4_000_000
 """Characters of source that get colours, best candidates first (about 2 s per million)."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.node import Node, best_passed
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.node import Node, best_passed
 from adaexplore.report import text
 
 Verdict = Literal["faster", "no_gain", "not_confirmed", "unmeasured", "no_correct", "empty"]

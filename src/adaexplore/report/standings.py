@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from adaexplore.evaluation import Timing
+from adaexplore.core.evaluation import Timing
 from adaexplore.report.arms import Arm
 from adaexplore.report.campaign import NOTHING, averages
 from adaexplore.report.comparison import Checkpoint, Curve, Effort, Found, Pair, Standing

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adaexplore.evaluation import Evaluation, Passed, Status, Timing, rank
-from adaexplore.node import ROOT_ID, Node
-from adaexplore.problem import Problem
+from adaexplore.core.evaluation import Evaluation, Passed, Status, Timing, rank
+from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.problem import Problem
 from adaexplore.report.conversations import Conversation
 from adaexplore.report.costs import Costs
 from adaexplore.report.diversity import DiversityPoint, sentence

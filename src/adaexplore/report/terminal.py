@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from adaexplore.evaluation import Estimate, Passed, Timing
+from adaexplore.core.evaluation import Estimate, Passed, Timing
 from adaexplore.report import text
 from adaexplore.report.headline import Headline
 from adaexplore.report.summary import Row, Summary

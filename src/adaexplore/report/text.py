@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adaexplore.evaluation import Evaluation, Passed
-from adaexplore.feedback import estimate as estimate
-from adaexplore.llm.base import Usage
+from adaexplore.core.client import Usage
+from adaexplore.core.evaluation import Evaluation, Passed
+from adaexplore.core.feedback import estimate as estimate
+from adaexplore.core.units import amount
+from adaexplore.core.units import duration_s as duration_s
+from adaexplore.core.units import duration_us as duration_us
+from adaexplore.core.units import interval as interval
+from adaexplore.core.units import relative_error as relative_error
+from adaexplore.core.units import share as share
+from adaexplore.core.units import speedup as speedup
 from adaexplore.report.costs import Spent
-from adaexplore.units import amount
-from adaexplore.units import duration_s as duration_s
-from adaexplore.units import duration_us as duration_us
-from adaexplore.units import interval as interval
-from adaexplore.units import relative_error as relative_error
-from adaexplore.units import share as share
-from adaexplore.units import speedup as speedup
 
 BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 """How the keys of `Timing.baselines_us` are spelled out."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from adaexplore.evaluation import Passed, Timing
-from adaexplore.node import Node, under_way_s
-from adaexplore.problem import Problem
+from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.node import Node, under_way_s
+from adaexplore.core.problem import Problem
 from adaexplore.report import text
 from adaexplore.report.diversity import DiversityPoint
 

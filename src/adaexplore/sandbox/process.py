@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from adaexplore.errors import InfrastructureError
+from adaexplore.core.errors import InfrastructureError
 from adaexplore.sandbox import isolation, landlock
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.gpus import seen

@@ -13,8 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adaexplore.evaluation import Cost, Evaluation, Passed, Timing, rank
-from adaexplore.node import best_passed
+from adaexplore.core.evaluation import Cost, Evaluation, Passed, Timing, rank
+from adaexplore.core.node import best_passed
 
 _NORMAL_95 = 3.92  # standard deviations between the ends of a 95 % interval
 _USUAL_GAIN = 0.1

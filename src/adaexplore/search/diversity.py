@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from adaexplore.evaluation import Passed
-from adaexplore.node import Node
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.node import Node
 from adaexplore.search.traits import Cell, traits_of
 
 Spread = tuple[int | None, int, float | None]

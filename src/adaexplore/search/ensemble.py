@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from adaexplore.evaluation import Passed
-from adaexplore.node import Node
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.node import Node
 
 _EXPLORE = 0.5
 _PRIOR_STEPS = 2.0

@@ -12,11 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adaexplore.evaluation import Passed, Timing
-from adaexplore.node import Node
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.units import share as percent
 from adaexplore.search.ensemble import gains
-from adaexplore.settings import Settings
-from adaexplore.units import share as percent
 
 _DISPROVED = 1.1
 """A time so much below the floor shows that it is none: less work does, or the floor is noise."""

@@ -6,10 +6,10 @@ import random
 from dataclasses import dataclass
 from typing import Protocol
 
-from adaexplore.node import ROOT_ID, StepKind
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search.traits import Traits
 from adaexplore.search.tree import Tree, Vertex
-from adaexplore.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search.policy import Selection
 from adaexplore.search.traits import Traits, distance
 from adaexplore.search.tree import Tree
-from adaexplore.settings import Settings
 
 _SHARPNESS = 4.0
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from adaexplore.evaluation import NOT_COMPILED, Evaluation, Failed
+from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed
 
 RewardFunction = Callable[[Evaluation], float]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from adaexplore.evaluation import Failed
-from adaexplore.node import Node
+from adaexplore.core.evaluation import Failed
+from adaexplore.core.node import Node
 
 Summarizer = Callable[[Sequence[Node]], Sequence[str]]
 """Lines for the next prompt, from every step recorded so far."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
 
-from adaexplore.candidate import Candidate
-from adaexplore.descriptor import Descriptor
-from adaexplore.evaluation import Passed
-from adaexplore.node import Node
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.node import Node
 
 Cell = tuple[int, ...]
 Vector = tuple[float, ...]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from adaexplore.node import ROOT_ID, StepKind
+from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search.reward import WRONG_REWARD
 
 Rank = tuple[bool, bool, float, float]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from adaexplore import __version__
-from adaexplore.ask import Ask, AskRecord, AskState, Call
-from adaexplore.evaluation import Evaluation
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.settings import Settings
+from adaexplore.core.ask import Ask, AskRecord, AskState, Call
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 
 FORMAT_VERSION = 1
 """Rises with every change that an earlier release could not read."""

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.store.base import RunRecord, Store
 from adaexplore.store.exported import SUFFIX, read_exported
 from adaexplore.store.sql import SqlStore

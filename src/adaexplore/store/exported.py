@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Engine, StaticPool, create_engine, insert, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.store import schema
 from adaexplore.store.base import RunRecord
 from adaexplore.store.sql import SqlStore

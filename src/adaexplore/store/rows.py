@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from adaexplore.ask import Ask, AskRecord, Call
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import from_json, to_json
-from adaexplore.llm.base import Message, Prompt, Reply, Usage
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.settings import Settings
+from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Message, Prompt, Reply, Usage
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import from_json, to_json
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.store.base import RunRecord
 
 _EARLIER = {"policy": "uct", "credit": "measured", "recheck": False}

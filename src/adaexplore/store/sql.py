@@ -26,12 +26,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from adaexplore.ask import Ask, AskRecord, AskState, Call
-from adaexplore.candidate import Candidate
-from adaexplore.errors import BadInputError
-from adaexplore.evaluation import from_json, to_json
-from adaexplore.node import ROOT_ID, Node
-from adaexplore.proposal import Proposal
+from adaexplore.core.ask import Ask, AskRecord, AskState, Call
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import from_json, to_json
+from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.proposal import Proposal
 from adaexplore.store import rows, schema
 from adaexplore.store.base import FORMAT_VERSION, Confirmation, RunRecord
 from adaexplore.store.sqlite import explain

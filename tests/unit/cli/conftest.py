@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import pytest
 from answering import answer_by
 
-from adaexplore.cli import main, proposers
+from adaexplore.cli import main
 from adaexplore.llm.providers import open_client
+from adaexplore.run import proposers
 from adaexplore.sandbox.process import ForkServer
 
 PROBLEM = """

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 from test_search_commands import Renaming
 
-from adaexplore.cli.session import Session
+from adaexplore.run.session import Session
 from adaexplore.store import read_run
 
 RIGHT = """One pass.

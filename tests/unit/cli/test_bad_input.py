@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from adaexplore.problem import Problem
-from adaexplore.settings import Settings
+from adaexplore.core.config import Settings
+from adaexplore.core.problem import Problem
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
 
 PARTS = {
@@ -109,7 +109,7 @@ class TestOptions:
         assert "--device tpu: write cpu, cuda or cuda:<index>" in line
 
     def test_a_language_that_does_not_run_there(self, adaexplore, problem, monkeypatch):
-        monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
+        monkeypatch.setattr("adaexplore.run.session._gpu_count", lambda: 1)
         words = ["explore", problem, "--device", "cuda", "--language", "cpp"]
         assert "cpp needs cpu" in adaexplore(*words).complaint
 
@@ -121,7 +121,7 @@ class TestOptions:
 
     @pytest.fixture
     def cuda(self, problem, monkeypatch):
-        monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
+        monkeypatch.setattr("adaexplore.run.session._gpu_count", lambda: 1)
         return [problem, "--device", "cuda", "--language", "cuda"]
 
     def test_cuda_kernels_from_the_compiler(self, adaexplore, cuda):
@@ -157,7 +157,7 @@ class TestOptions:
         self, adaexplore, helion, candidate, monkeypatch, package
     ):
         monkeypatch.setattr(
-            "adaexplore.evaluate.helion_host.find_spec",
+            "adaexplore.evaluate.kernels.helion_host.find_spec",
             lambda name: None if name == package else name,
         )
         result = adaexplore("evaluate", helion[0], candidate, *helion[1:])
@@ -166,7 +166,7 @@ class TestOptions:
         assert f"--language helion: {package} cannot be imported; pip install {package}" in line
 
     def test_a_target_beside_a_gpu(self, adaexplore, problem, monkeypatch):
-        monkeypatch.setattr("adaexplore.cli.session._gpu_count", lambda: 1)
+        monkeypatch.setattr("adaexplore.run.session._gpu_count", lambda: 1)
         words = ["explore", problem, "--device", "cuda", "--target", "sm_90"]
         line = adaexplore(*words).complaint
         assert "--target sm_90: on --device cuda:0 kernels are compiled for that GPU" in line
@@ -184,7 +184,7 @@ class TestOptions:
     @pytest.mark.parametrize("package", ["triton", "numpy"])
     def test_a_target_without_what_it_needs(self, adaexplore, problem, monkeypatch, package):
         monkeypatch.setattr(
-            "adaexplore.cli.session.find_spec", lambda name: None if name == package else name
+            "adaexplore.run.session.find_spec", lambda name: None if name == package else name
         )
         line = adaexplore("explore", problem, "--target", "sm_90").complaint
         assert f"{package} cannot be imported; pip install {package}" in line

@@ -9,10 +9,10 @@ import pytest
 from answering import LOCAL
 from test_search_commands import NOT_A_NUMBER, Renaming
 
-from adaexplore.candidate import Candidate
-from adaexplore.cli.session import Session
+from adaexplore.core.candidate import Candidate
+from adaexplore.run.session import Session
+from adaexplore.run.study import Study
 from adaexplore.store import open_run, read_run
-from adaexplore.study import Study
 
 CPU = ("--device", "cpu", "--set", "stop_near=0")
 FAST = (*CPU, "--set", "confirm=false")
@@ -216,7 +216,7 @@ def test_an_interrupted_campaign_says_how_to_go_on_and_does(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("adaexplore.campaign.Campaign._land", interrupt)
+        patch.setattr("adaexplore.run.campaign.Campaign._land", interrupt)
         result = adaexplore("campaign", problems[0], *FAST, "--steps", 2, "--run", folder)
     assert result.code == 130
     assert f"adaexplore campaign {folder}" in result.out

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from adaexplore.ask import Ask, Call
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Cost, Failed, Passed, Timing
-from adaexplore.llm.base import Message, Prompt, Reply, Usage
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.settings import Settings
+from adaexplore.core.ask import Ask, Call
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Message, Prompt, Reply, Usage
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Cost, Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.store import RunRecord, create_run
 from adaexplore.store.campaign import create_campaign
 

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from adaexplore.cli.session import warn
+from adaexplore.run.session import warn
 
 
 def test_what_is_not_isolated_is_said_in_a_line_each():

@@ -4,8 +4,8 @@ import pytest
 
 from adaexplore.cli import learn as commands
 from adaexplore.memory.files import load
-from adaexplore.memory.probes.base import elementwise, with_body
 from adaexplore.store import read_run
+from adaexplore_lab.probes.base import elementwise, with_body
 from llm_server import LlmServer
 
 LOCAL = "openai-compatible:local"

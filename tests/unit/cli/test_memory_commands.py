@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from adaexplore import adapt
-from adaexplore.evaluation import Estimate, Failed, Passed
+from adaexplore.core.evaluation import Estimate, Failed, Passed
+from adaexplore.core.rule import Where
 from adaexplore.memory.check import Checked
 from adaexplore.memory.files import BUNDLED, load, memory_path, save
-from adaexplore.rule import Where
+from adaexplore.run import check_rules as adapt
 from adaexplore.store import read_run
 
 ESTIMATE = Estimate(1.0, "memory", "sm_90")

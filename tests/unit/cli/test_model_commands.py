@@ -9,8 +9,8 @@ from answering import LOCAL, MODULE, kept
 from starlette.responses import JSONResponse
 from test_search_commands import Renaming
 
-from adaexplore.cli.session import Session
 from adaexplore.llm.credentials import KEY_VARIABLES
+from adaexplore.run.session import Session
 from adaexplore.sandbox.process import ForkServer
 from llm_server import hang, html, status
 

@@ -6,9 +6,9 @@ import pytest
 from answering import LOCAL, MODULE, kept
 from test_asks import RIGHT, SETTINGS, names
 
-from adaexplore.ask import PERSON
-from adaexplore.problem import Problem
-from adaexplore.settings import parse_settings
+from adaexplore.core.ask import PERSON
+from adaexplore.core.config import parse_settings
+from adaexplore.core.problem import Problem
 from adaexplore.store import RunRecord, create_run, open_run
 from llm_server import KEY, status
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.cli.session import Session
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.proposal import Proposal
+from adaexplore.run.session import Session
 from adaexplore.store import read_run
 
 

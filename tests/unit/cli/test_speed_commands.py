@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from adaexplore import adapt
 from adaexplore.cli.adapt import tried
-from adaexplore.evaluation import Estimate, Passed
+from adaexplore.core.evaluation import Estimate, Passed
+from adaexplore.core.rule import Gain, Signature, Where
 from adaexplore.memory.check import Checked
 from adaexplore.memory.files import load, save
-from adaexplore.memory.probes.speed import SPEED
-from adaexplore.rule import Gain, Signature, Where
+from adaexplore.run import check_rules as adapt
+from adaexplore_lab.probes.speed import SPEED
 
 TARGET = ("--device", "cpu", "--target", "sm_90")
 H200 = Where("3.9.0", "sm_90", "NVIDIA H200")

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Estimate, Failed, Passed, Timing
-from adaexplore.node import Node
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Estimate, Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
 from adaexplore.problems.kernelbench import load
-from adaexplore.proposal import Proposal
-from adaexplore.settings import Settings
 from adaexplore.store import RunRecord, create_run, read_run
 
 CPP = '''

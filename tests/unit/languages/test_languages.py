@@ -4,8 +4,8 @@ from importlib.resources import files
 
 import pytest
 
+from adaexplore.core.problem import LANGUAGES
 from adaexplore.languages import DIALECTS
-from adaexplore.problem import LANGUAGES
 
 PROMPTS = files("adaexplore.propose.model")
 

@@ -6,8 +6,8 @@ from fake_client import FakeClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.errors import BadInputError
-from adaexplore.llm.base import BudgetSpentError, Message, ModelOutageError, Prompt, Reply, Usage
+from adaexplore.core.client import BudgetSpentError, Message, ModelOutageError, Prompt, Reply, Usage
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.budget import Budget, Budgeted, Limits, parse_budget
 from adaexplore.llm.prices import list_price_usd
 

@@ -1,4 +1,4 @@
-"""What `adaexplore.llm.base.Client` promises, run on every implementation.
+"""What `adaexplore.core.client.Client` promises, run on every implementation.
 
 A new implementation joins by a function below that makes it from the loopback server.
 """
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaexplore.llm.base import Message, Prompt
+from adaexplore.core.client import Message, Prompt
 from adaexplore.llm.budget import Budget, Budgeted
 from adaexplore.llm.replay import Recording, Replay
 from llm_server import Say

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fake_client import FakeClient
 
-from adaexplore.errors import BadInputError
-from adaexplore.llm.base import Message, ModelOutageError, Prompt
+from adaexplore.core.client import Message, ModelOutageError, Prompt
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.outage import Enduring
 
 PROMPT = Prompt((Message("user", "hello"),))

@@ -1,6 +1,6 @@
 import pytest
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.credentials import KEY_VARIABLES, Key, key_of
 from adaexplore.llm.options import ClientOptions
 from adaexplore.llm.providers import known_models, open_client

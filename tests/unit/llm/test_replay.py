@@ -5,8 +5,8 @@ from fake_client import FakeClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.errors import BadInputError
-from adaexplore.llm.base import Message, Prompt, Reply, Usage
+from adaexplore.core.client import Message, Prompt, Reply, Usage
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.replay import Recording, Replay, UnseenPromptError
 
 MODEL = "openai:gpt-5-mini"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.errors import BadInputError
-from adaexplore.llm.base import ModelOutageError
+from adaexplore.core.client import ModelOutageError
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.retry import Patience, TransientError, with_retries
 
 

@@ -3,7 +3,7 @@ from importlib.resources import files
 
 import pytest
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.llm.templating import Templates, read_templates
 
 OWN = files("adaexplore.propose.model") / "templates"

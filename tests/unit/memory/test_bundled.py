@@ -7,13 +7,13 @@ from importlib.metadata import version
 
 import pytest
 
-from adaexplore import adapt
+from adaexplore.core.problem import Problem
+from adaexplore.core.rule import Where
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import BUNDLED, load, memory_path
-from adaexplore.memory.probes import PROBES
-from adaexplore.problem import Problem
-from adaexplore.rule import Where
+from adaexplore.run import check_rules as adapt
+from adaexplore_lab.probes import PROBES
 
 HERE = Where(version("triton"), "sm_90")
 _SAMPLE = 3

@@ -3,7 +3,7 @@ import dataclasses
 from test_memory_files import RULE
 
 from adaexplore.memory.exports import as_lines, as_markdown
-from adaexplore.memory.imports import Saying, sayings
+from adaexplore_lab.imports.lines import Saying, sayings
 
 OTHER = dataclasses.replace(
     RULE, name="pad", kind="silent", statement="Mask\nagain.", support=7, gone=()

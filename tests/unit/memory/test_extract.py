@@ -4,8 +4,12 @@ import json
 import pytest
 from test_memory_check import PASSED
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Failed, Fault, Mismatch
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Failed, Fault, Mismatch
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.rule import Signature, Where
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import (
     Case,
@@ -17,10 +21,6 @@ from adaexplore.memory.extract import (
     grouped,
     rule_of,
 )
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.rule import Signature, Where
 
 PROBLEM = Problem("softmax", "class Model: ...", "triton", "cpu", target="sm_90")
 SOURCE = "a = 1\nb = bad(a + 2)\nc = 3\n\n\nclass ModelNew:\n    d = 4\n"

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_memory_files import RULE
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import Matcher, Where
 from adaexplore.memory.files import load, save
 from adaexplore.memory.kernels import Module
 from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.patterns import CONSTRUCTS, check_matcher, lines
-from adaexplore.memory.probes import PROBES
-from adaexplore.memory.probes.matchers import MATCHERS
-from adaexplore.rule import Matcher, Where
+from adaexplore_lab.probes import PROBES
+from adaexplore_lab.probes.matchers import MATCHERS
 
 HONEST = sorted((Path(__file__).parents[2] / "adversarial" / "honest").rglob("*.py"))
 MATCHED = [probe for probe in PROBES if probe.matcher]

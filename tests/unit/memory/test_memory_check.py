@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 from test_memory_files import RULE
 
-from adaexplore import adapt
-from adaexplore.errors import BadProblemError, InfrastructureError
-from adaexplore.evaluation import Estimate, Failed, Fault, Passed
+from adaexplore.core.errors import BadProblemError, InfrastructureError
+from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
+from adaexplore.core.rule import Signature, Where
 from adaexplore.memory.check import Checker
-from adaexplore.memory.probes.base import elementwise, with_body
-from adaexplore.rule import Signature, Where
+from adaexplore.run import check_rules as adapt
+from adaexplore_lab.probes.base import elementwise, with_body
 
 HERE = Where("9.9.9", "sm_90")
 PASSED = Passed("fp32", 0.0, Estimate(1.0, "memory", "sm_90"))

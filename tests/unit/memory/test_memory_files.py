@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import Matcher, Rule, Signature, Where
 from adaexplore.memory.files import load, save
-from adaexplore.rule import Matcher, Rule, Signature, Where
 
 RULE = Rule(
     name="no-power-operator",

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adaexplore.candidate import Candidate
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Estimate, Failed, Fault, Mismatch, Passed
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.evaluation import Estimate, Failed, Fault, Mismatch, Passed
-from adaexplore.memory.probes.base import elementwise, with_body
 from adaexplore.memory.reduce import ddmin, isolated, recurs, reduced, size
-from adaexplore.problem import Problem
+from adaexplore_lab.probes.base import elementwise, with_body
 
 MODULE = """
 import math

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 from test_memory_files import RULE
 
+from adaexplore.core.rule import Signature, Where
 from adaexplore.memory.retrieve import applies, relevant, tokens
-from adaexplore.rule import Signature, Where
 
 HERE = Where("3.9.0", "sm_90")
 BASE = dataclasses.replace(RULE, holds=(HERE,), gone=(), lift=None)

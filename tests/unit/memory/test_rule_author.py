@@ -4,12 +4,12 @@ import pytest
 from test_extract import SOURCE, Judge, checker, failure
 from test_memory_check import PASSED
 
-from adaexplore.evaluation import Failed, Fault
-from adaexplore.llm.base import Reply
+from adaexplore.core.client import Reply
+from adaexplore.core.evaluation import Failed, Fault
+from adaexplore.core.rule import Matcher, Where
 from adaexplore.memory.author import written
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import case_of, grouped
-from adaexplore.rule import Matcher, Where
 
 HERE = Where("3.9.0", "sm_90")
 REMEDY = "b = good()\n\nclass ModelNew:\n    pass\n"

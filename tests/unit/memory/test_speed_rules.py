@@ -5,17 +5,17 @@ import dataclasses
 import pytest
 from test_memory_files import RULE
 
-from adaexplore.candidate import Candidate
-from adaexplore.errors import BadInputError
-from adaexplore.evaluate.local import LocalEvaluator
-from adaexplore.evaluation import Estimate, Failed, Paired, Passed, Timing
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Estimate, Failed, Paired, Passed, Timing
+from adaexplore.core.problem import Problem
+from adaexplore.core.rule import Gain, Signature, Where
+from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.exports import as_markdown
 from adaexplore.memory.files import from_data, load, save, to_data
 from adaexplore.memory.merge import merged
 from adaexplore.memory.retrieve import applies, faster, gain_at, relevant, tokens
-from adaexplore.problem import Problem
-from adaexplore.rule import Gain, Signature, Where
 
 HERE = Where("3.9.0", "sm_90", "NVIDIA H200")
 OFFLINE = Where("3.9.0", "sm_90")

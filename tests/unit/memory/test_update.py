@@ -6,10 +6,10 @@ import multiprocessing
 import pytest
 from test_memory_files import RULE
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import Signature
 from adaexplore.memory.files import load
 from adaexplore.memory.update import update
-from adaexplore.rule import Signature
 
 PROCESSES, EACH = 4, 6
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.memory.probes import PROBES
 from adaexplore.memory.wording import MOST_CHARS, objection
+from adaexplore_lab.probes import PROBES
 
 PROGRAM = """
 import triton

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from adaexplore.problems import kernelbench
-from adaexplore.sandbox.instance import Instance, check_outputs, map_tensors
+from adaexplore.sandbox.user_code import Instance, check_outputs, map_tensors
 
 FOLDER = Path(__file__).parents[3] / "examples" / "problems"
 FILES = sorted(FOLDER.glob("*.py"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.errors import BadProblemError
+from adaexplore.core.errors import BadProblemError
 from adaexplore.problems import kernelbench
 
 GOOD = """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaexplore.ask import Ask, AskRecord, Call
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.llm.base import Message, Prompt, Reply, Usage
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
+from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Message, Prompt, Reply, Usage
+from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.report import RunInfo
 
 PROBLEM = Problem("softmax", "class Model: ...\n", "cpp", "cpu")

@@ -3,7 +3,7 @@
 import pytest
 from traced import reaching
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.report.arms import make_arms
 
 

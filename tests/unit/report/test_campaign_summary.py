@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from adaexplore.evaluation import Estimate, Passed
+from adaexplore.core.evaluation import Estimate, Passed
 from adaexplore.report import summarize
 from adaexplore.report.campaign import averages, result_of, summarize_campaign
 from adaexplore.report.campaign_page import render_campaign

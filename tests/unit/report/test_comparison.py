@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from traced import compared, reaching, trace
 
+from adaexplore.core.problem import Checks
 from adaexplore.report.compare_chart import charts
 from adaexplore.report.compare_page import render_comparison
 from adaexplore.report.compare_tables import comparison_tables, verdicts
@@ -119,7 +120,7 @@ def test_arms_without_a_problem_in_common_are_only_listed():
 def test_environments_and_classes_are_kept_apart_in_one_line():
     elsewhere = reaching("beam", "a", 9.0, environment="another GPU")
     loose = reaching("beam", "a", 9.0)
-    loose = replace(loose, problem=replace(loose.problem, precision="tf32"))
+    loose = replace(loose, problem=replace(loose.problem, checks=Checks("tf32")))
     comparison = compared(reaching("uct", "a", 2.0), elsewhere, loose)
     assert [len(group.efforts) for group in comparison.groups] == [1, 1, 1]
     assert not any(c.pairs for group in comparison.groups for c in group.checkpoints)

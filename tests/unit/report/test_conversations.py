@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hand_made import ask, call, node, passed
 
-from adaexplore.llm.base import Message, Prompt
+from adaexplore.core.client import Message, Prompt
 from adaexplore.report.conversations import conversations, new_messages
 
 

@@ -7,7 +7,7 @@ from hand_made import call, failed, node, passed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.llm.base import Usage
+from adaexplore.core.client import Usage
 from adaexplore.report.costs import Costs, summarize_costs
 
 

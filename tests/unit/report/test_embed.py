@@ -8,8 +8,8 @@ from hand_made import PROBLEM, call, estimated, failed, node, passed, run_info
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluation import Failed
-from adaexplore.feedback import render
+from adaexplore.core.evaluation import Failed
+from adaexplore.core.feedback import render
 from adaexplore.report import embed, summarize
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 
-from adaexplore.evaluation import Estimate
+from adaexplore.core.evaluation import Estimate
 from adaexplore.report import summarize
 
 

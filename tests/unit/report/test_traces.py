@@ -6,7 +6,8 @@ import pytest
 from hand_made import PROBLEM, failed, node, passed
 from traced import reaching, steps, trace
 
-from adaexplore.evaluation import Cost
+from adaexplore.core.evaluation import Cost
+from adaexplore.core.problem import Checks
 from adaexplore.report.diversity import DiversityPoint
 from adaexplore.report.traces import judged_on, points, spelled
 
@@ -64,7 +65,7 @@ def test_a_problem_is_its_source_and_what_is_asked():
     assert here.key != there.key
     same = replace(there.problem, source=here.problem.source, seed=7)
     assert replace(there, problem=same).key == here.key
-    assert replace(there, problem=replace(same, precision="tf32")).key != here.key
+    assert replace(there, problem=replace(same, checks=Checks("tf32"))).key != here.key
 
 
 def test_what_was_measured_on():

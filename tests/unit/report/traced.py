@@ -7,7 +7,7 @@ from typing import Any
 
 from hand_made import PROBLEM, node, passed
 
-from adaexplore.evaluation import Evaluation
+from adaexplore.core.evaluation import Evaluation
 from adaexplore.report.arms import make_arms
 from adaexplore.report.compare import compare
 from adaexplore.report.comparison import Comparison

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from adaexplore.errors import BadProblemError
-from adaexplore.sandbox.instance import (
+from adaexplore.core.errors import BadProblemError
+from adaexplore.sandbox.user_code import (
     InitArgs,
     Inputs,
     Instance,

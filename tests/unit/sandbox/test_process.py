@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.errors import InfrastructureError
+from adaexplore.core.errors import InfrastructureError
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError, describe_exit
 

@@ -184,7 +184,7 @@ def hold_lock(channel, control):
 
 def open_tensors(channel, control):
     """Opens shared tensors and says what it sees, or fills them."""
-    from adaexplore.evaluate.tensors import fingerprint, open_shared
+    from adaexplore.evaluate.wire.tensors import fingerprint, open_shared
 
     request, fds = channel.receive_with_fds()
     tensors = open_shared(request["handles"], fds)
@@ -212,7 +212,7 @@ def change_under_watch(request):
     """A job that runs a change, and what a `Watch` tells of it."""
     import torch
 
-    from adaexplore.evaluate.integrity import Watch
+    from adaexplore.evaluate.judge.integrity import Watch
 
     watch = Watch()
     exec(request["change"], {"torch": torch})

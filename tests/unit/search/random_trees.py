@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from adaexplore.node import ROOT_ID, StepKind
+from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search import Tree
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search import POLICIES, Tree
-from adaexplore.settings import Settings
 
 FOUNDERS = 8
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluation import Cost, Estimate, Failed, Passed, Timing
+from adaexplore.core.evaluation import Cost, Estimate, Failed, Passed, Timing
 from adaexplore.search import credited, next_to_confirm, settled, takes_lead
 from adaexplore.search.credit import deviation
 

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Estimate, Failed, Passed
-from adaexplore.node import Node
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Estimate, Failed, Passed
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
 from adaexplore.search.diversity import diversity
 from adaexplore.search.traits import traits_of
 

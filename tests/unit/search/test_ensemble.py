@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Failed, Passed, Timing
-from adaexplore.node import Node
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
 from adaexplore.search.ensemble import choose_proposer, gains
 
 

@@ -1,7 +1,7 @@
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Failed
-from adaexplore.node import Node
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Failed
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
 from adaexplore.search.summary import failure_statistics
 
 

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Failed, Passed, Timing
-from adaexplore.node import Node
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
 from adaexplore.search.headroom import best_measured, headroom, roofline_share, why_stop
-from adaexplore.settings import Settings
 
 FACTS = {"baselines_us": {"eager": 100.0, "compile": 80.0}, "roofline": {"floor_us": 20.0}}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search import Tree
 
 CORRECT = (True, True, 2.0, 0.0)

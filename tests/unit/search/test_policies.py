@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from adaexplore.node import ROOT_ID, StepKind
+from adaexplore.core.config import PolicyName, Settings
+from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search import POLICIES, Policy, Tree, shown_to
-from adaexplore.settings import PolicyName, Settings
 
 fewer = examples(max_examples=30, deadline=None)  # of each, for each of eleven policies
 policies = pytest.mark.parametrize("name", sorted(POLICIES))

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import Step, ancestors, grow, steps, subtree
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search import Tree, large_pool, small_window
 from adaexplore.search.pool import diverse, softmax_choice, truncated_geometric
-from adaexplore.settings import Settings
 
 WRONG = (True, False, 0.0, 0.0)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluation import Estimate, Evaluation, Failed, FailureStatus, Passed, Timing
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, FailureStatus, Passed, Timing
 from adaexplore.search.reward import log_speedup, published, reward_function
 
 

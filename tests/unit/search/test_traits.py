@@ -3,11 +3,11 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.candidate import Candidate
-from adaexplore.descriptor import Descriptor
-from adaexplore.evaluation import Passed, Timing
-from adaexplore.node import Node
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
 from adaexplore.search import SourceTraits, traits_of
 from adaexplore.search.traits import distance
 

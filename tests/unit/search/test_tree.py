@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from random_trees import Step, grow, steps, subtree
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search import Tree
 
 WRONG = (True, False, 0.0, 0.0)

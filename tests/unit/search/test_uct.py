@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import Step, grow, steps, subtree
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search import Selection, Tree
 from adaexplore.search.policies.uct import Uct, child_score, expand_score
-from adaexplore.settings import Settings
 
 RANK = (True, True, 1.0, 0.0)
 

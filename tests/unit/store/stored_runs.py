@@ -1,11 +1,11 @@
 """A run record and steps to keep, the same ones every time."""
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Failed, Passed, Timing
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.settings import Settings
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.store import RunRecord
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stored_runs import sample_node, sample_run
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.store import create_run, make_run, open_run, read_run
 
 WRITER = Path(__file__).with_name("endless_writer.py")

@@ -4,9 +4,9 @@ import lzma
 import pytest
 from stored_runs import sample_node, sample_run
 
-from adaexplore.ask import Ask, Call
-from adaexplore.errors import BadInputError
-from adaexplore.llm.base import Message, Prompt, Reply
+from adaexplore.core.ask import Ask, Call
+from adaexplore.core.client import Message, Prompt, Reply
+from adaexplore.core.errors import BadInputError
 from adaexplore.store import Confirmation, create_run, export_run, memory_store, read_run
 from adaexplore.store.base import FORMAT_VERSION
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from stored_runs import sample_node, sample_run
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
 from adaexplore.store import FORMAT_VERSION, create_run, open_run, read_run
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine

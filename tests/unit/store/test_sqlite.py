@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from stored_runs import sample_node, sample_run
 
-from adaexplore.errors import BadInputError
-from adaexplore.node import Node
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.node import Node
 from adaexplore.store import Store, create_run, open_run, read_run
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import explain, sqlite_engine

@@ -48,10 +48,10 @@ def start(
     Then, again and again: `ask` for prompts, answer them in files, `tell` the replies, and
     `evaluate-pending` on the machine with the device.
     """
-    from adaexplore.ask import PERSON
     from adaexplore.cli import asks as commands
-    from adaexplore.cli.proposers import Plan
-    from adaexplore.cli.session import Asked
+    from adaexplore.core.ask import PERSON
+    from adaexplore.run.proposers import Plan
+    from adaexplore.run.session import Asked
 
     status = commands.start(
         Asked(problem, language, device, precision, mode, seed, require_custom, target),

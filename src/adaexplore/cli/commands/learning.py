@@ -12,7 +12,6 @@ from adaexplore.cli.commands.options import (
     LeastTasksOption,
     MemoryOption,
     ParallelOption,
-    SeedOption,
     TargetOption,
     TechniquesOption,
     TokensOption,
@@ -23,19 +22,6 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def adapt(
-    probe: Annotated[
-        bool,
-        typer.Option("--probe", help="Try the package's probes on the installed Triton; no model."),
-    ] = False,
-    kinds: Annotated[
-        str,
-        typer.Option(
-            "--kind",
-            metavar="KIND,...",
-            help="With --probe, only these: compile, launch, resource, numerics, silent, speed. "
-            "Default: all, but speed only on a GPU.",
-        ),
-    ] = "",
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
     ] = Path("memory.toml"),
@@ -64,23 +50,14 @@ def adapt(
 ) -> None:
     """Learn rules about Triton: each with a program that fails so, and one that does not.
 
-    With --probe: which of the known pitfalls hold for the installed version and target. Takes
-    minutes, on a laptop too. Ctrl-C keeps what was found so far.
-
-    With --problems: a model attempts each task, once and with one repair, and rules are made of
+    A model attempts each task, once and with one repair, and rules are made of
     what fails. Without --model, you do: prompts wait in files. The same command goes on where it
     was stopped, and with what was answered.
     """
-    from adaexplore.errors import BadInputError
+    from adaexplore.core.errors import BadInputError
 
-    if probe:
-        from adaexplore.cli import adapt as commands
-
-        raise typer.Exit(commands.probe(output, device, target, parallel, kinds))
     if problems is None:
-        raise BadInputError(
-            "say how to learn: adaexplore adapt --probe, or adaexplore adapt --problems DIR"
-        )
+        raise BadInputError("say what to learn on: adaexplore adapt --problems DIR")
     from adaexplore.cli import adapt_tasks as by_tasks
 
     status = by_tasks.adapt_by_tasks(
@@ -140,55 +117,5 @@ def learn(
         least_tasks=least_tasks,
         device=device,
         target=target,
-    )
-    raise typer.Exit(status)
-
-
-@app.command()
-def synthesize(
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="DIR", help="Where to write tasks, or add some."),
-    ],
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many to keep.")] = 20,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="PROVIDER:NAME", help="A language model that writes them. Default: a grammar."
-        ),
-    ] = "",
-    styles: Annotated[
-        str,
-        typer.Option(
-            metavar="STYLE,...",
-            help="In turn: self-instruct, mutation, creative, composite (a model's), grammar. "
-            "Default: all of a model's, or the grammar.",
-        ),
-    ] = "",
-    budget: TokensOption = "",
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Problems that no task may repeat, besides KernelBench's; repeatable.",
-        ),
-    ] = None,
-    seed: SeedOption = 0,
-) -> None:
-    """Make small tasks to learn on: validated, all different, and none of a benchmark's.
-
-    Each is a file in KernelBench form; tasks.json says what is known about them. Exit code 1 if
-    fewer could be made.
-    """
-    from adaexplore.cli import synthesize as commands
-
-    status = commands.synthesize(
-        output,
-        count=count,
-        seed=seed,
-        styles=styles,
-        model=model,
-        budget=budget,
-        exclude=exclude or [],
     )
     raise typer.Exit(status)

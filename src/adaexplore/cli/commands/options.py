@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.problem import Language, Mode, Precision, TargetName
+from adaexplore.core.problem import Language, Mode, Precision, TargetName
 
 ProblemArg = Annotated[
     Path,

@@ -104,19 +104,6 @@ def compare(
 
 
 @app.command()
-def retrace(run: RunArg) -> None:
-    """Go through a recorded search again, with the policies, prompts and parsers of today.
-
-    Asks nobody and measures nothing: recorded replies and evaluations stand in. Prints the first
-    step that would grow elsewhere or be shown something else, the first prompt that says something
-    else, and the first replies that lead to another candidate. Exit code 1 if any.
-    """
-    from adaexplore.cli import retrace as commands
-
-    raise typer.Exit(commands.retrace_run(run))
-
-
-@app.command()
 def export(
     run: RunArg,
     output: Annotated[

@@ -26,7 +26,7 @@ from adaexplore.cli.commands.options import (
     TargetOption,
     folder_text,
 )
-from adaexplore.problem import Mode, Precision
+from adaexplore.core.problem import Mode, Precision
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -99,8 +99,8 @@ def explore(
     and report.html. Stop it at any time; `adaexplore resume DIR` goes on.
     """
     from adaexplore.cli import run as commands
-    from adaexplore.cli.proposers import Plan, proposers
-    from adaexplore.cli.session import Asked
+    from adaexplore.run.proposers import Plan, proposers
+    from adaexplore.run.session import Asked
 
     status = commands.explore(
         Asked(problem, language, device, precision, mode, seed, require_custom, target),
@@ -198,8 +198,8 @@ def campaign(
     problems could not be judged, 3 where the machinery failed for some.
     """
     from adaexplore.cli import campaign as commands
-    from adaexplore.cli.campaign_file import Options
-    from adaexplore.settings import parse_pairs
+    from adaexplore.core.config import parse_pairs
+    from adaexplore.run.campaign_file import Options
 
     shared = {
         "budget": budget,
@@ -298,70 +298,10 @@ def evaluate(
     Exit code 0 for any verdict, 2 for bad input, 3 for infrastructure trouble.
     """
     from adaexplore.cli import evaluate as commands
-    from adaexplore.cli.session import Asked
+    from adaexplore.run.session import Asked
 
     asked = Asked(problem, language, device, precision, mode, seed, require_custom, target)
     raise typer.Exit(commands.evaluate(asked, candidate, settings or [], as_json=json))
-
-
-@app.command()
-def simulate(
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:KEY=VALUE,...]",
-            help="A policy, with settings or parameters of its own, such as uct:reward=published "
-            "or beam:width=4. Repeatable; the first is what the others are compared with. Default: "
-            "all, with UCT as published first.",
-        ),
-    ] = None,
-    landscape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LANDSCAPE",
-            help="synthetic:NAME, or synthetic:NAME:KEY=VALUE,... for another of its kind, a run's "
-            "directory, or a file written by --save. Repeatable; all runs make one fit, and a "
-            "landscape for each of their problems. Default: every synthetic one.",
-        ),
-    ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of each search.")] = 100,
-    seeds: Annotated[int, typer.Option(min=1, help="Searches of each policy.")] = 50,
-    first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
-    parallel: Annotated[
-        int, typer.Option(min=1, help="Steps of a search that are under way at a time.")
-    ] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = 2,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to keep it, as JSON."),
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Only write what was recorded in the runs to a file."),
-    ] = None,
-) -> None:
-    """Set search policies against landscapes with a known optimum, or fitted to runs: at no cost.
-
-    Prints what each has found by then, the true speedup of what it believes best, as a geometric
-    mean over seeds with its 95 % interval.
-    """
-    from adaexplore.cli import simulate as commands
-    from adaexplore.errors import BadInputError
-
-    if save:
-        if not landscape:
-            raise BadInputError("--save takes the landscapes of runs: --landscape RUN")
-        raise typer.Exit(commands.save(landscape, save))
-    status = commands.compare(
-        policy or [],
-        landscape or [],
-        steps=steps,
-        seeds=range(first_seed, first_seed + seeds),
-        parallel=parallel,
-        jobs=jobs,
-        output=output,
-    )
-    raise typer.Exit(status)
 
 
 @app.command()

@@ -22,10 +22,10 @@ from triton.runtime.interpreter import (
     _get_np_dtype,
 )
 
+from adaexplore.evaluate.kernels.capture import Launch
+from adaexplore.evaluate.kernels.targets import NeedsGpuError
 from adaexplore.evaluate.offline import libdevice
-from adaexplore.evaluate.offline.capture import Launch
 from adaexplore.evaluate.offline.memory import Array, Memory
-from adaexplore.evaluate.offline.targets import NeedsGpuError
 
 _BITWISE = frozenset({np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift})
 

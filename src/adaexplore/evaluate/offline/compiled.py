@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from adaexplore.candidate import Candidate
-from adaexplore.descriptor import Descriptor
-from adaexplore.evaluate.conversation import Conversation, Stop
-from adaexplore.evaluate.describe import OwnKernels, Part, describe
-from adaexplore.evaluate.failures import died
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.evaluation import Estimate, Failed, Fault
+from adaexplore.core.problem import Precision, Problem
+from adaexplore.evaluate.judge.conversation import Conversation, Stop
+from adaexplore.evaluate.judge.failures import died
+from adaexplore.evaluate.kernels.describe import OwnKernels, Part, describe
+from adaexplore.evaluate.kernels.launcher import NO_ALLOCATOR, RefusedLaunchError
+from adaexplore.evaluate.kernels.resources import Resources
+from adaexplore.evaluate.kernels.targets import TARGETS, WARP, Target
 from adaexplore.evaluate.offline.estimate import Work, estimate, kernel_us
-from adaexplore.evaluate.offline.launcher import NO_ALLOCATOR, RefusedLaunchError
-from adaexplore.evaluate.offline.resources import Resources
-from adaexplore.evaluate.offline.targets import TARGETS, WARP, Target
-from adaexplore.evaluation import Estimate, Failed, Fault
-from adaexplore.problem import Precision, Problem
 from adaexplore.sandbox.process import WorkerDiedError
 
 _Read = TypeVar("_Read")

@@ -17,16 +17,16 @@ from typing import Any
 
 import torch
 
-from adaexplore.evaluate import roofline
+from adaexplore.core.evaluation import BoundBy, Estimate
+from adaexplore.core.problem import PRECISIONS, Precision, TargetName
+from adaexplore.evaluate.kernels.capture import Launch
+from adaexplore.evaluate.kernels.count import Op
+from adaexplore.evaluate.kernels.targets import Target
 from adaexplore.evaluate.offline.builder import SlowInterpretationError
-from adaexplore.evaluate.offline.capture import Launch
-from adaexplore.evaluate.offline.count import Op
 from adaexplore.evaluate.offline.interpreter import Interpreter
-from adaexplore.evaluate.offline.targets import Target
 from adaexplore.evaluate.offline.traffic import TrafficMemory
-from adaexplore.evaluate.roofline import Peaks, SpeedOfLight
-from adaexplore.evaluation import BoundBy, Estimate
-from adaexplore.problem import PRECISIONS, Precision, TargetName
+from adaexplore.evaluate.timing import roofline
+from adaexplore.evaluate.timing.roofline import Peaks, SpeedOfLight
 
 LAUNCH_US = 5.0
 """What starting a kernel takes the host, be it PyTorch's or Triton's; it overlaps with others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaexplore.evaluate.local import LocalEvaluator
+from adaexplore.evaluate.judge.local import LocalEvaluator
 
 
 class OfflineEvaluator(LocalEvaluator):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaexplore.evaluate.ahead import call_without_data, target_for
-from adaexplore.evaluate.offline import driver, full_size
-from adaexplore.evaluate.offline.capture import Recorder
+from adaexplore.evaluate.kernels import driver
+from adaexplore.evaluate.kernels.ahead import call_without_data, target_for
+from adaexplore.evaluate.kernels.capture import Recorder
+from adaexplore.evaluate.offline import full_size
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
     from triton.compiler.errors import CompilationError
     from triton.runtime.errors import OutOfResources
 
-    from adaexplore.evaluate.offline.resources import compile_for
+    from adaexplore.evaluate.kernels.resources import compile_for
 
     arguments = full_size.job(request)
     if arguments["why"]:

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from adaexplore.errors import BadProblemError
-from adaexplore.evaluate.offline.count import OpCounter, bytes_of, without_values
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
-from adaexplore.problem import Problem
-from adaexplore.sandbox.instance import Instance, check_outputs, tensors_of
+from adaexplore.sandbox.user_code import Instance, check_outputs, tensors_of
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from triton.runtime import interpreter
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
+from adaexplore.evaluate.kernels.capture import Launch
 from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan, SlowInterpretationError
-from adaexplore.evaluate.offline.capture import Launch
 from adaexplore.evaluate.offline.memory import Array, Memory
 
 _BY_ELEMENT = "map_elementwise"

@@ -10,21 +10,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from adaexplore.candidate import Candidate
-from adaexplore.errors import BadProblemError, InfrastructureError
-from adaexplore.evaluate.conversation import Conversation
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadProblemError, InfrastructureError
+from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Fault, Passed, to_json
+from adaexplore.core.problem import PRECISIONS, Problem
+from adaexplore.evaluate.judge.conversation import Conversation
+from adaexplore.evaluate.judge.verdict import decided
+from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline import full_size, shrink
 from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, compile_candidate
 from adaexplore.evaluate.offline.estimate import Work, estimate, least
 from adaexplore.evaluate.offline.memory import OutOfBoundsError
 from adaexplore.evaluate.offline.shrink import Variant
 from adaexplore.evaluate.offline.specialised import made_for_sizes
-from adaexplore.evaluate.offline.targets import TARGETS
 from adaexplore.evaluate.offline.verify import WORKER, Limit, SmallBench
-from adaexplore.evaluate.verdict import decided
-from adaexplore.evaluation import Cost, Estimate, Evaluation, Failed, Fault, Passed, to_json
 from adaexplore.languages import DIALECTS
-from adaexplore.problem import PRECISIONS, Problem
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.limits import limits_of_candidates

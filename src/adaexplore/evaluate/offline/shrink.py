@@ -20,11 +20,11 @@ from typing import Any
 
 import torch
 
-from adaexplore.errors import BadProblemError
-from adaexplore.evaluate.offline.count import OpCounter, without_values
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Mode
+from adaexplore.evaluate.kernels.count import OpCounter, without_values
 from adaexplore.evaluate.offline.sizes import Replaced, Site, assigned, edited, in_setup
-from adaexplore.problem import Mode
-from adaexplore.sandbox.instance import Inputs, Instance, check_outputs, tensors_of
+from adaexplore.sandbox.user_code import Inputs, Instance, check_outputs, tensors_of
 
 SMALLEST = 16
 """Integers below are no sizes but kernel widths, strides, numbers of layers: they stay."""

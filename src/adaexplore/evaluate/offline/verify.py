@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluate.conversation import Conversation
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge.conversation import Conversation
+from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.verdict import CandidateRun, decided
 from adaexplore.evaluate.offline.shrink import Variant
 from adaexplore.evaluate.offline.sizes import follow
-from adaexplore.evaluate.reference import Reference
-from adaexplore.evaluate.tensors import share
-from adaexplore.evaluate.verdict import CandidateRun, decided
-from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed
+from adaexplore.evaluate.wire.tensors import share
 from adaexplore.languages import DIALECTS
-from adaexplore.problem import Problem
 from adaexplore.sandbox.limits import limits_of_candidates
 from adaexplore.sandbox.process import ForkServer
 

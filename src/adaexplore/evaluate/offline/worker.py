@@ -15,18 +15,18 @@ from typing import Any
 
 import torch
 
-from adaexplore.evaluate import worker
-from adaexplore.evaluate.offline import driver
-from adaexplore.evaluate.offline.capture import Kernel, Launch, Recorder
-from adaexplore.evaluate.offline.count import OpCounter, without_values
+from adaexplore.core.problem import Precision
+from adaexplore.evaluate.judge import worker
+from adaexplore.evaluate.kernels import driver
+from adaexplore.evaluate.kernels.capture import Kernel, Launch, Recorder
+from adaexplore.evaluate.kernels.count import OpCounter, without_values
+from adaexplore.evaluate.kernels.resources import compile_any
+from adaexplore.evaluate.kernels.targets import TARGETS, Target
+from adaexplore.evaluate.kernels.torch_shim import Shim
 from adaexplore.evaluate.offline.estimate import DryRuns, Work, work_of_op
 from adaexplore.evaluate.offline.interpreter import Interpreter
 from adaexplore.evaluate.offline.memory import TensorMemory, tensors_in
-from adaexplore.evaluate.offline.resources import compile_any
-from adaexplore.evaluate.offline.targets import TARGETS, Target
-from adaexplore.evaluate.offline.tf32 import EmulatedTf32
-from adaexplore.evaluate.offline.torch_shim import Shim
-from adaexplore.problem import Precision
+from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.sandbox.channel import Channel
 
 _DRY_LAUNCH_S = 5.0

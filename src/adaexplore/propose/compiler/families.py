@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adaexplore.problem import Precision
+from adaexplore.core.problem import Precision
 
 Knobs = Mapping[str, Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from adaexplore.errors import BadProblemError
-from adaexplore.problem import Precision, Problem
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Precision, Problem
 from adaexplore.propose.compiler import cpp_text
 from adaexplore.propose.compiler.autotuned import (
     lock_benchmarks,
@@ -24,7 +24,7 @@ from adaexplore.propose.compiler.reference import Reference
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.instance import Instance
+from adaexplore.sandbox.user_code import Instance
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:

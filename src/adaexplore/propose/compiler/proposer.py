@@ -6,13 +6,13 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from adaexplore.candidate import Candidate
-from adaexplore.errors import BadInputError
-from adaexplore.evaluation import rank
-from adaexplore.node import Node
-from adaexplore.problem import Language
-from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context, Dialogue
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import rank
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Language
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context, Dialogue
 from adaexplore.propose.compiler.families import Family, families, knobs
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.patches import launch_patches

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adaexplore.problem import Problem, TargetName
+from adaexplore.core.problem import Problem, TargetName
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adaexplore.evaluation import Estimate, Evaluation, Passed, rank
-from adaexplore.feedback import render, verdict
-from adaexplore.node import Node
-from adaexplore.propose.base import Context
+from adaexplore.core.evaluation import Estimate, Evaluation, Passed, rank
+from adaexplore.core.feedback import render, verdict
+from adaexplore.core.node import Node
+from adaexplore.core.proposer import Context
 
 _CONTEXT_LINES = 2
 _MOST_TRIED = 8  # lines of a prompt

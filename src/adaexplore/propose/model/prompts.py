@@ -10,12 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from adaexplore.errors import BadInputError
-from adaexplore.evaluation import Failed, Fault
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Failed, Fault
+from adaexplore.core.node import Node
+from adaexplore.core.problem import LANGUAGES, Problem
 from adaexplore.languages import DIALECTS
 from adaexplore.llm.templating import Templates, read_templates
-from adaexplore.node import Node
-from adaexplore.problem import LANGUAGES, Problem
 from adaexplore.propose.model.hardware import hardware_of
 from adaexplore.propose.model.kernels import path_of, shown
 from adaexplore.propose.model.patches import FORMAT

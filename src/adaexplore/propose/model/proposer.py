@@ -8,20 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Passed, rank
-from adaexplore.llm.base import Prompt, Reply
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Prompt, Reply
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Passed, rank
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context, Dialogue
 from adaexplore.llm.code import ReplyError, check_module, extract_code
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context, Dialogue
 from adaexplore.propose.model.kernels import tried_beside
 from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches
 from adaexplore.propose.model.prompts import Prompts, Setting
 from adaexplore.propose.model.sections import SectionedPrompt
 from adaexplore.propose.model.strategies import find_strategy
-from adaexplore.settings import Settings
 
 ORIGIN = "model"
 _NOTE_CHARS = 300

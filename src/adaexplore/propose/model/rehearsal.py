@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.propose.model.prompts import Prompts, Setting
 from adaexplore.propose.model.strategies import CATALOGUE
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adaexplore.llm.base import Message, Prompt
-from adaexplore.units import estimated_tokens
+from adaexplore.core.client import Message, Prompt
+from adaexplore.core.units import estimated_tokens
 
 SYSTEM = "system"
 """The section that becomes the system message; all others are the user's, in one message."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from adaexplore.core.problem import LANGUAGES
 from adaexplore.languages import DIALECTS
-from adaexplore.problem import LANGUAGES
 
 _GPU = tuple(name for name, dialect in DIALECTS.items() if dialect.on_gpu)
 

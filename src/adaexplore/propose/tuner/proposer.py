@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Evaluation, Passed, Timing
-from adaexplore.node import Node
-from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context, Dialogue
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Evaluation, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context, Dialogue
 from adaexplore.propose.tuner.space import Space, space_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from adaexplore.candidate import Candidate
-from adaexplore.problem import Problem
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.problem import Problem
 
 _WARPS = (1, 2, 4, 8, 16, 32)
 _STAGES = (1, 2, 3, 4, 5, 6)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search.policy import Policy, Selection
 from adaexplore.search.traits import Traits
 from adaexplore.search.tree import Tree
-from adaexplore.settings import Settings
 
 
 class SmallSteps(Policy):

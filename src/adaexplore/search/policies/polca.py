@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import random
 
-from adaexplore.node import ROOT_ID
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID
 from adaexplore.search.policies.ranking import Order, order
 from adaexplore.search.policy import Policy, Selection, step_kind
 from adaexplore.search.traits import Traits, Vector
 from adaexplore.search.tree import Tree
-from adaexplore.settings import Settings
 
 
 class EpsilonNet(Policy):

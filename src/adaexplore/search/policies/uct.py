@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import random
 
-from adaexplore.node import ROOT_ID, StepKind
+from adaexplore.core.config import Settings
+from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search.policy import Policy, Selection, step_kind
 from adaexplore.search.tree import Tree, Vertex
-from adaexplore.settings import Settings
 
 
 def child_score(value: float, visits: int, parent_visits: int, c: float) -> float:

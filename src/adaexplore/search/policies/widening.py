@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from adaexplore.core.config import Settings
 from adaexplore.search.policies.uct import Uct
 from adaexplore.search.tree import Vertex
-from adaexplore.settings import Settings
 
 
 class Widening(Uct):

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from adaexplore.candidate import Candidate
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.problem import Problem
 from adaexplore.sandbox.process import ForkServer
 
 _PRELOAD = (
@@ -15,7 +15,7 @@ _PRELOAD = (
     "triton",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.warm_triton:warm_for_targets",
+    "adaexplore.evaluate.kernels.warm_triton:warm_for_targets",
 )
 _TIMEOUT_S = 600.0
 _MEMORY_BYTES = 8 << 30

@@ -10,11 +10,11 @@ import torch
 import triton
 import triton.language as tl
 
-from adaexplore.evaluate.offline import driver
-from adaexplore.evaluate.offline.capture import Recorder
+from adaexplore.evaluate.kernels import driver
+from adaexplore.evaluate.kernels.capture import Recorder
+from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import DryRuns
 from adaexplore.evaluate.offline.interpreter import Interpreter
-from adaexplore.evaluate.offline.targets import TARGETS
 
 
 @triton.jit

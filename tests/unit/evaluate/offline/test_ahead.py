@@ -7,8 +7,8 @@ import pytest
 import torch
 from sources import DOUBLE_KERNEL, changed
 
-from adaexplore.evaluate.ahead import compile_ahead
-from adaexplore.sandbox.instance import Arguments, Inputs
+from adaexplore.evaluate.kernels.ahead import compile_ahead
+from adaexplore.sandbox.user_code import Arguments, Inputs
 
 WRAPPED = changed(
     DOUBLE_KERNEL,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from adaexplore.evaluate.offline.count import OpCounter
+from adaexplore.evaluate.kernels.count import OpCounter
+from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import LAUNCH_US, Work, estimate, least, work_of_op
-from adaexplore.evaluate.offline.targets import TARGETS
 
 H200 = TARGETS["sm_90"]
 N = 100_000

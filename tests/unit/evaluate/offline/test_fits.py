@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 from sources import MATMUL, MATMUL_KERNEL
 
-from adaexplore.problem import Problem
+from adaexplore.core.problem import Problem
 from adaexplore.sandbox.jobs import run_job
 
 JOB = "adaexplore.evaluate.offline.fits:job"

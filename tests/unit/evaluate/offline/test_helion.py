@@ -6,14 +6,14 @@ import pickle
 import pytest
 import torch
 
-from adaexplore.candidate import Candidate
-from adaexplore.cli.session import PRELOAD_OFFLINE
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Fault
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.evaluation import Fault
 from adaexplore.languages import DIALECTS
-from adaexplore.problem import Problem
-from adaexplore.sandbox.instance import Inputs
+from adaexplore.run.session import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.user_code import Inputs
 from verdicts import failed, passed
 
 pytest.importorskip("helion")
@@ -143,7 +143,7 @@ def test_kernels_of_all_configurations_are_compiled_ahead(server):
         "init": pickled(Inputs((64, 32), {})),
         "inputs": pickled(Inputs((torch.empty(48, 64, device="meta"),), {})),
     }
-    worker = server.spawn("adaexplore.evaluate.worker:main", name="candidate")
+    worker = server.spawn("adaexplore.evaluate.judge.worker:main", name="candidate")
     try:
         assert worker.call(request, 120.0) == {}
         found = [path.name for path in worker.folder.glob("triton/*/*.cubin")]

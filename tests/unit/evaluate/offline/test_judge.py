@@ -12,9 +12,9 @@ from sources import (
     changed,
 )
 
+from adaexplore.core.evaluation import Estimate
+from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import least
-from adaexplore.evaluate.offline.targets import TARGETS
-from adaexplore.evaluation import Estimate
 
 RIGHT = {
     "softmax": (SOFTMAX, SOFTMAX_KERNEL),

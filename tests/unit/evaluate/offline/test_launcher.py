@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluate.offline.launcher import MAX_GRID, RefusedLaunchError, checked_grid
+from adaexplore.evaluate.kernels.launcher import MAX_GRID, RefusedLaunchError, checked_grid
 
 PARTS = [st.integers(1, most) for most in MAX_GRID]
 

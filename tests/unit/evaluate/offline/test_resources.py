@@ -6,9 +6,9 @@ import triton.language as tl
 from triton.compiler import ASTSource
 from triton.runtime.errors import OutOfResources
 
-from adaexplore.evaluate.offline.capture import Kernel
-from adaexplore.evaluate.offline.resources import compile_any, compile_for
-from adaexplore.evaluate.offline.targets import TARGETS
+from adaexplore.evaluate.kernels.capture import Kernel
+from adaexplore.evaluate.kernels.resources import compile_any, compile_for
+from adaexplore.evaluate.kernels.targets import TARGETS
 
 
 @triton.jit

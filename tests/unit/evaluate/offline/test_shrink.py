@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaexplore.errors import BadProblemError
+from adaexplore.core.errors import BadProblemError
 from adaexplore.evaluate.offline import shrink
 from adaexplore.evaluate.offline.shrink import MAX_ELEMENTS, from_job, variants
 from adaexplore.evaluate.offline.sizes import Replaced, follow
-from adaexplore.sandbox.instance import Instance, check_outputs, tensors_of
 from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.user_code import Instance, check_outputs, tensors_of
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "problems").glob("*.py"))
 

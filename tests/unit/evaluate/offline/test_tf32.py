@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from adaexplore.evaluate.offline.tf32 import EmulatedTf32
+from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 
 PRODUCTS = {
     "mm": lambda a: a @ a,

@@ -15,7 +15,7 @@ import references
 import torch
 from torch.utils import _pytree as pytree
 
-from adaexplore.problem import Mode, Problem
+from adaexplore.core.problem import Mode, Problem
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.job import run
 

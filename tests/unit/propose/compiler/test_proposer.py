@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import references
 
-from adaexplore.errors import BadInputError
-from adaexplore.evaluation import Failed, Passed, Timing
-from adaexplore.node import Node, StepKind
-from adaexplore.problem import Precision, Problem
-from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.node import Node, StepKind
+from adaexplore.core.problem import Checks, Precision, Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context
 from adaexplore.propose.compiler.families import families, knobs
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.proposer import JOB, MAX_TRIES, CompilerProposer
@@ -70,7 +70,7 @@ def proposed(proposer: CompilerProposer, context: Context) -> Proposal:
 
 def problem(device: str = "cpu", precision: Precision = "fp32") -> Problem:
     language = "triton" if device.startswith("cuda") else "cpp"
-    return Problem("example", references.TWO_LAYERS, language, device, precision)
+    return Problem("example", references.TWO_LAYERS, language, device, checks=Checks(precision))
 
 
 def node(number: int, proposal: Proposal, speedup: float, kind: StepKind = "large") -> Node:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Estimate, Evaluation, Failed, Fault, Passed, Roofline, Timing
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Fault, Passed, Roofline, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Checks, Problem
+from adaexplore.core.proposal import Proposal
 from adaexplore.propose.model.prompts import Setting
 
 REFERENCE = '''"""A product with a ``` in its words."""
@@ -61,7 +61,8 @@ def setting(**changes: Any) -> Setting:
     kept = {name: changes.pop(name) for name in own if name in changes}
     facts = {**FACTS, **changes.pop("facts", {})}
     environment = changes.pop("environment", H200)
-    problem = {"language": "triton", "device": environment["device"], **changes}
+    checks = Checks(changes.pop("precision", "fp32"))
+    problem = {"language": "triton", "device": environment["device"], "checks": checks, **changes}
     return Setting(Problem("relu_of_product", REFERENCE, **problem), facts, environment, **kept)
 
 

@@ -1,8 +1,8 @@
 import pytest
 from asked import CPU, H200
 
-from adaexplore.evaluate.offline.targets import TARGETS
-from adaexplore.problem import Problem
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.propose.model.hardware import LIMITS, SHEETS, hardware_of
 
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Failed, Passed, Timing
-from adaexplore.llm.base import Prompt, Reply
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Prompt, Reply
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
-from adaexplore.settings import Settings
 
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 PROBLEM = Problem("add_one", SOURCE, "cpp", "cpu")

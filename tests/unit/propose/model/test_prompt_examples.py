@@ -9,11 +9,11 @@ from importlib.resources import files
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.cli.session import PRELOAD_OFFLINE
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.problem import LANGUAGES, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
-from adaexplore.problem import LANGUAGES, Problem
+from adaexplore.run.session import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
 
 EXAMPLES = files("adaexplore.propose.model") / "examples"

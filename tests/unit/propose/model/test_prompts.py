@@ -16,17 +16,17 @@ from asked import (
     text,
 )
 
-from adaexplore.errors import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Estimate, Failed, Mismatch
+from adaexplore.core.feedback import render, verdict
+from adaexplore.core.problem import LANGUAGES, Checks
+from adaexplore.core.units import estimated_tokens
+from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import LAUNCH_US
-from adaexplore.evaluate.offline.targets import TARGETS
-from adaexplore.evaluate.precision import FLOOR, NORM_FACTOR, floors
-from adaexplore.evaluation import Estimate, Failed, Mismatch
-from adaexplore.feedback import render, verdict
-from adaexplore.problem import LANGUAGES
+from adaexplore.evaluate.truth.precision import FLOOR, NORM_FACTOR, floors
 from adaexplore.propose.model.patches import parse_patches
 from adaexplore.propose.model.prompts import OWN, SHARED, TEMPLATES, Prompts, read_prompts
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
-from adaexplore.units import estimated_tokens
 
 PROMPTS = Prompts()
 POOL = [node(1), node(2, origin="compiler")]
@@ -109,7 +109,8 @@ class TestSystem:
 
     def test_who_must_do_the_work_follows_the_problem(self):
         free, strict = (
-            PROMPTS.large(setting(require_custom=r), []).messages[0].text for r in (False, True)
+            PROMPTS.large(setting(checks=Checks(require_custom=r)), []).messages[0].text
+            for r in (False, True)
         )
         assert "may do what they do best" in free
         assert "may do what they do best" not in strict

@@ -1,8 +1,8 @@
 import pytest
 from asked import CPU, H200, setting
 
-from adaexplore.errors import BadInputError
-from adaexplore.problem import LANGUAGES
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.problem import LANGUAGES
 from adaexplore.propose.model.prompts import TEMPLATES, Prompts
 from adaexplore.propose.model.rehearsal import rehearse
 

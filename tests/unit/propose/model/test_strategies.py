@@ -1,6 +1,6 @@
 import pytest
 
-from adaexplore.problem import LANGUAGES
+from adaexplore.core.problem import LANGUAGES
 from adaexplore.propose.model.strategies import CATALOGUE, find_strategy, strategies_for
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.candidate import Candidate
-from adaexplore.problem import Problem
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.problem import Problem
 from adaexplore.propose.tuner.space import space_of
 
 PROBLEM = Problem("example", "x = torch.randn(64, 4096)", "triton", "cuda")

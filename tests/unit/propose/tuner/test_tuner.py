@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from adaexplore.candidate import Candidate
-from adaexplore.evaluation import Failed, Passed, Timing
-from adaexplore.node import Node
-from adaexplore.problem import Problem
-from adaexplore.proposal import Proposal
-from adaexplore.propose.base import Context
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context
 from adaexplore.propose.tuner.proposer import UNFIT, VALUES, Tuner
 
 PROBLEM = Problem("example", "", "cpp", "cpu")

@@ -1,0 +1,53 @@
+"""Digests of the structures of benchmark problems, so that no synthesized task repeats one.
+
+    python benchmarks/benchmark_structures.py KernelBench/level{1,2,3}
+
+Writes src/adaexplore/synthesize/benchmarks.txt: digests alone, nothing of the problems.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from adaexplore.sandbox.process import ForkServer
+from adaexplore_lab.synthesize.confined import PRELOAD
+from adaexplore_lab.synthesize.overlap import SHIPPED, rendered, structures_in
+
+OUTPUT = Path(__file__).parents[1] / "src/adaexplore/synthesize" / SHIPPED
+
+
+def main() -> None:
+    """Traces every problem and writes the file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="+", type=Path, help="problems in KernelBench form")
+    parser.add_argument("-o", "--output", type=Path, default=OUTPUT)
+    asked = parser.parse_args()
+    untraced: list[str] = []
+    told: list[str] = []
+
+    def tell(name: str, why: str) -> None:
+        told.append(name)
+        if why:
+            untraced.append(name)
+            print(f"{name}: {why}", flush=True)
+
+    structures: set[str] = set()
+    server = ForkServer.start(PRELOAD)
+    try:
+        for folder in asked.folders:
+            structures.update(structures_in(folder, server, tell))
+    finally:
+        server.close()
+    head = (
+        "Structures of KernelBench's problems (levels 1 to 3), made by\n"
+        "python benchmarks/benchmark_structures.py KernelBench/level{1,2,3}\n"
+        f"{len(told)} problems, of which {len(told) - len(untraced)} can be traced; "
+        f"{len(structures)} structures"
+    )
+    asked.output.write_text(rendered(structures, head), encoding="utf-8")
+    print(f"{asked.output}: {len(structures)} structures of {len(told)} problems")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Measures one kernel again and again: how far the figures spread, how honest the intervals are.
+
+    python benchmarks/repeat_measurement.py problem.py kernel.py --device cuda:0 --times 20
+
+Every measurement has processes of its own, the reference's too; `--same-reference` keeps that one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from lanes import Lane
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.problems import kernelbench
+
+
+def main() -> None:
+    """Measures, writes the JSON after every measurement, prints one line at the end."""
+    options = _options()
+    timings: list[Timing] = []
+    lane = Lane()
+    try:
+        for timing in _timings(lane, options):
+            timings.append(timing)
+            found = summary(timings)
+            if options.out:
+                options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    finally:
+        lane.close()
+    print(sentence(options.kernel.name, found))
+
+
+def summary(timings: list[Timing]) -> dict[str, Any]:
+    """Spread and coverage of the time and of the like-for-like speedup, and every measurement."""
+    return {
+        "times": len(timings),
+        "time_us": _spread([t.time_us for t in timings], [t.time_ci_us for t in timings]),
+        "speedup": _spread([t.speedup for t in timings], [t.speedup_ci for t in timings]),
+        "measurements": [
+            {
+                "time_us": t.time_us,
+                "time_ci_us": list(t.time_ci_us),
+                "speedup": t.speedup,
+                "speedup_ci": list(t.speedup_ci),
+                "speedup_eager": t.speedup_eager,
+                "samples": t.samples,
+            }
+            for t in timings
+        ],
+    }
+
+
+def sentence(name: str, found: dict[str, Any]) -> str:
+    """The summary in one line."""
+    parts = []
+    for what, unit in (("time_us", " us"), ("speedup", "x")):
+        s = found[what]
+        parts.append(
+            f"{what.removesuffix('_us')} {s['median']:.4g}{unit}, all within {s['range']:.2%}, "
+            f"middle half within {s['middle_half']:.2%}, median interval {s['interval']:.2%} wide, "
+            f"which holds the grand median {s['holds']} times of {found['times']}"
+        )
+    return f"{name}: " + "; ".join(parts)
+
+
+def _spread(values: list[float], intervals: list[tuple[float, float]]) -> dict[str, Any]:
+    """Widths are relative to the grand median."""
+    grand = median(values)
+    low, _, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else [grand] * 3
+    return {
+        "median": grand,
+        "range": (max(values) - min(values)) / grand,
+        "middle_half": (high - low) / grand,
+        "interval": median((b - a) / grand for a, b in intervals),
+        "holds": sum(a <= grand <= b for a, b in intervals),
+    }
+
+
+def _timings(lane: Lane, options: argparse.Namespace) -> Iterator[Timing]:
+    problem = kernelbench.load(
+        options.problem,
+        device=options.device,
+        language="cpp" if options.device == "cpu" else "triton",
+        precision=options.precision,
+    )
+    candidate = Candidate(options.kernel.read_text(encoding="utf-8"), problem.language)
+    with ExitStack() as kept:
+        evaluator = None
+        for number in range(options.times):
+            if evaluator is None or not options.same_reference:
+                kept.close()
+                evaluator = kept.enter_context(lane.evaluator(problem, options.timeout_s))
+                evaluator.prepare()
+            evaluation = evaluator.evaluate(candidate)
+            if not isinstance(evaluation, Passed) or evaluation.measured is None:
+                sys.exit(f"measurement {number + 1}: {evaluation.status}: {evaluation}")
+            yield evaluation.measured
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("problem", type=Path)
+    parser.add_argument("kernel", type=Path)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--precision", default="fp32")
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--timeout-s", type=float, default=120.0)
+    parser.add_argument("--same-reference", action="store_true")
+    parser.add_argument("--out", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Research tools around AdaExplore: simulation, task synthesis, rule candidates, lift, replay."""

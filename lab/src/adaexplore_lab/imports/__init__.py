@@ -1,0 +1,1 @@
+"""Memories of other systems, checked against witnessed rules."""

@@ -1,0 +1,1 @@
+"""The worth of a memory, measured by first tries with and without it."""

@@ -1,0 +1,310 @@
+"""First tries at tasks with one memory or another: a run for each task and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from adaexplore.core.ask import PERSON
+from adaexplore.core.client import BudgetSpentError, Client
+from adaexplore.core.config import Settings
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.feedback import verdict
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposer import Context, Proposer
+from adaexplore.core.rule import Rule, Where
+from adaexplore.core.units import estimated_tokens
+from adaexplore.run import ask_files as asks
+from adaexplore.run.proposers import Plan, model_proposers
+from adaexplore.run.recall import recalling
+from adaexplore.run.records import record_of
+from adaexplore.run.search import Listener, Search
+from adaexplore.run.session import Session, session_on
+from adaexplore.run.study import Study
+from adaexplore.sandbox.process import ForkServer
+from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
+from adaexplore.store.directory import DATABASE_NAME
+from adaexplore_lab.lift.summary import RIGHT, Attempted, rules_in
+
+FIRST_TRY = Settings(
+    policy="ps",
+    p_strategy=0.0,
+    p_contrast=0.0,
+    ask_again=False,
+    lint=False,
+    recheck=False,
+    confirm=False,
+    ask_expires_h=1e6,
+)
+"""Independent steps from nothing, each of one reply. What the memory in the prompt is worth is to
+be measured, so nothing is mended by lint."""
+MAY_CHANGE = ("lint", "memory_tokens", "timeout_s", "memory_gb", "outage_patience_s")
+"""Settings with which a first try is one still."""
+
+_RETRIES = 2
+_NO_KERNEL = frozenset({"no-custom-kernel", "own-kernels-not-launched"})
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """What prompts have: the rules of a memory, or of one `without` a rule."""
+
+    name: str
+    rules: tuple[Rule, ...] = ()
+    without: str = ""
+
+
+@dataclass(frozen=True)
+class FirstTries:
+    """So many first tries, `repeats`, at each task in each arm, kept below a folder.
+
+    The first arm has no memory, and the second is what others may leave a rule out of. `plan` names
+    a model, or `PERSON`, whose prompts and replies are files. `demands` are what some tasks are
+    asked for besides, by their names.
+    """
+
+    folder: Path
+    arms: tuple[Arm, ...]
+    settings: Settings
+    repeats: int
+    where: Where
+    plan: Plan
+    demands: Mapping[str, str] = field(default_factory=dict)
+
+    def arms_for(self, problem: Problem) -> list[Arm]:
+        """The arms of a task: leaving out a rule that its prompt has not would change nothing."""
+        return [arm for arm in self.arms if not arm.without or self._has(problem, arm.without)]
+
+    def require_same(self, problem: Problem) -> None:
+        """Raises `BadInputError` if what is in the folder was tried in another way."""
+        now = (problem, self.proposer, self._settings(problem))
+        for path in self._runs(problem).values():
+            with read_run(path) as run:
+                record = run.store.run()
+            then = (record.problem, record.proposer, record.settings)
+            what = ("another task", f"{record.proposer} as the model", "other settings")
+            for before, after, name in zip(then, now, what, strict=True):
+                if before != after:
+                    raise BadInputError(
+                        f"{path} was begun with {name}; go on as it began, or name another --work"
+                    )
+
+    def stores(self, problems: Iterable[Problem], stack: ExitStack) -> list[Store]:
+        """The stores of all runs that are there, open for reading until the stack is closed."""
+        paths = [path for problem in problems for path in self._runs(problem).values()]
+        return [stack.enter_context(read_run(path)).store for path in paths]
+
+    def attempt(
+        self, server: ForkServer, clients: Mapping[str, Client], problem: Problem
+    ) -> list[Path]:
+        """Makes the tries that are missing; the prompts that wait for a person's replies.
+
+        All prompts of a task are made in one session, so that they differ in the rules alone.
+        Raises `BadProblemError` for a task whose reference cannot be judged, and `BudgetSpentError`
+        where the budget ends it.
+        """
+        for arm, path in self._runs(problem).items():
+            if self._by_hand and _waits(path):
+                asks.take(path, self._asks(problem, arm))
+        if self._is_to_do(problem):
+            with ExitStack() as stack:
+                running = stack.enter_context(session_on(server, problem, self._settings(problem)))
+                runs = [
+                    stack.enter_context(self._opened(running, problem, arm))
+                    for arm in self.arms_for(problem)
+                ]
+                for run in runs:
+                    self._begin(run.store)
+                for run in runs:
+                    self._go_on(run, running, clients)
+        return self._written(problem) if self._by_hand else []
+
+    def attempted(self, problem: Problem) -> list[Attempted]:
+        """What came of the tries so far, by arm."""
+        found = []
+        for arm in self.arms_for(problem):
+            path = self._path(problem, arm.name)
+            if _exists(path):
+                with read_run(path) as run:
+                    found.append(self._of(problem, arm, run.store))
+        return found
+
+    def spoiled(self, problem: Problem) -> list[str]:
+        """A line for each try that the machinery failed to judge, and nobody judged since."""
+        found = []
+        for arm, path in self._runs(problem).items():
+            with read_run(path) as run:
+                nodes = _Standing.of(run.store).spoiled
+            found += [f"{problem.name}, {arm}: {verdict(node.evaluation)}" for node in nodes]
+        return found
+
+    def _settings(self, problem: Problem) -> Settings:
+        return self.settings.model_copy(update={"demand": self.demands.get(problem.name, "")})
+
+    @property
+    def proposer(self) -> str:
+        """Who makes the tries."""
+        return self.plan.proposers[0]
+
+    @property
+    def _by_hand(self) -> bool:
+        return self.proposer == PERSON
+
+    def _has(self, problem: Problem, rule: str) -> bool:
+        """Whether a first prompt with the memory has a rule."""
+        capability = self.where.target.removeprefix("sm_")
+        environment = {"triton": self.where.triton, "compute_capability": capability}
+        recall = recalling(self.arms[1].rules, self._settings(problem))
+        told = recall(Context(problem, "large", 0, environment=environment))
+        return any(one.name == rule and one.statement in told for one in self.arms[1].rules)
+
+    def _path(self, problem: Problem, arm: str) -> Path:
+        return self.folder / "runs" / arm / problem.name
+
+    def _asks(self, problem: Problem, arm: str) -> Path:
+        return self.folder / "asks" / arm / problem.name
+
+    def _runs(self, problem: Problem) -> dict[str, Path]:
+        """The runs of a task that are there, by arm."""
+        paths = {arm.name: self._path(problem, arm.name) for arm in self.arms}
+        return {arm: path for arm, path in paths.items() if _exists(path)}
+
+    def _is_to_do(self, problem: Problem) -> bool:
+        """Whether a run is to be made, or can go on without a person."""
+        runs = self._runs(problem)
+        if any(arm.name not in runs for arm in self.arms_for(problem)):
+            return True
+        for path in runs.values():
+            with read_run(path) as run:
+                standing = _Standing.of(run.store)
+            waiting = standing.queued if self._by_hand else standing.under_way
+            if waiting or standing.missing(self.repeats):
+                return True
+        return False
+
+    def _opened(self, running: Session, problem: Problem, arm: Arm) -> RunDirectory:
+        """A run, open for writing; made where there is none."""
+        path = self._path(problem, arm.name)
+        if not _exists(path):
+            plan = replace(self.plan, budget="", memory=arm.name, rules=arm.rules)
+            words = f"adaexplore memory lift, {arm.name}"
+            settings = self._settings(problem)
+            record = record_of(running, problem, settings, plan, 0, self.repeats, words)
+            make_run(path, record)
+        return open_run(path)
+
+    def _begin(self, store: Store) -> int:
+        """Opens the asks that are missing; how many.
+
+        What the machinery spoiled is judged again, and not asked for again.
+        """
+        standing = _Standing.of(store)
+        missing = standing.missing(self.repeats)
+        again = standing.spoiled[:missing]
+        store.set_steps(store.node_count() + standing.under_way + missing)
+        study = Study(store, _proposers(store))
+        for node in again:
+            ask = study.choose(self.proposer)
+            study.begin(ask)
+            study.queue(ask, node.proposal)
+        for _ in range(missing - len(again)):
+            study.prompt(self.proposer)
+        return missing
+
+    def _go_on(self, run: RunDirectory, running: Session, clients: Mapping[str, Client]) -> None:
+        for retry in range(_RETRIES + 1):
+            if retry and not self._begin(run.store):
+                return
+            search = Search(
+                run.store,
+                _proposers(run.store),
+                running.evaluator,
+                Listener(),
+                run.best_path,
+                clients=clients,
+            )
+            if self._by_hand:
+                search.finish_queued()
+            elif reason := search.run():
+                raise BudgetSpentError(reason)
+
+    def _written(self, problem: Problem) -> list[Path]:
+        """The files of all prompts that wait, written anew."""
+        files: list[Path] = []
+        for arm, path in self._runs(problem).items():
+            if _waits(path):
+                with open_run(path) as run:
+                    files += asks.written(run, 0, self._asks(problem, arm))
+        return files
+
+    def _of(self, problem: Problem, arm: Arm, store: Store) -> Attempted:
+        judged = [node for node in store.nodes() if _is_judged(node)][: self.repeats]
+        calls = store.calls()
+        told = [message.text for message in calls[0].prompt.messages] if calls else []
+        return Attempted(
+            problem.name,
+            arm.name,
+            outcomes=tuple(_outcome(node) for node in judged),
+            rules=rules_in("\n".join(told), arm.rules),
+            prompt_tokens=sum(map(estimated_tokens, told)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """How far a run has come: its tries, and those `spoiled` that were not judged since."""
+
+    judged: int
+    queued: int
+    under_way: int
+    spoiled: tuple[Node, ...]
+
+    @staticmethod
+    def of(store: Store) -> _Standing:
+        """That of a run."""
+        nodes, waiting = store.nodes(), store.asks("open", "queued")
+        judged = sum(map(_is_judged, nodes))
+        queued = sum(record.state == "queued" for record in waiting)
+        # What is judged again was not asked for again: only the first has replies.
+        still_open = {record.ask.id for record in waiting if record.state == "open"}
+        answered = {call.ask_id for call in store.calls()} - still_open
+        lost = len(answered) - judged - queued
+        spoiled = [node for node in nodes if not _is_judged(node)]
+        return _Standing(judged, queued, len(waiting), tuple(spoiled[len(spoiled) - lost :]))
+
+    def missing(self, repeats: int) -> int:
+        """How many of so many tries are neither judged nor under way."""
+        return max(repeats - self.judged - self.under_way, 0)
+
+
+def _proposers(store: Store) -> dict[str, Proposer]:
+    run = store.run()
+    return model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
+
+
+def _exists(path: Path) -> bool:
+    return (path / DATABASE_NAME).is_file()
+
+
+def _waits(path: Path) -> bool:
+    """Whether asks of a run wait for replies."""
+    with read_run(path) as run:
+        return bool(run.store.asks("open"))
+
+
+def _is_judged(node: Node) -> bool:
+    return node.evaluation.status != "infra_error"
+
+
+def _outcome(node: Node) -> str:
+    """`RIGHT`, or what kept a try from that."""
+    evaluation = node.evaluation
+    if node.proposal.failure:
+        return "no_module"
+    if not isinstance(evaluation, Passed):
+        return evaluation.status
+    return "no_kernel" if _NO_KERNEL & set(evaluation.labels) else RIGHT

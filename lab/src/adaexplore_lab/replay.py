@@ -1,0 +1,162 @@
+"""A recorded search gone through again, with the policies, prompts and parsers of today.
+
+Nobody is asked and nothing is measured: recorded replies and evaluations stand in. Every ask is
+chosen anew when as many steps are recorded as it had seen and with those under way that were so
+then; whatever comes of it, the search goes on as it was recorded, so that one difference hides no
+other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from adaexplore.core.ask import Ask, Call
+from adaexplore.core.client import Prompt
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Proposer
+from adaexplore.core.similarity import first_difference
+from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
+from adaexplore.report.conversations import asks_of
+from adaexplore.run.study import Study
+from adaexplore.store import Store, memory_store
+
+Part = Literal["selection", "prompt", "candidate"]
+"""Where the tree grew and what the step was shown; what was asked; what the replies led to."""
+
+_CHOSEN = ("parent_id", "step_kind", "seed", "pool", "window")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one ask came to today, and not when it was recorded, in one line."""
+
+    part: Part
+    ask_id: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retraced:
+    """How many selections, prompts and candidates were compared, and those that differ, in order.
+
+    Of an ask's prompts only the first that differs counts: the others go on from it.
+    """
+
+    compared: Mapping[Part, int]
+    differences: tuple[Difference, ...]
+
+
+def retrace(store: Store, proposers: Mapping[str, Proposer]) -> Retraced:
+    """Goes through the run in `store`.
+
+    What a proposer that is not among `proposers` made is taken as it is. Raises `BadInputError` for
+    a run that kept no asks.
+    """
+    return _Retracing(store, proposers).go_through()
+
+
+class _Retracing:
+    def __init__(self, store: Store, proposers: Mapping[str, Proposer]) -> None:
+        run = store.run()
+        self._asks = store.asks()
+        self._nodes = store.nodes()
+        self._ask_of = asks_of(self._nodes, self._asks)
+        if len(self._ask_of) < len(self._nodes):
+            raise BadInputError("this run was made by an earlier release, which kept no asks")
+        self._outcomes = {self._ask_of[node.id].id: node.proposal for node in self._nodes}
+        self._calls: dict[int, list[Call]] = defaultdict(list)
+        for call in store.calls():
+            self._calls[call.ask_id].append(call)
+        self._proposers = proposers
+        self._evaluator = RecordedEvaluator(self._nodes, run.reference)
+        self._now = 0.0
+        self._store = store
+        self._again = memory_store(run)
+        self._study = Study(self._again, proposers, now=lambda: self._now)
+        self._compared: Counter[Part] = Counter()
+        self._differences: list[Difference] = []
+
+    def go_through(self) -> Retraced:
+        for record in self._asks:
+            ask = record.ask
+            self._now = ask.opened_at
+            self._record_steps(ask.seen)
+            if ask.step_kind == "tune":
+                chosen = self._study.choose_variant(self._nodes[ask.parent_id - 1])
+            else:
+                chosen = self._study.choose(ask.proposer)
+            self._note("selection", ask, _selection_change(ask, chosen))
+            self._again.set_reference(self._store.reference_for(ask.id))
+            self._study.begin(ask)
+            for call in self._calls[ask.id]:
+                self._study.keep(ask.id, call.prompt, call.reply)
+            outcome = record.proposal or self._outcomes.get(ask.id)
+            if ask.proposer in self._proposers:
+                self._compare_talk(ask, outcome)
+            if outcome:
+                self._study.queue(ask, outcome)
+        return Retraced(dict(self._compared), tuple(self._differences))
+
+    def _record_steps(self, count: int) -> None:
+        """Records the steps that are missing until there are so many."""
+        for node in self._nodes[len(self._study.nodes) : count]:
+            self._study.record(
+                self._ask_of[node.id],
+                node.proposal,
+                node.evaluation,
+                propose_s=node.propose_s,
+                reused=node.reused,
+                repeats=node.repeats,
+            )
+
+    def _compare_talk(self, ask: Ask, outcome: Proposal | None) -> None:
+        prompts, proposal = self._study.retrace(ask)
+        if self._calls[ask.id]:
+            self._note("prompt", ask, _prompt_change(self._calls[ask.id], prompts))
+        if outcome:
+            self._note("candidate", ask, self._candidate_change(outcome, proposal))
+
+    def _candidate_change(self, outcome: Proposal, proposal: Proposal | None) -> str:
+        if proposal is None:
+            return "its replies no longer suffice"
+        if bool(proposal.failure) != bool(outcome.failure):
+            return proposal.failure or f"is a candidate now; it was none: {outcome.failure}"
+        if proposal.candidate == outcome.candidate:
+            return ""
+        try:
+            self._evaluator.evaluate(proposal.candidate)
+        except UnseenCandidateError as error:
+            return str(error)
+        return "is another step's candidate now"
+
+    def _note(self, part: Part, ask: Ask, change: str) -> None:
+        self._compared[part] += 1
+        if change:
+            self._differences.append(Difference(part, ask.id, change))
+
+
+def _selection_change(recorded: Ask, chosen: Ask) -> str:
+    pairs = {name: (getattr(recorded, name), getattr(chosen, name)) for name in _CHOSEN}
+    return "; ".join(
+        f"{name.removesuffix('_id')} was {old}, is {new}"
+        for name, (old, new) in pairs.items()
+        if old != new
+    )
+
+
+def _prompt_change(calls: Sequence[Call], prompts: Sequence[Prompt]) -> str:
+    for turn, (call, prompt) in enumerate(zip(calls, prompts, strict=False), 1):
+        if call.prompt.messages != prompt.messages:
+            difference = first_difference(_text(call.prompt), _text(prompt), "now")
+            return f"turn {turn} ({call.prompt.label}): {difference}"
+    if len(prompts) < len(calls):
+        return f"{len(calls)} prompts were answered, {len(prompts)} are asked now"
+    return ""
+
+
+def _text(prompt: Prompt) -> str:
+    return "\n".join(f"[{message.role}]\n{message.text}" for message in prompt.messages)

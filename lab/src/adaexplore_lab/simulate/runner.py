@@ -1,0 +1,155 @@
+"""Simulated searches, many of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Evaluation, rank
+from adaexplore.core.node import ROOT_ID, best_passed
+from adaexplore.search import (
+    Selection,
+    Tree,
+    credited,
+    next_to_confirm,
+    reward_function,
+    settled,
+    shown_to,
+    step_rng,
+    takes_lead,
+)
+from adaexplore_lab.simulate.contenders import Contender
+from adaexplore_lab.simulate.landscape import Kernel, Landscape, World
+
+_CHUNK = 10
+"""Seeds that one process does at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is simulated: every contender on every landscape under every seed.
+
+    `parallel` steps are under way at a time in each search.
+    """
+
+    contenders: Sequence[Contender]
+    landscapes: Sequence[Landscape]
+    steps: int
+    seeds: Sequence[int]
+    parallel: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One contender on one landscape: for each seed, what was found after every step.
+
+    That is the true speedup of the kernel that a search which ended there would ship: of the one
+    that measured fastest when the best were confirmed, or 1, the reference itself, where that is
+    not faster.
+    """
+
+    contender: str
+    landscape: str
+    optima: Sequence[float]
+    curves: Sequence[Sequence[float]]
+
+
+def run(
+    contender: Contender, landscape: Landscape, seed: int, steps: int, parallel: int = 1
+) -> list[float]:
+    """One search; what was found after every step (see `Outcome`)."""
+    world, tree, policy = landscape.world(seed), Tree(), contender.policy()
+    settings = contender.settings
+    reward = reward_function(settings.reward)
+    kernels: list[Kernel] = []
+    searched: dict[int, Evaluation] = {}
+    under_way: deque[tuple[Selection, Sequence[int], random.Random]] = deque()
+    asked = 0
+    curve: list[float] = []
+    while len(kernels) < steps:
+        while len(under_way) < parallel and asked < steps:
+            asked += 1
+            rng = step_rng(seed, asked)
+            selection = policy.select(tree, rng)
+            tree.begin(selection.node_id, selection.step_kind)
+            under_way.append((selection, shown_to(tree, selection, settings, rng), rng))
+        selection, shown, rng = under_way.popleft()
+        at = selection.node_id
+        parent = kernels[at - 1] if at != ROOT_ID else None
+        kernel = world.grow(parent, selection.step_kind, [kernels[i - 1] for i in shown], rng)
+        kernels.append(kernel)
+        number = len(kernels)
+        evaluation = kernel.evaluation
+        best = best_passed(searched)
+        if settings.rechecks and takes_lead(evaluation, searched[best] if best else None):
+            evaluation = settled([evaluation, world.measure(kernel, rng).evaluation])
+        searched[number] = evaluation
+        believed = credited(evaluation, tree[at].log_speed) if settings.shrinks else evaluation
+        tree.end(at, selection.step_kind)
+        tree.add(number, at, selection.step_kind, reward(believed), rank(believed))
+        policy.record(tree, number, kernel.look)
+        curve.append(
+            _shipped(world, kernels, searched, settings, random.Random(f"{seed}/{number}"))
+        )
+    return curve
+
+
+def _shipped(
+    world: World,
+    kernels: Sequence[Kernel],
+    searched: Mapping[int, Evaluation],
+    settings: Settings,
+    rng: random.Random,
+) -> float:
+    """The true speedup of what a search that ended here would ship."""
+    confirmed: dict[int, Evaluation] = {}
+    if settings.confirm:
+        while (chosen := next_to_confirm(searched, confirmed, settings.confirm_top)) is not None:
+            confirmed[chosen] = world.measure(kernels[chosen - 1], rng).evaluation
+    decided = confirmed or searched
+    winner = best_passed(decided)
+    if winner is None or not takes_lead(decided[winner], None):
+        return 1.0
+    return kernels[winner - 1].speedup
+
+
+def simulate(
+    plan: Plan, jobs: int = 1, progress: Callable[[int], None] = lambda _: None
+) -> list[Outcome]:
+    """All searches of a plan, in `jobs` processes; `progress` is told how many are done at a time.
+
+    The same plan has the same outcomes, however many processes do it.
+    """
+    pairs = [(c, scape) for c in plan.contenders for scape in plan.landscapes]
+    chunks = [plan.seeds[i : i + _CHUNK] for i in range(0, len(plan.seeds), _CHUNK)]
+    tasks = [(pair, chunk) for pair in range(len(pairs)) for chunk in range(len(chunks))]
+    done: dict[tuple[int, int], list[list[float]]] = {}
+    context = multiprocessing.get_context("spawn")  # progress bars have threads, which do not fork
+    with ProcessPoolExecutor(jobs, context) as pool:
+        waiting = {
+            pool.submit(_searches, *pairs[p], chunks[c], plan.steps, plan.parallel): (p, c)
+            for p, c in tasks
+        }
+        for future in as_completed(waiting):
+            done[waiting[future]] = future.result()
+            progress(len(done[waiting[future]]))
+    return [
+        Outcome(
+            contender.name,
+            landscape.name,
+            [landscape.world(seed).optimum for seed in plan.seeds],
+            [curve for c in range(len(chunks)) for curve in done[p, c]],
+        )
+        for p, (contender, landscape) in enumerate(pairs)
+    ]
+
+
+def _searches(
+    contender: Contender, landscape: Landscape, seeds: Sequence[int], steps: int, parallel: int
+) -> list[list[float]]:
+    return [run(contender, landscape, seed, steps, parallel) for seed in seeds]

@@ -1,0 +1,40 @@
+"""Jobs on code that nobody trusts yet: confined, limited, and one line where they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.watch import OverrunError
+
+TIMEOUT_S = 60.0
+MEMORY_BYTES = 4 << 30
+
+PRELOAD = ("torch", "adaexplore_lab.synthesize.graph:warm_tracing")
+"""What the server of these jobs should have imported."""
+
+TRACE = "adaexplore_lab.synthesize.graph:job"
+
+
+def run_confined(
+    server: ForkServer, entry: str, request: Mapping[str, Any], timeout_s: float = TIMEOUT_S
+) -> dict[str, Any]:
+    """What a job gives, or `{"why": ...}` where it takes too long, too much, or dies."""
+    limits = limits_of_candidates(MEMORY_BYTES, gpu=False)
+    try:
+        return run_job(server, entry, request, timeout_s, limits=limits, confined="cpu")
+    except TimeoutError:
+        return {"why": f"it takes longer than {timeout_s:g} s"}
+    except OverrunError as error:
+        return {"why": str(error)}
+    except WorkerDiedError as error:
+        last = (error.log.strip().splitlines() or [""])[-1]
+        return {"why": f"its process died: {error}: {last}".rstrip(": ")}
+
+
+def structure_of(server: ForkServer, name: str, source: str) -> dict[str, Any]:
+    """The structure of a module (see `graph.job`), or `{"why": ...}`."""
+    return run_confined(server, TRACE, {"name": name, "source": source})

@@ -1,0 +1,97 @@
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_memory_files import RULE
+
+from adaexplore.core.errors import BadInputError
+from adaexplore_lab.imports.lines import Found, Saying, find, is_checkable, sayings, supported
+from adaexplore_lab.probes import PROBES
+from adaexplore_lab.probes.beliefs import BELIEFS
+from adaexplore_lab.probes.sayings import SAID
+
+KNOWN = [probe.rule() for probe in (*PROBES, *BELIEFS)]
+
+
+class TestSayings:
+    def test_lines_that_were_met_often_enough(self, tmp_path):
+        path = tmp_path / "rules.txt"
+        path.write_text("Do this.||3.0\n\nDo || that. || 12\nSeldom.||2\n")
+        assert sayings(path, 3) == [Saying("Do this.", 3.0), Saying("Do || that.", 12.0)]
+
+    @pytest.mark.parametrize("line", ["Do this.", "Do this.||often", "||3", "Do this.|3"])
+    def test_what_is_no_such_line(self, tmp_path, line):
+        path = tmp_path / "rules.txt"
+        path.write_text(f"Fine.||3\n{line}\n")
+        with pytest.raises(BadInputError, match="line 2: write it as statement"):
+            sayings(path, 0)
+
+
+class TestFind:
+    @pytest.mark.parametrize(
+        ("statement", "name"),
+        [
+            ("There is no triton.language.log1p.", "no-tl-log1p"),
+            ("Never write `break` in a kernel.", "no-break"),
+            ("A module-level global must not be read in a @triton.jit kernel.", "global-constants"),
+            ("Do not index a tensor with an integer in a kernel.", "no-element-of-a-block"),
+            ("The grid of a launch must not be an integer.", "grid-is-a-tuple"),
+            ("Never call int() on a Triton tensor.", "no-builtin-casts"),
+            ("tl.load(ptr + offs, mask=mask, other=0.0) does not compile.", "belief-load"),
+            ("tl.sum has no keyword argument dtype.", "belief-sum-has-no-dtype"),
+        ],
+    )
+    def test_the_rule_that_says_the_same(self, statement, name):
+        [found] = find([Saying(statement, 3)], KNOWN, SAID)
+        assert found.rule is not None
+        assert found.rule.name == name
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "You cannot access x.shape when x is an int.",
+            "A kernel cannot have an else at line 41.",
+            "Install the package before you import it.",
+            "The Triton kernel cannot be compiled.",
+        ],
+    )
+    def test_what_could_be_true_of_no_other_program_is_no_rule(self, statement):
+        [found] = find([Saying(statement, 3)], KNOWN, SAID)
+        assert found.rule is None
+        assert not is_checkable(found.saying)
+
+    def test_what_nobody_knows_is_left_open(self):
+        [found] = find([Saying("tl.frobnicate wants a whizzle.", 3)], KNOWN, SAID)
+        assert found.rule is None
+        assert is_checkable(found.saying)
+
+    def test_nearly_every_rule_is_found_by_its_own_words(self):
+        found = find([Saying(rule.statement, 3) for rule in KNOWN], KNOWN, SAID)
+        others = [
+            (rule.name, one.rule.name)
+            for rule, one in zip(KNOWN, found, strict=True)
+            if one.rule is not None and one.rule.name != rule.name
+        ]
+        assert len(others) <= 0.05 * len(KNOWN), others
+
+    @given(st.text(max_size=80))
+    def test_any_text_will_do(self, text):
+        [found] = find([Saying(text, 1)], KNOWN[:5])
+        assert found.likeness >= 0.0
+        assert find([Saying(text, 1)], []) == [Found(Saying(text, 1), None)]
+
+
+def test_every_way_to_put_it_is_of_a_rule_that_is_there():
+    assert set(SAID) <= {rule.name for rule in KNOWN}
+
+
+def test_what_was_met_elsewhere_counts_as_support():
+    other = dataclasses.replace(RULE, name="other")
+    found = [
+        Found(Saying("a", 10), RULE),
+        Found(Saying("b", 5), RULE),
+        Found(Saying("c", 9), None),
+    ]
+    [rule] = supported([RULE, other], found)
+    assert (rule.name, rule.support, rule.source) == (RULE.name, 15, "import")

@@ -1,0 +1,1 @@
+"""Nouns of the project and the Protocols that a user may implement."""

@@ -1,0 +1,389 @@
+"""An evaluation: passed with its measurements, or why not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.problem import Precision
+
+FailureStatus = Literal[
+    "compile_error",
+    "runtime_error",
+    "timeout",
+    "out_of_memory",
+    "wrong_output",
+    "rejected",
+    "infra_error",
+]
+Status = Literal["passed"] | FailureStatus
+
+BASELINES = ("eager", "compile")
+"""What candidates are compared with: PyTorch as it is, and `torch.compile` with its defaults."""
+
+NOT_COMPILED: frozenset[str] = frozenset({"compile_error", "rejected", "infra_error"})
+"""Statuses of a candidate that never ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The state of the device during a measurement, at its worst.
+
+    `load` is the machine's load average, `clock_mhz` the lowest clock and `temperature_c` the
+    highest in degrees Celsius, both None where nobody tells. `throttled` says what held it back.
+    """
+
+    load: float
+    clock_mhz: int | None = None
+    temperature_c: int | None = None
+    throttled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Another candidate measured in the same rounds: `speedup` is over it, with 95 % interval."""
+
+    time_us: float
+    speedup: float
+    speedup_ci: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Measured times, all from one interleaved session.
+
+    `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 %
+    interval. `baselines_us` holds the medians of "eager" and, where it compiles, "compile" in the
+    requested precision class. `speedup` is like for like: the better of the baselines over the
+    candidate, paired round by round, with its 95 % interval `speedup_ci`. `speedup_eager` is over
+    eager alone, as papers quote. `parent` compares with the candidate this one was made from,
+    where that was asked for.
+    """
+
+    time_us: float
+    time_ci_us: tuple[float, float]
+    baselines_us: Mapping[str, float]
+    speedup: float
+    speedup_ci: tuple[float, float]
+    speedup_eager: float
+    samples: int
+    parent: Paired | None = None
+    conditions: Conditions | None = None
+
+
+BoundBy = Literal["memory", "compute", "overhead"]
+Origin = Literal["custom", "cublas", "cudnn", "aten", "inductor", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A roofline estimate for a candidate that was verified without a GPU; never a speedup.
+
+    `time_us` is microseconds on `target` (such as "sm_90"), `bound_by` what they are spent on.
+    `partial` marks one for which not all the work was seen: it is no less than the least time of
+    the problem, and may be far below the truth.
+    """
+
+    time_us: float
+    bound_by: BoundBy
+    target: str
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a GPU kernel was launched and what it holds, as the profiler saw it first.
+
+    `grid` is counted in blocks and `block` in threads; `registers` is per thread, `shared_bytes`
+    per block. `occupancy` is the share of a multiprocessor's warps that fit, `spills_bytes` per
+    thread what registers did not hold; both None where nobody says.
+    """
+
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    registers: int
+    shared_bytes: int
+    occupancy: float | None = None
+    spills_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """What one kernel (on the CPU: one operator) takes of a call of the candidate.
+
+    `launches` and `time_us` are per call, the latter over all its launches. `origin` "custom" is
+    the candidate's own source. `launch` is None for what is no GPU kernel.
+    """
+
+    name: str
+    origin: Origin
+    launches: float
+    time_us: float
+    launch: Launch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Where the time of a call goes: its kernels, most expensive first.
+
+    `device_us` is the time of all kernels per call, listed or not, `custom_share` the candidate's
+    own kernels' share of it.
+    """
+
+    kernels: tuple[KernelUse, ...]
+    device_us: float
+    custom_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """How near a measured candidate comes to what the device allows.
+
+    `floor_us` is the least time of the problem (see `evaluate.roofline`), `bound_by` what sets it
+    and `share` its ratio to the measured time. `bytes_per_s` and `flops_per_s` are the problem's
+    least traffic and its operations over the measured time.
+    """
+
+    floor_us: float
+    bound_by: BoundBy
+    share: float
+    bytes_per_s: float
+    flops_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An exception or compile error and where in the candidate's source it arose.
+
+    `line` counts from 1 and `source_line` is its text; 0 and empty where the source has no part in
+    it. `frame` names the function or kernel.
+    """
+
+    type: str
+    message: str
+    line: int = 0
+    source_line: str = ""
+    frame: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """How an output differs from the truth.
+
+    `output` is its place in the returned value and `inputs` the input set. `share` of the elements
+    are wrong; `first_index` is the first of them, where `got` stands instead of `expected`. `nans`
+    counts NaN where there should be none. `pattern` says in words what the wrong elements have in
+    common, empty where nothing was recognised.
+    """
+
+    output: str
+    inputs: str
+    share: float
+    first_index: tuple[int, ...]
+    got: float
+    expected: float
+    nans: int
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an evaluation took, in seconds: wall time, and time the device was held exclusively."""
+
+    wall_s: float = 0.0
+    device_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A correct candidate.
+
+    `precision` is the strictest class it reaches; `error` is the largest ‖out − ref64‖ / ‖ref64‖
+    over all verification inputs (for integer and boolean outputs, the share of unequal elements).
+    `timing` is an `Estimate` where no device was there to measure on. `labels` are what a reader
+    must know beside the figures, such as "no-custom-kernel". `profile` and `roofline` are None
+    where the device or its profiler gives none, `descriptor` where an older release evaluated it.
+    """
+
+    precision: Precision
+    error: float
+    timing: Timing | Estimate
+    cost: Cost = field(default_factory=Cost)
+    detail: str = ""
+    labels: tuple[str, ...] = ()
+    profile: Profile | None = None
+    roofline: Roofline | None = None
+    descriptor: Descriptor | None = None
+
+    @property
+    def measured(self) -> Timing | None:
+        """The timing if it was measured, None for an estimate."""
+        return self.timing if isinstance(self.timing, Timing) else None
+
+    @property
+    def status(self) -> Status:
+        """Always "passed"."""
+        return "passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A candidate that is not a result: `reason` in one line, `detail` as long as it needs to be.
+
+    `error` is the relative error against float64 where outputs could be compared, else None.
+    `feedback` is the same for a program: a `Fault` where something was raised, a `Mismatch` where
+    an output is wrong, None where the reason is all there is.
+    """
+
+    status: FailureStatus
+    reason: str
+    detail: str = ""
+    error: float | None = None
+    cost: Cost = field(default_factory=Cost)
+    feedback: Fault | Mismatch | None = None
+
+
+Evaluation = Passed | Failed
+
+
+def to_json(evaluation: Evaluation) -> dict[str, Any]:
+    """One flat object, the public form that `adaexplore evaluate --json` prints.
+
+    Every key is always there; what does not apply is null. An infinity or NaN is a string.
+    """
+    passed = evaluation if isinstance(evaluation, Passed) else None
+    failed = evaluation if isinstance(evaluation, Failed) else None
+    timing = passed.measured if passed else None
+    estimate = passed.timing if passed and isinstance(passed.timing, Estimate) else None
+    feedback = failed.feedback if failed else None
+    return {
+        "status": evaluation.status,
+        "precision": passed.precision if passed else None,
+        "error": _number(evaluation.error),
+        "time_us": timing.time_us if timing else None,
+        "time_ci_us": list(timing.time_ci_us) if timing else None,
+        "baselines_us": {name: timing.baselines_us.get(name) for name in BASELINES}
+        if timing
+        else None,
+        "speedup": timing.speedup if timing else None,
+        "speedup_ci": list(timing.speedup_ci) if timing else None,
+        "speedup_eager": timing.speedup_eager if timing else None,
+        "samples": timing.samples if timing else None,
+        "parent": _plain(timing.parent) if timing else None,
+        "conditions": _plain(timing.conditions) if timing else None,
+        "estimate": _plain(estimate),
+        "labels": list(passed.labels) if passed else [],
+        "profile": _plain(passed.profile) if passed else None,
+        "roofline": _plain(passed.roofline) if passed else None,
+        "descriptor": _plain(passed.descriptor) if passed else None,
+        "reason": failed.reason if failed else "",
+        "fault": _plain(feedback) if isinstance(feedback, Fault) else None,
+        "mismatch": _plain(feedback) if isinstance(feedback, Mismatch) else None,
+        "detail": evaluation.detail,
+        "cost": asdict(evaluation.cost),
+    }
+
+
+def from_json(data: Mapping[str, Any]) -> Evaluation:
+    """Inverse of `to_json`; what an older release did not write has its default."""
+    cost = Cost(**data["cost"])
+    error = None if data["error"] is None else float(data["error"])
+    if data["status"] != "passed":
+        feedback = _fault(data.get("fault")) or _mismatch(data.get("mismatch"))
+        return Failed(data["status"], data["reason"], data["detail"], error, cost, feedback)
+    estimate, roofline = data.get("estimate"), data.get("roofline")
+    descriptor = data.get("descriptor")
+    return Passed(
+        precision=data["precision"],
+        error=float(data["error"]),
+        timing=Estimate(**estimate) if estimate else _timing(data),
+        cost=cost,
+        detail=data["detail"],
+        labels=tuple(data.get("labels", ())),
+        profile=_profile(data.get("profile")),
+        roofline=Roofline(**roofline) if roofline else None,
+        descriptor=Descriptor.from_json(descriptor) if descriptor else None,
+    )
+
+
+def _timing(data: Mapping[str, Any]) -> Timing:
+    return Timing(
+        time_us=data["time_us"],
+        time_ci_us=_pair(data["time_ci_us"]),
+        baselines_us={k: v for k, v in data["baselines_us"].items() if v is not None},
+        speedup=data["speedup"],
+        speedup_ci=_pair(data["speedup_ci"]),
+        speedup_eager=data["speedup_eager"],
+        samples=data["samples"],
+        parent=_paired(data.get("parent")),
+        conditions=_conditions(data.get("conditions")),
+    )
+
+
+def _paired(data: dict[str, Any] | None) -> Paired | None:
+    return Paired(**data | {"speedup_ci": _pair(data["speedup_ci"])}) if data else None
+
+
+def _conditions(data: dict[str, Any] | None) -> Conditions | None:
+    return Conditions(**data | {"throttled": tuple(data["throttled"])}) if data else None
+
+
+def _profile(data: Mapping[str, Any] | None) -> Profile | None:
+    if data is None:
+        return None
+    kernels = tuple(KernelUse(**k | {"launch": _launch(k["launch"])}) for k in data["kernels"])
+    return Profile(kernels, data["device_us"], data["custom_share"])
+
+
+def _launch(data: dict[str, Any] | None) -> Launch | None:
+    if data is None:
+        return None
+    return Launch(**data | {"grid": tuple(data["grid"]), "block": tuple(data["block"])})
+
+
+def _fault(data: Mapping[str, Any] | None) -> Fault | None:
+    return Fault(**data) if data else None
+
+
+def _mismatch(data: dict[str, Any] | None) -> Mismatch | None:
+    if data is None:
+        return None
+    index, got, expected = tuple(data["first_index"]), float(data["got"]), float(data["expected"])
+    return Mismatch(**data | {"first_index": index, "got": got, "expected": expected})
+
+
+def _plain(value: Any) -> Any:
+    """A noun as JSON knows it; None stays None."""
+    return None if value is None else asdict(value, dict_factory=_numbers)
+
+
+def _numbers(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: _number(value) for key, value in items}
+
+
+def _number(value: Any) -> Any:
+    """The value, or the name of a number that JSON has none for."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _pair(values: list[float]) -> tuple[float, float]:
+    low, high = values
+    return (low, high)
+
+
+def rank(evaluation: Evaluation) -> tuple[bool, bool, float, float]:
+    """Order of candidates, larger is better: (compiled, correct, like-for-like speedup, guess).
+
+    A correct candidate that was not measured has the speedup 0 and so stands below all that were.
+    Among its like the shorter estimate is better: `guess` is minus its microseconds, minus infinity
+    for a partial one, and 0 where there is none.
+    """
+    if isinstance(evaluation, Failed):
+        return (evaluation.status not in NOT_COMPILED, False, 0.0, 0.0)
+    timing = evaluation.timing
+    if isinstance(timing, Timing):
+        return (True, True, timing.speedup, 0.0)
+    return (True, True, 0.0, -math.inf if timing.partial else -timing.time_us)

@@ -1,0 +1,136 @@
+"""A problem: a reference, the workloads it runs on, and the checks on a candidate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+Language = Literal["triton", "cuda", "helion", "cpp"]
+Precision = Literal["fp32", "tf32", "half"]
+Mode = Literal["as-built", "train", "eval"]
+TargetName = Literal["sm_80", "sm_90", "sm_100"]
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)  # strictest first
+TARGET_NAMES: tuple[TargetName, ...] = get_args(TargetName)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Named inputs of a problem, drawn by the reference's module or read from a file.
+
+    `draw` is an expression over the names of the reference's module, such as `get_inputs()` or
+    `get_input_groups()[1]`; it is evaluated under a seed. With `file`, the inputs were captured:
+    the path of what `torch.load(weights_only=True)` reads as `{"args": list, "kwargs": dict}`, and
+    `digest` is the sha256 of its bytes. A candidate must be right on every workload; its time
+    counts on those that are `timed`.
+    """
+
+    name: str = "inputs"
+    draw: str = "get_inputs()"
+    file: str = ""
+    digest: str = ""
+    timed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """An element-wise bound of a benchmark: |out - expected| <= atol + rtol |expected|.
+
+    It holds for the share `matched` of the elements at least. `source` names who prescribes it.
+    """
+
+    rtol: float
+    atol: float
+    source: str
+    matched: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The conditions on a candidate.
+
+    `precision` is the loosest class allowed. With `require_custom`, a candidate whose own kernels
+    do not do the work is no result. `tolerances` are judged beside the precision class: a candidate
+    must meet all.
+    """
+
+    precision: Precision = "fp32"
+    require_custom: bool = False
+    tolerances: tuple[Tolerance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The files of the user that a reference needs, and its candidates with it.
+
+    `file` is the path that the source runs as (its `__file__`), empty for source without one.
+    `imports` are folders for `sys.path`; `reads` are further files and folders that may be read.
+    """
+
+    file: str = ""
+    imports: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A PyTorch reference, the workloads it runs on, and the checks on a candidate.
+
+    `source` defines `Model`, the functions that `workloads` call and optionally
+    `get_init_inputs()`. `device` is `"cpu"` or `"cuda:<index>"`. `seed` fixes weights and inputs.
+    `mode` says whether the reference runs as its constructor leaves it (KernelBench's habit, which
+    is training mode), or is put into train or eval mode first. `target` is set on the CPU only: the
+    GPU that kernels are compiled for where there is none to measure on. `weights` is the path of a
+    state dict that the reference loads, empty where its constructor makes them.
+    """
+
+    name: str
+    source: str
+    language: Language
+    device: str
+    workloads: tuple[Workload, ...] = (Workload(),)
+    checks: Checks = Checks()
+    seed: int = 0
+    mode: Mode = "as-built"
+    target: TargetName | None = None
+    access: Access = Access()
+    weights: str = ""
+
+    @property
+    def precision(self) -> Precision:
+        """The loosest precision class that a candidate may have."""
+        return self.checks.precision
+
+    @property
+    def digest(self) -> str:
+        """Content hash of everything that decides a verdict."""
+        parts = [self.source, self.language, str(self.seed), self.mode]
+        parts += [self.target] if self.target else []
+        parts += [json.dumps([asdict(self.checks), *map(asdict, self.workloads)])]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `from_json` reads back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Problem:
+        """Inverse of `to_json`."""
+        checks, access = data["checks"], data["access"]
+        tolerances = tuple(Tolerance(**one) for one in checks["tolerances"])
+        return Problem(
+            **{
+                **data,
+                "workloads": tuple(Workload(**one) for one in data["workloads"]),
+                "checks": Checks(**{**checks, "tolerances": tolerances}),
+                "access": Access(**{key: _tuple(value) for key, value in access.items()}),
+            }
+        )
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,28 @@
+"""A proposal: a candidate together with where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adaexplore.core.candidate import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a proposer answers for one step.
+
+    `origin` names the proposer ("compiler", "ask", a model's name). `settings` is plain JSON that
+    the proposer needs to build on this candidate in a later small step. `note` is one line for a
+    person: what was done. `prompt` and `reply` are empty where no model was asked. `failure` is
+    empty, or says in one line why there is no usable candidate; the source may then be empty.
+    """
+
+    candidate: Candidate
+    origin: str
+    note: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    prompt: str = ""
+    reply: str = ""
+    failure: str = ""

@@ -1,0 +1,1 @@
+"""The judge: one evaluation from loading to the verdict."""

@@ -1,0 +1,95 @@
+"""Exceptions and deaths of a candidate, as verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adaexplore.core.evaluation import Failed, FailureStatus, Fault
+from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
+from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.watch import OverrunError
+
+_COMPILE = frozenset(
+    {
+        "SyntaxError",
+        "CompilationError",  # Triton's front end, and its subclasses
+        "CompileTimeAssertionFailure",
+        "UnsupportedLanguageConstruct",
+        "PTXASError",
+        "OutOfResources",  # shared memory or registers beyond the device
+        "MLIRCompilationError",
+        "CppCompileError",
+        "InvalidCxxCompiler",
+        "_FixedMessage",  # what Helion says about a kernel, and its subclasses
+    }
+)
+_MEMORY = frozenset({"OutOfMemoryError", "MemoryError"})
+_WITHOUT_GPU: dict[str, FailureStatus] = {
+    "NeedsGpuError": "rejected",
+    "SlowInterpretationError": "timeout",
+}
+"""What `evaluate.offline` raises in a candidate's process where it is not the candidate's fault."""
+_MEMORY_TEXTS = (
+    "can't allocate memory",
+    "out of memory",
+    "std::bad_alloc",
+    "Cannot allocate",
+    "CUDACachingAllocator",  # its own report of a full device can fail after a fork
+)
+COMPILING, LOADING = "compiling ahead", "importing and constructing"
+"""Stages before a candidate runs: whatever is raised in them is a compile error."""
+
+_COMPILE_TEXTS = (BUILD_FAILED, "PassManager::run failed", "C++ compile error")
+_DETAIL_CHARS = 12_000
+
+
+def raised(error: Mapping[str, Any], stage: str, source: str = "", log: str = "") -> Failed:
+    """The verdict for an exception that the candidate's process reported.
+
+    `source` is the candidate's and `log` the end of what its process printed.
+    """
+    status = _status(set(error["types"]), error["message"])
+    if status == "runtime_error" and stage in (COMPILING, LOADING):
+        status = "compile_error"
+    fault = fault_of(error, source, log)
+    what = f"{fault.type}: {fault.message}" if fault.message else fault.type
+    detail = error["traceback"][-_DETAIL_CHARS:]
+    return Failed(status, f"{what} ({_place(fault)}while {stage})", detail, feedback=fault)
+
+
+def died(error: WorkerDiedError, stage: str) -> Failed:
+    """The verdict for a candidate's process that ended by itself or by a signal."""
+    log = error.log[-_DETAIL_CHARS:]
+    status: FailureStatus = "runtime_error"
+    reason = f"its process ended while {stage}: {error}"
+    if error.status == -9:  # nobody here killed it: the kernel's out-of-memory killer did
+        status, reason = "out_of_memory", f"its process was killed while {stage}"
+    elif _any_in(_MEMORY_TEXTS, log):
+        status = "out_of_memory"
+    return Failed(status, reason, log)
+
+
+def overran(error: OverrunError, stage: str) -> Failed:
+    """The verdict for a candidate that was ended because it took too much of something."""
+    status: FailureStatus = "out_of_memory" if error.resource == "memory" else "rejected"
+    return Failed(status, f"{error}, while {stage}")
+
+
+def _status(types: set[str], message: str) -> FailureStatus:
+    if types & _MEMORY or _any_in(_MEMORY_TEXTS, message):
+        return "out_of_memory"
+    if types & _COMPILE or _any_in(_COMPILE_TEXTS, message):
+        return "compile_error"
+    return next((_WITHOUT_GPU[t] for t in types if t in _WITHOUT_GPU), "runtime_error")
+
+
+def _any_in(texts: tuple[str, ...], message: str) -> bool:
+    return any(text in message for text in texts)
+
+
+def _place(fault: Fault) -> str:
+    """Such as "line 12 in k, "; empty where nobody knows."""
+    line = f"line {fault.line}" if fault.line else ""
+    place = " in ".join(filter(None, [line, fault.frame]))
+    return f"{place}, " if place else ""

@@ -1,0 +1,122 @@
+"""The evaluator on this machine: a judge process behind the `Evaluator` Protocol."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadProblemError, InfrastructureError
+from adaexplore.core.evaluation import Evaluation, Failed, from_json
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.kernels.extensions import BUILD_S
+from adaexplore.languages import DIALECTS
+from adaexplore.sandbox.gpus import alone
+from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
+
+JUDGE = "adaexplore.evaluate.judge.judge:main"
+_PREPARE_S = 1800.0
+_GRACE_S = 300.0  # for the judge to wait for the device and to clean up
+_MOST_BUILDS = 2  # the judge may try a candidate twice
+_CLOSED = "the evaluator was closed while it was at work"
+
+
+class LocalEvaluator:
+    """Judges in processes of this machine, one candidate at a time; see `base.Evaluator`.
+
+    `timeout_s` bounds one candidate's wall time, `memory_bytes` its private memory on the CPU. A
+    `brief` one is for who wants verdicts: without `torch.compile`, and with rough times where a
+    candidate has no parent to be timed beside. A
+    judge that is lost (a driver fault, the out-of-memory killer) is replaced once per candidate.
+    """
+
+    judge_entry = JUDGE
+
+    def __init__(
+        self,
+        server: ForkServer,
+        problem: Problem,
+        *,
+        timeout_s: float,
+        memory_bytes: int,
+        brief: bool = False,
+    ) -> None:
+        self._server = server
+        device, self._environment = alone(problem.device)
+        self._problem = replace(problem, device=device)
+        self._timeout_s = timeout_s
+        self._memory_bytes = memory_bytes
+        self._brief = brief
+        builds = DIALECTS[problem.language].built_ahead
+        self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
+        self._judge: Worker | None = None
+        self._facts: dict[str, Any] = {}
+
+    def prepare(self) -> dict[str, Any]:
+        """See `base.Evaluator.prepare`."""
+        if self._judge is None:
+            judge = self._server.spawn(
+                self.judge_entry, name="judge", environment=self._environment, may_spawn=True
+            )
+            self._judge = judge
+            request = {
+                "op": "prepare",
+                "problem": self._problem.to_json(),
+                "memory_bytes": self._memory_bytes,
+                "brief": self._brief,
+            }
+            try:
+                self._facts = self._ask(judge, request, _PREPARE_S)["facts"]
+            except BaseException:  # Ctrl-C too: this judge has no reference to judge by
+                self.close()
+                raise
+        return self._facts
+
+    def evaluate(
+        self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False
+    ) -> Evaluation:
+        """See `base.Evaluator.evaluate`."""
+        request = {
+            "op": "evaluate",
+            "source": candidate.source,
+            "language": candidate.language,
+            "timeout_s": self._timeout_s,
+            "parent": parent.source if parent else None,
+            "again": again,
+        }
+        for last_try in (False, True):
+            self.prepare()
+            judge = self._judge
+            if judge is None:
+                raise InfrastructureError(_CLOSED)
+            try:
+                reply = self._ask(judge, request, self._timeout_s + self._grace_s)
+            except InfrastructureError as error:
+                if self._judge is not judge:
+                    raise InfrastructureError(_CLOSED) from error
+                self.close()
+                if last_try:
+                    return Failed("infra_error", str(error))
+            else:
+                return from_json(reply["evaluation"])
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """See `base.Evaluator.close`; what another thread is waiting for ends with an error."""
+        judge, self._judge = self._judge, None
+        if judge is not None:
+            judge.kill()
+
+    def _ask(self, judge: Worker, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        try:
+            reply = judge.call(request, timeout_s)
+        except TimeoutError as error:
+            raise InfrastructureError(f"the judge did not answer in {timeout_s:g} s") from error
+        except WorkerDiedError as error:
+            lines = error.log.strip().splitlines()
+            raise InfrastructureError(f"the judge is gone: {error}; {lines[-1:]}") from error
+        if "bad_problem" in reply:
+            raise BadProblemError(reply["bad_problem"])
+        if "broken" in reply:
+            raise InfrastructureError(reply["broken"])
+        return reply

@@ -1,0 +1,1 @@
+"""Kernels: captured, compiled ahead of time, profiled and described."""

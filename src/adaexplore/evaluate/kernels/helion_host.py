@@ -1,0 +1,64 @@
+"""Helion where candidates run: whether it is there, and whether it works with this PyTorch.
+
+Pins `helion.kernel` and `BoundKernel.to_triton_code`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import runpy
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from adaexplore.evaluate.wire.faults import headline
+
+_TRIAL = """
+import torch
+import helion
+import helion.language as hl
+
+@helion.kernel(config=helion.Config(block_sizes=[128]))
+def twice(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = 2 * x[tile]
+    return out
+"""
+
+
+def lacking() -> str | None:
+    """What Helion's candidates lack on this machine and how to mend it; None if nothing."""
+    missing = [name for name in ("helion", "triton") if find_spec(name) is None]
+    if missing:
+        names = " and ".join(missing)
+        return f"{names} cannot be imported; pip install {' '.join(missing)}"
+    return None
+
+
+def load() -> None:
+    """Imports Helion, which takes seconds; one that cannot be imported is `try_generating`'s."""
+    with contextlib.suppress(Exception):
+        importlib.import_module("helion")
+
+
+def try_generating(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - job signature
+    """A job: has Helion write the Triton code of a kernel, which takes no GPU.
+
+    Returns its version as "helion", or as "unusable" why it does not do so, in one line.
+    """
+    import torch
+
+    installed = version("helion")
+    file = Path("helion_trial.py")  # Helion reads a kernel's source in its file
+    file.write_text(_TRIAL)
+    try:
+        trial = runpy.run_path(str(file))
+        trial["twice"].bind((torch.empty(1024, device="meta"),)).to_triton_code()
+    except Exception as error:  # noqa: BLE001 - whatever a version for another PyTorch raises
+        said = headline(f"{type(error).__name__}: {error}")
+        both = f"Helion {installed} does not work with torch {torch.__version__}"
+        return {"unusable": f"{both}; install a version for it ({said})"}
+    return {"helion": installed}

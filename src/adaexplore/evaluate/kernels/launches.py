@@ -1,0 +1,84 @@
+"""What Triton launches in this process, and what happens if it does not.
+
+Pins `JITFunction.run`, through which every launch of a `@triton.jit` function goes (autotuned ones
+too; not those of a captured CUDA graph, nor TorchInductor's own). Called with `warmup=True` it
+compiles and returns the kernel and launches nothing. Same on Triton 3.6 and 3.9.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
+
+_REGISTER_BYTES = 4
+
+
+@dataclass
+class Launches:
+    """The launches that were seen: how many, and of which kernels by name.
+
+    `kernels` maps a kernel's name to whether it is defined under the candidate's folder and how
+    many bytes a thread of it spills (None where it was not loaded). `compiled` holds Triton's
+    objects for them, which have their code.
+    """
+
+    count: int = 0
+    kernels: dict[str, tuple[bool, int | None]] = field(default_factory=dict)
+    compiled: dict[int, Any] = field(default_factory=dict)
+
+    def add(self, function: Any, kernel: Any, folder: Path) -> None:
+        """Notes a launch; at little cost if it is not the first, since autotuners time it."""
+        self.count += 1
+        if id(kernel) in self.compiled:
+            return
+        self.compiled[id(kernel)] = kernel
+        file = Path(function.fn.__code__.co_filename)
+        spills = getattr(kernel, "n_spills", None)  # set when the kernel is loaded
+        spilled = None if spills is None else _REGISTER_BYTES * int(spills)
+        self.kernels[kernel.metadata.name] = (folder in file.parents, spilled)
+
+    def codes(self) -> list[dict[str, Any]]:
+        """The candidate's own kernels, each with a hash of its code and what it uses."""
+        return [
+            {
+                "name": kernel.metadata.name,
+                "code": code_of(kernel.asm["ptx"], kernel.metadata._asdict()),
+                "instructions": sorted(of_kernel(kernel.asm)),
+            }
+            for kernel in self.compiled.values()
+            if self.kernels[kernel.metadata.name][0]
+        ]
+
+
+@contextmanager
+def watched_launches(
+    folder: Path, *, suppress: bool = False, into: Launches | None = None
+) -> Iterator[Launches]:
+    """Notes every launch in the body, in `into` where there is one.
+
+    With `suppress`, none of them reaches the device.
+    """
+    seen = into or Launches()
+    jit = sys.modules.get("triton.runtime.jit")
+    if jit is None:  # the candidate has no use for Triton
+        yield seen
+        return
+    original = jit.JITFunction.run
+
+    def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        kernel = original(function, *args, grid=grid, warmup=warmup or suppress, **kwargs)
+        if not warmup and hasattr(kernel, "metadata"):  # else it stands for one, to be interpreted
+            seen.add(function, kernel, folder)
+        return kernel
+
+    jit.JITFunction.run = run
+    try:
+        yield seen
+    finally:
+        jit.JITFunction.run = original

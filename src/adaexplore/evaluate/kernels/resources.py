@@ -1,0 +1,197 @@
+"""What a kernel takes on its target, from a real compilation. Pins Triton's compile stages."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import triton.compiler.compiler as compiler
+from triton._C.libtriton import ir
+from triton.compiler.errors import CompileTimeAssertionFailure
+from triton.runtime.errors import OutOfResources, PTXASError
+
+from adaexplore.evaluate.kernels.capture import Kernel
+from adaexplore.evaluate.kernels.driver import gpu_target
+from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
+from adaexplore.evaluate.kernels.targets import WARP, Target
+
+_REGISTERS = 0x2F  # attributes of .nv.info, as cuobjdump and nvdisasm print them
+_FRAME = 0x11
+
+
+class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no types
+    """A kernel that no block of the target has room for; Triton raises its base at a launch."""
+
+    def __init__(self, required: int, limit: int, what: str, message: str) -> None:
+        super().__init__(required, limit, what)
+        self.args = (message,)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """A compiled kernel's needs: bytes of shared memory a block; registers and spilled bytes a
+    thread; warps a block; bytes of global memory a program, which an allocator has to give.
+
+    `code` is a hash of its machine code, `instructions` what stands in it (see `instructions`).
+    """
+
+    kernel: str
+    num_warps: int
+    num_stages: int
+    shared_bytes: int
+    registers: int
+    spill_bytes: int
+    scratch_bytes: int
+    code: str
+    instructions: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def compile_for(kernel: Kernel, target: Target) -> Resources:
+    """Compiles a kernel for the target, up to machine code.
+
+    Raises what Triton raises for a kernel that it refuses, or `TooLargeError`; that is known
+    before the last stage, in which `ptxas` can take minutes on a kernel that is too large.
+    """
+    gpu = gpu_target(target)
+    backend = compiler.make_backend(gpu)
+    options = backend.parse_options(dict(kernel.options))
+    metadata: dict[str, Any] = {"hash": kernel.key, "target": gpu, **options.__dict__}
+    stages: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    backend.add_stages(stages, options, kernel.source.language)
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    with _reasons_of_the_compiler():
+        module = kernel.source.make_ir(
+            gpu,
+            options,
+            backend.get_codegen_implementation(options),
+            backend.get_module_map(),
+            context,
+        )
+        for name, stage in stages.items():
+            module = stage(module, metadata)
+            if name in ("ttgir", "ptx"):
+                texts[name] = str(module)
+            if name == "llir":
+                _check_size(kernel.name, metadata, target)
+    registers, frame = _registers_and_frame(module)
+    return Resources(
+        kernel.name,
+        metadata["num_warps"],
+        metadata["num_stages"],
+        metadata["shared"],
+        registers,
+        frame,
+        metadata["global_scratch_size"] or 0,
+        code_of(texts["ptx"], metadata),
+        tuple(sorted(of_kernel(texts))),
+    )
+
+
+def compile_any(kernels: Sequence[Kernel], target: Target) -> Resources:
+    """Compiles the first of an autotuned kernel's configurations that the target has room for.
+
+    Raises what went wrong with the first one where there is none; an autotuner passes over the same
+    failures, and no others.
+    """
+    failure: Exception | None = None
+    for kernel in kernels:
+        try:
+            return compile_for(kernel, target)
+        except (OutOfResources, PTXASError, CompileTimeAssertionFailure) as error:
+            failure = failure or error
+    assert failure is not None
+    raise failure
+
+
+def _check_size(kernel: str, metadata: Mapping[str, Any], target: Target) -> None:
+    threads, shared_bytes = WARP * metadata["num_warps"], metadata["shared"]
+    if threads > target.threads_a_block:
+        raise TooLargeError(
+            threads,
+            target.threads_a_block,
+            "threads",
+            f"{kernel} has num_warps={metadata['num_warps']}, which is {threads:,} threads; a "
+            f"block of {target.name} has at most {target.threads_a_block:,}",
+        )
+    if shared_bytes > target.shared_bytes:
+        raise TooLargeError(
+            shared_bytes,
+            target.shared_bytes,
+            "shared memory",
+            f"{kernel} needs {shared_bytes:,} bytes of shared memory; a block of {target.name} has "
+            f"at most {target.shared_bytes:,}: use smaller blocks or fewer stages",
+        )
+
+
+@contextmanager
+def _reasons_of_the_compiler() -> Iterator[None]:
+    """Adds to a failure what MLIR and LLVM print about it; the exception says only that it failed.
+
+    Reads it back from the file that standard error goes to; nothing is read from a terminal.
+    """
+    is_file = stat.S_ISREG(os.fstat(2).st_mode)
+    start = os.fstat(2).st_size
+    try:
+        yield
+    except RuntimeError as error:
+        if is_file:
+            with open("/proc/self/fd/2", "rb") as printed:  # noqa: PTH123 - opens what has no path
+                printed.seek(start)
+                text = printed.read().decode(errors="replace")
+            if reasons := re.findall(r"error: .*", text):
+                raise RuntimeError(f"{error}: {reasons[0]}") from error
+        raise
+
+
+def _registers_and_frame(cubin: bytes) -> tuple[int, int]:
+    """Registers a thread has and bytes of its stack frame, where registers are spilled to.
+
+    Read from the section `.nv.info` of an ELF file: entries of a format byte, an attribute byte
+    and a 16-bit size; those of format 4 and 8 bytes hold a symbol and a value.
+    """
+    registers = frame = 0
+    for data in _sections(cubin, ".nv.info"):
+        at = 0
+        while at + 4 <= len(data):
+            form, attribute, size = struct.unpack_from("<BBH", data, at)
+            at += 4
+            if form != 4:
+                continue
+            if size == 8:
+                _, value = struct.unpack_from("<II", data, at)
+                if attribute == _REGISTERS:
+                    registers = max(registers, value & 0xFFFF)
+                elif attribute == _FRAME:
+                    frame = max(frame, value)
+            at += size
+    return registers, frame
+
+
+def _sections(elf: bytes, name: str) -> Iterator[bytes]:
+    """The contents of an ELF64 file's sections of that name."""
+    (table,) = struct.unpack_from("<Q", elf, 0x28)
+    entry_bytes, count, names_index = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [
+        struct.unpack_from("<IIQQQQIIQQ", elf, table + i * entry_bytes) for i in range(count)
+    ]
+    names = headers[names_index][4]
+    for header in headers:
+        start = names + header[0]
+        if elf[start : elf.index(b"\0", start)].decode() == name:
+            yield elf[header[4] : header[4] + header[5]]

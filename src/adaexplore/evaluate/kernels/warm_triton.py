@@ -1,0 +1,41 @@
+"""What the fork server does once with Triton so that no worker has to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.driver import CudaUtils
+from triton.compiler import ASTSource
+
+from adaexplore.evaluate.kernels.capture import Kernel
+from adaexplore.evaluate.kernels.resources import compile_for
+from adaexplore.evaluate.kernels.targets import TARGETS
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _trivial(out, count: tl.constexpr):  # type: ignore[no-untyped-def]
+    tl.store(out + tl.arange(0, count), 1.0)
+
+
+def warm_for_targets() -> None:
+    """Compiles a kernel for every target: the first compilation of a process takes a second."""
+    for target in TARGETS.values():
+        compile_for(Kernel(_source(), {}, "trivial"), target)
+
+
+def warm_for_gpu() -> None:
+    """Does what Triton does in a process's first compilation and first launch.
+
+    It hashes itself, looks at its assembler's version, and compiles its C extension into the cache
+    that workers start with a copy of. Does nothing where there is no GPU.
+    """
+    if Path("/dev/nvidiactl").exists():
+        CudaUtils()
+        triton.compile(_source(), target=GPUTarget("cuda", 90, 32))
+
+
+def _source() -> ASTSource:
+    return ASTSource(_trivial, {"out": "*fp32", "count": "constexpr"}, {"count": 128})

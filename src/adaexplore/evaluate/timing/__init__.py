@@ -1,0 +1,1 @@
+"""Clocks, baselines and measurements that a candidate cannot forge."""

@@ -1,0 +1,167 @@
+"""Inputs that nobody has seen before, for every timed call, and a place for every call's outputs.
+
+A call on known inputs can be answered from a cache. So the judge draws the problem's own inputs
+anew, under seeds that it does not tell, before each block of timed calls; every call of the block
+has a slot to itself, and its outputs land in memory of the judge's before the block ends. Which of
+them are compared is decided after that.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+
+import torch
+
+from adaexplore.evaluate.timing.late_inputs import Withheld
+from adaexplore.evaluate.wire.tensors import (
+    SharedRing,
+    SharedTensor,
+    copy_memory,
+    fingerprint,
+    share_ring,
+)
+from adaexplore.sandbox.user_code import Inputs, Instance, NamedTensor, map_tensors, tensors_of
+
+_MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
+_FEWEST = 2
+_DRAW_BUDGET_S = 0.05  # for filling all slots once
+_CPU_BYTES = 256 << 20
+_CUDA_SHARE = 0.03  # of the device's memory
+
+
+class FreshInputs:
+    """Slots of inputs like `first` and places for outputs like `outputs`, in shared memory.
+
+    `slots` is what candidates are given, and can write to. `own_slots` is for the judge's calls:
+    the same, but with indices that nobody else can put out of range. `wanted` is how many calls a
+    block should have; memory and the time that drawing takes may allow fewer. Where the problem's
+    inputs differ in shape from draw to draw, or not at all, the slots hold `first` with every
+    number scaled by a random factor of its own.
+    """
+
+    def __init__(
+        self, instance: Instance, first: Inputs, outputs: list[NamedTensor], wanted: int
+    ) -> None:
+        self._instance = instance
+        self._first = first
+        started = time.perf_counter()
+        other = instance.inputs(secrets.randbelow(2**31))
+        seconds = time.perf_counter() - started
+        self._redraws = _same_form(first, other) and _marks(first) != _marks(other)
+        tensors = tensors_of(first)
+        self.count = _affordable(wanted, seconds, tensors + [t for _, t in outputs])
+        self.rings: list[SharedRing] = [share_ring(t, self.count) for t in tensors]
+        self.out_rings: list[SharedRing] = [
+            share_ring(t.contiguous(), self.count) for _, t in outputs
+        ]
+        self.slots = [self._slot(i) for i in range(self.count)]
+        self.own_slots = [map_tensors(_private, slot) for slot in self.slots]
+        self._own_tensors = [tensors_of(slot) for slot in self.own_slots]
+        self.withheld = Withheld(self.rings, tensors)
+        self._seeds: list[int] = []
+        self.refill(self.count)
+
+    def refill(self, count: int) -> None:
+        """Puts new inputs into the first `count` slots, but for what is withheld (`complete`)."""
+        self._seeds = [secrets.randbelow(2**31) for _ in range(count)]
+        for seed, slot, own in zip(self._seeds, self.slots, self.own_slots, strict=False):
+            drawn = tensors_of(self._drawn(seed))
+            for shared, mine, tensor in zip(tensors_of(slot), tensors_of(own), drawn, strict=True):
+                copy_memory(shared, tensor)
+                if mine is not shared:
+                    copy_memory(mine, tensor)
+        self.withheld.withhold(count)
+
+    def complete(self, index: int) -> None:
+        """Puts what is withheld from a slot into the judge's own; candidates do so with theirs."""
+        self.withheld.give(index, self._own_tensors[index])
+
+    def original(self, index: int) -> Inputs | None:
+        """What a slot was filled with, made again; None if the slot holds something else now."""
+        drawn = self._drawn(self._seeds[index])
+        slot = self.slots[index]
+        pairs = zip(tensors_of(slot), tensors_of(drawn), strict=True)
+        if all(torch.equal(a, b) for a, b in pairs) or _marks(slot) == _marks(drawn):
+            return drawn  # equal numbers, or where NaN are among them equal bits
+        return None
+
+    def poison(self, count: int) -> None:
+        """Fills the first `count` places for outputs with what no honest result holds."""
+        for ring in self.out_rings:
+            for tensor in ring.tensors[:count]:
+                poison(tensor)
+
+    def outputs(self, index: int) -> list[torch.Tensor]:
+        """What call `index` of the last block left."""
+        return [ring.tensors[index] for ring in self.out_rings]
+
+    def take(self, index: int, outputs: list[NamedTensor]) -> None:
+        """Copies the outputs of a call to their place, as candidates do after every call."""
+        for ring, (_, tensor) in zip(self.out_rings, outputs, strict=True):
+            ring.tensors[index].copy_(tensor)
+
+    def _slot(self, index: int) -> Inputs:
+        rings = iter(self.rings)
+        return map_tensors(lambda _: next(rings).tensors[index], self._first)
+
+    def _drawn(self, seed: int) -> Inputs:
+        if self._redraws:
+            return self._instance.inputs(seed)
+        generator = torch.Generator(self._instance.device).manual_seed(seed)
+
+        def scaled(t: torch.Tensor) -> torch.Tensor:
+            if not t.is_floating_point():
+                return t
+            factor = torch.rand(t.shape, generator=generator, device=t.device) + 0.5
+            return (t * factor).to(t.dtype)
+
+        return map_tensors(scaled, self._first)
+
+
+def poison_all(buffers: Sequence[SharedTensor]) -> None:
+    """Poisons buffers that another process will write to, and waits until that is done."""
+    for shared in buffers:
+        poison(shared.tensor)
+    if buffers[0].tensor.is_cuda:
+        torch.cuda.synchronize()
+
+
+def poison(tensor: torch.Tensor) -> None:
+    """Fills a tensor with what no honest result holds."""
+    if tensor.is_floating_point() or tensor.is_complex():
+        tensor.fill_(float("nan"))
+    elif tensor.dtype is torch.bool:
+        tensor.logical_not_()
+    else:
+        tensor.fill_(torch.iinfo(tensor.dtype).min)
+
+
+def _affordable(wanted: int, draw_s: float, tensors: list[torch.Tensor]) -> int:
+    """How many slots memory and patience allow."""
+    each = max(sum(t.numel() * t.element_size() for t in tensors), 1)
+    device = tensors[0].device
+    most = _CPU_BYTES
+    if device.type == "cuda":
+        most = int(_CUDA_SHARE * torch.cuda.get_device_properties(device).total_memory)
+    in_time = int(_DRAW_BUDGET_S / max(draw_s, 1e-6))
+    return max(min(wanted, _MOST[device.type], most // each, in_time), _FEWEST)
+
+
+def _private(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.clone()
+
+
+def _same_form(a: Inputs, b: Inputs) -> bool:
+    """Whether two draws differ in nothing but the numbers in their tensors."""
+
+    def form(inputs: Inputs) -> list[object]:
+        return [(t.shape, t.stride(), t.dtype) for t in tensors_of(inputs)]
+
+    plain = [map_tensors(lambda t: t.new_empty(0), inputs) for inputs in (a, b)]
+    return form(a) == form(b) and repr(plain[0]) == repr(plain[1])
+
+
+def _marks(inputs: Inputs) -> list[int]:
+    return [fingerprint(t) for t in tensors_of(inputs)]

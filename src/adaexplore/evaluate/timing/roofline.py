@@ -1,0 +1,267 @@
+"""The speed of light: the least time a problem can take on this device (Williams et al. 2009).
+
+Least traffic is every input, parameter and output once. Operations are what PyTorch's FLOP counter
+finds in the reference's matrix products, convolutions and attention. Both are held against what
+this device was measured to do, in the same session and with the clock that candidates are timed
+with; nothing of it is kept on disk, where a candidate might find it.
+
+Only the memory's side can refuse a candidate: a product of three matrices may honestly need a
+fraction of the reference's operations, but what an output depends on has to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from adaexplore.core.evaluation import BoundBy, Roofline
+from adaexplore.core.problem import Precision
+from adaexplore.evaluate.timing.clock import Clock
+from adaexplore.evaluate.truth.precision import baseline_scope, up_to
+from adaexplore.sandbox.user_code import (
+    Inputs,
+    Instance,
+    flatten_outputs,
+    map_tensors,
+    tensors_of,
+)
+
+REFUSED_BELOW = 0.5
+"""A candidate this much faster than its unavoidable traffic allows did not do the work.
+
+Not 1: a device reads faster than it copies, and what was measured is no law.
+"""
+
+EMULATION = 3
+"""An fp32 product takes three of TF32 or bf16 when it is emulated ("tf32x3", "bf16x3")."""
+
+_AS_PRECISE: Mapping[Precision, Precision] = {"tf32": "half"}
+"""fp16 has TF32's 11 bits of significand: scaled into its range, operands lose nothing by it."""
+
+_PARTLY = 0.05  # a tensor of which less matters is looked up in, not read
+_SAMPLE = 4096
+_COPY_BYTES = 512 << 20
+_CPU_COPY_BYTES = (64 << 10, 256 << 20)
+_MATMUL_SIZES: Mapping[str, Mapping[Precision, int]] = {
+    "cuda": {"fp32": 4096, "tf32": 8192, "half": 8192},
+    "cpu": {"fp32": 1024, "half": 512},
+}
+_REPEATS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one call of the reference cannot do without.
+
+    `bytes` is the least traffic and `flops` the reference's operations. `unavoidable_bytes` is the
+    part of the traffic that no honest candidate escapes: elements of inputs on which the output
+    depends, and outputs that are no mere copies and do not fit into the cache.
+    """
+
+    bytes: int
+    flops: int
+    unavoidable_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """What the device was measured to do: copying, matrix products by class, and nothing at all.
+
+    `overhead_us` is the time of the smallest kernel, by the clock that candidates are timed with.
+    """
+
+    bytes_per_s: float
+    flops_per_s: Mapping[Precision, float]
+    overhead_us: float
+
+    def flops_in(self, precision: Precision) -> float:
+        """The fastest product that can be precise enough for the class, emulation included."""
+        classes = {*up_to(precision), _AS_PRECISE.get(precision, precision)}
+        allowed = [rate for p, rate in self.flops_per_s.items() if p in classes]
+        looser = [rate / EMULATION for rate in self.flops_per_s.values()]
+        return max(allowed + looser)
+
+
+class SpeedOfLight:
+    """The least time of one problem on one device, in microseconds."""
+
+    def __init__(self, work: Work, peaks: Peaks, precision: Precision) -> None:
+        self._work = work
+        self._peaks = peaks
+        self._limits: dict[BoundBy, float] = {
+            "memory": 1e6 * work.bytes / peaks.bytes_per_s,
+            "compute": 1e6 * work.flops / peaks.flops_in(precision),
+            "overhead": peaks.overhead_us,
+        }
+        self.bound_by: BoundBy = max(self._limits, key=lambda name: self._limits[name])
+        self.floor_us = self._limits[self.bound_by]
+
+    def roofline(self, time_us: float) -> Roofline:
+        """Where a measured time stands."""
+        return Roofline(
+            floor_us=self.floor_us,
+            bound_by=self.bound_by,
+            share=self.floor_us / time_us,
+            bytes_per_s=1e6 * self._work.bytes / time_us,
+            flops_per_s=1e6 * self._work.flops / time_us,
+        )
+
+    def objection(self, time_us: float) -> str | None:
+        """Why a time cannot be believed, in one line; None if it can."""
+        least_us = 1e6 * self._work.unavoidable_bytes / self._peaks.bytes_per_s
+        if time_us >= REFUSED_BELOW * least_us:
+            return None
+        return (
+            f"faster than the memory allows: {time_us:.3g} us for "
+            f"{self._work.unavoidable_bytes / 2**20:.3g} MiB that must be read or written, which "
+            f"takes {least_us:.3g} us at this device's {self._peaks.bytes_per_s / 1e9:.0f} GB/s"
+        )
+
+    def labels(self, time_us: float) -> tuple[str, ...]:
+        """Names a time below the operations' floor: is it algebra, or less precision?"""
+        return ("below-flop-floor",) if time_us < self._limits["compute"] else ()
+
+    def facts(self) -> dict[str, Any]:
+        """What a report should know, as plain data."""
+        return asdict(self._work) | {
+            "floor_us": self.floor_us,
+            "bound_by": self.bound_by,
+            "bytes_per_s": self._peaks.bytes_per_s,
+            "flops_per_s": dict(self._peaks.flops_per_s),
+            "overhead_us": self._peaks.overhead_us,
+        }
+
+
+def work_of(instance: Instance, inputs: Inputs) -> Work:
+    """The work of a call of the reference on `inputs`.
+
+    A derivative that is not zero proves that an element matters; one that is zero proves nothing,
+    so `unavoidable_bytes` is a lower bound (and 0 on a CPU, whose caches nothing empties).
+    """
+    given, weights = tensors_of(inputs), list(instance.model.parameters())
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        results = [t for _, t in instance(inputs)]
+    made = [not _is_copied(t, [*given, *weights]) for t in results]
+    shares = _dependence(instance, inputs, made) or [None] * (len(given) + len(weights))
+    traffic = sum(map(_bytes, results))
+    for tensor, share in zip((*given, *weights), shares, strict=True):
+        looked_up = share is not None and share < _PARTLY
+        traffic += int(_bytes(tensor) * (share if looked_up and share is not None else 1.0))
+    unavoidable = 0
+    if instance.device.type == "cuda":
+        read = zip(given, shares[: len(given)], strict=True)
+        unavoidable = sum(int(_bytes(t) * (share or 0.0)) for t, share in read)
+        written = sum(
+            _written_bytes(t) for t, is_made in zip(results, made, strict=True) if is_made
+        )
+        cache = torch.cuda.get_device_properties(instance.device).L2_cache_size
+        unavoidable += max(written - cache, 0)
+    return Work(traffic, int(counter.get_total_flops()), unavoidable)
+
+
+def measure_peaks(device: str, clock: Clock, work_bytes: int, precision: Precision) -> Peaks:
+    """Measures the device in a few hundred milliseconds; the caller holds it exclusively.
+
+    A GPU's memory is measured on more than its caches hold, which the clock empties before each
+    call. On a CPU, where nothing empties them, on as many bytes as the problem moves.
+    """
+    on_cpu = device == "cpu"
+    least, most = _CPU_COPY_BYTES
+    size = min(max(work_bytes // 2, least), most) if on_cpu else _COPY_BYTES
+    source, target = (torch.ones(size, dtype=torch.uint8, device=device) for _ in range(2))
+    tiny = torch.zeros(1, device=device)
+    sizes = _MATMUL_SIZES["cpu" if on_cpu else "cuda"]
+    classes = [p for p in sizes if not on_cpu or p in up_to(precision)]
+    return Peaks(
+        bytes_per_s=2 * size / _seconds(clock, lambda: target.copy_(source)),
+        flops_per_s={p: _matmul_rate(device, clock, p, sizes[p]) for p in classes},
+        overhead_us=1e6 * _seconds(clock, lambda: tiny.add_(1.0)),
+    )
+
+
+def _matmul_rate(device: str, clock: Clock, precision: Precision, n: int) -> float:
+    dtype = torch.bfloat16 if precision == "half" else torch.float32
+    a, b = (torch.randn(n, n, device=device).to(dtype) for _ in range(2))
+    with baseline_scope(precision, device, autocast=False):
+        return 2 * n**3 / _seconds(clock, lambda: a @ b)
+
+
+def _seconds(clock: Clock, call: Callable[[], object]) -> float:
+    """The shortest of some calls."""
+    clock.warm(lambda _: call())
+    return min(clock.block(lambda _: call(), _REPEATS, lambda _, __: None)) / 1e6
+
+
+def _dependence(
+    instance: Instance, inputs: Inputs, wanted: Sequence[bool]
+) -> list[float | None] | None:
+    """The share of each input's and parameter's elements on which the wanted outputs depend.
+
+    By a derivative in a random direction. None for a tensor that has none, and for everything
+    where the reference has none, or no room for it.
+    """
+
+    def to_leaf(t: Tensor) -> Tensor:
+        return t.detach().requires_grad_(t.is_floating_point())
+
+    given = map_tensors(to_leaf, inputs)
+    leaves = [*tensors_of(given), *instance.model.parameters()]
+    differentiable = [t for t in leaves if t.requires_grad]
+    try:
+        with torch.enable_grad():
+            outputs = flatten_outputs(instance.model(*given.args, **given.kwargs))
+            ends = [
+                t for (_, t), want in zip(outputs, wanted, strict=True) if want and t.requires_grad
+            ]
+            if not ends or not differentiable:
+                return None
+            along = [torch.randn_like(t) for t in ends]
+            slopes = torch.autograd.grad(ends, differentiable, along, allow_unused=True)
+    except (RuntimeError, TypeError, ValueError, AssertionError):
+        return None
+    found = iter(slopes)
+    return [_share_of_nonzero(next(found)) if t.requires_grad else None for t in leaves]
+
+
+def _share_of_nonzero(slope: Tensor | None) -> float:
+    return 0.0 if slope is None else float((slope != 0).double().mean())
+
+
+def _is_copied(out: Tensor, sources: Sequence[Tensor]) -> bool:
+    """Whether an output's elements are all elements of one source: a view could be as good."""
+    flat = out.detach().flatten()
+    sample = flat[:: max(flat.numel() // _SAMPLE, 1)].sort().values
+    again = sample == sample.roll(1)
+    again[0] = False
+    for source in sources:
+        if source.dtype != sample.dtype or source.numel() == 0 or source.is_complex():
+            continue
+        values = source.detach().flatten()
+        places = torch.searchsorted(sample, values, out_int32=True).clamp_(max=len(sample) - 1)
+        present = torch.zeros_like(sample, dtype=torch.bool)
+        present[places[sample[places] == values]] = True  # of equal ones, the first
+        if bool((present | again).all()):
+            return True
+    return False
+
+
+def _written_bytes(out: Tensor) -> int:
+    """Memory for an output's elements, one for all along an axis where they are the same."""
+    distinct = out.element_size()
+    for axis, size in enumerate(out.shape):
+        same = bool((out == out.narrow(axis, 0, 1)).all()) if size > 1 else True
+        distinct *= 1 if same else size
+    return distinct
+
+
+def _bytes(t: Tensor) -> int:
+    """Memory behind a tensor; elements of an expanded tensor share theirs."""
+    distinct = t.element_size()
+    for size, stride in zip(t.shape, t.stride(), strict=True):
+        distinct *= size if stride else min(size, 1)
+    return distinct

@@ -1,0 +1,1 @@
+"""References, tolerances, input sets and labels: what candidates are held to."""

@@ -1,0 +1,210 @@
+"""How wrong an output is, and which precision class that makes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from adaexplore.core.problem import PRECISIONS, Precision
+from adaexplore.evaluate.truth.error_scale import Surroundings, surroundings
+from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, NORM_FACTOR
+from adaexplore.evaluate.truth.selections import Choice, excused
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Distance from the truth.
+
+    `norm` is ‖out − ref‖ / ‖ref‖ over the elements where the truth is finite; `element` the largest
+    absolute difference of one element over the scale of its surroundings (`Surroundings`), so that
+    one wrong tile shows however large the rest of the output is. For integer and boolean outputs
+    both are the share of unequal elements. Infinite where NaN or infinity do not stand where they
+    should.
+    """
+
+    norm: float
+    element: float
+
+    def or_worse(self, other: Deviation) -> Deviation:
+        """The larger of two in both respects."""
+        return Deviation(max(self.norm, other.norm), max(self.element, other.element))
+
+
+INFINITE = Deviation(math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """One output tensor of one input set, in float64 (integers as they are).
+
+    `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
+    `ties` are elements that may fall either way when the inputs are rounded, or another of equal
+    elements is selected: a `Choice` says which indices are as good as the truth's; in other outputs
+    (a comparison, a step) such elements are marked, and not compared. `around` is
+    `surroundings(value)`, where it is known already. `own` is false on inputs unlike the problem's
+    own, which ask whether a result is right and not how precise it is.
+    """
+
+    path: str
+    value: torch.Tensor
+    bounds: dict[Precision, Deviation]
+    ties: torch.Tensor | Choice | None = None
+    around: Surroundings | None = None
+    own: bool = True
+
+    def deviation(self, out: torch.Tensor) -> Deviation:
+        """Measures an output of the truth's shape."""
+        return deviation(out, self.value, ties=self.excused(out), around=self.around)
+
+    def excused(self, out: torch.Tensor) -> torch.Tensor | None:
+        """The elements of an output that do not count."""
+        return excused(self.ties, out, self.value)
+
+    def classify(self, deviation: Deviation) -> Precision | None:
+        """The strictest class with room for this deviation, None if it is wrong in all."""
+        for precision in PRECISIONS:
+            bound = self.bounds.get(precision)
+            if bound and deviation.norm <= bound.norm and deviation.element <= bound.element:
+                return precision
+        return None
+
+
+def near(out: torch.Tensor, strict: torch.Tensor, bound: float) -> bool:
+    """Whether an output is within `bound` (relative, by norm) of a strict run's, at a glance.
+
+    In the outputs' own dtype and without a look at single elements: a yes is enough for a result
+    that has been verified before, a no is a reason to look closely.
+    """
+    if not _is_inexact(strict):
+        return float((out != strict).float().mean()) <= bound
+    difference = torch.linalg.vector_norm(out.sub(strict))
+    return bool(difference <= bound * torch.linalg.vector_norm(strict))
+
+
+def exact(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy to be compared with: float64, complex numbers as pairs, integers as they are."""
+    return _real(tensor).to(torch.float64 if _is_inexact(tensor) else tensor.dtype, copy=True)
+
+
+def deviation(
+    out: torch.Tensor,
+    truth: torch.Tensor,
+    *,
+    ties: torch.Tensor | None = None,
+    around: Surroundings | None = None,
+) -> Deviation:
+    """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape.
+
+    Elements marked in `ties` do not count. `around` is as in `Truth`.
+    """
+    out = _real(out)
+    if truth.numel() == 0:
+        return Deviation(0.0, 0.0)
+    if not truth.is_floating_point():
+        unequal = out != truth
+        if ties is not None:
+            unequal &= ~ties
+        share = int(unequal.sum()) / truth.numel()
+        return Deviation(share, share)
+    around = around or surroundings(truth)
+    out, truth = out.flatten(), truth.flatten()
+    ties = None if ties is None else ties.flatten()
+
+    def parts() -> Iterator[_Part]:
+        for start, stop in _pieces(truth, around.width):
+            part = slice(start, stop)
+            tied = None if ties is None else ties[part]
+            yield out[part], truth[part], around.scale(start, stop), tied
+
+    found = torch.stack([_compare(*part) for part in parts()])
+    if not bool(found.isfinite().all()):
+        if not all(_same_pattern(*part) for part in parts()):
+            return INFINITE
+        found = torch.stack([_compare(*_finite(*part)) for part in parts()])
+    error2, size2 = found[:, :2].sum(0).tolist()
+    # Against a truth of zeros, absolute error is all there is.
+    return Deviation(math.sqrt(error2 / (size2 or truth.numel())), float(found[:, 2].max()))
+
+
+def _pieces(truth: torch.Tensor, width: int) -> Iterator[tuple[int, int]]:
+    """Stretches of whole rows: on the CPU small enough for one core and its cache.
+
+    Waking the other cores for each of many small operations costs more than they save, most of all
+    where somebody else keeps them busy.
+    """
+    length = truth.numel()
+    most = 1 << 25 if truth.is_cuda else 1 << 15
+    step = max(most // width, 1) * width
+    return ((start, min(start + step, length)) for start in range(0, length, step))
+
+
+_Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
+
+
+def _compare(
+    out: torch.Tensor, truth: torch.Tensor, scale: torch.Tensor, ties: torch.Tensor | None
+) -> torch.Tensor:
+    """Squared error, squared size and worst element; on a GPU, without waiting for it."""
+    difference = out.double() - truth
+    if ties is not None:
+        difference.masked_fill_(ties, 0.0)
+    error2, size2 = difference.square().sum(), truth.square().sum()
+    return torch.stack([error2, size2, difference.abs_().div_(scale + truth.abs()).max()])
+
+
+def _same_pattern(
+    out: torch.Tensor,
+    truth: torch.Tensor,
+    scale: torch.Tensor,  # noqa: ARG001 - a part has one
+    ties: torch.Tensor | None,
+) -> bool:
+    """Whether NaN and infinity stand where they should, and nowhere else."""
+    alike = (out == truth) | (out.isnan() & truth.isnan())
+    same = torch.where(truth.isfinite(), out.isfinite(), alike)
+    if ties is not None:
+        same |= ties
+    return bool(same.all())
+
+
+def _finite(
+    out: torch.Tensor, truth: torch.Tensor, scale: torch.Tensor, ties: torch.Tensor | None
+) -> _Part:
+    """A part with zeros for what is not finite in it."""
+    both = truth.isfinite() & out.isfinite()
+    zero = torch.zeros((), dtype=truth.dtype, device=truth.device)
+    return torch.where(both, out.double(), zero), torch.where(both, truth, zero), scale, ties
+
+
+LOOSEST = 0.1
+"""No class allows more than this relative error, however far off PyTorch's own run in it is."""
+
+
+def bounds_from(
+    runs: Mapping[Precision, Deviation], floors: Mapping[Precision, float]
+) -> dict[Precision, Deviation]:
+    """Bounds for each class from the deviation of PyTorch's own run in it.
+
+    A looser class is never narrower than a stricter one; a class in which PyTorch's own run is not
+    finite is not on offer. `floors` is what is always allowed in a class, relative.
+    """
+    norm = element = 0.0
+    bounds: dict[Precision, Deviation] = {}
+    for precision in PRECISIONS:
+        if precision not in runs or not math.isfinite(runs[precision].norm):
+            continue
+        floor, factor, run = floors[precision], NORM_FACTOR[precision], runs[precision]
+        norm = min(max(norm, floor, factor * run.norm), LOOSEST)
+        element = max(element, ELEMENT_FACTOR * max(floor, factor * run.element))
+        bounds[precision] = Deviation(norm, element)
+    return bounds
+
+
+def _is_inexact(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -1,0 +1,140 @@
+"""Input sets: the problem's own under several seeds, and other distributions of the same shapes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from adaexplore.evaluate.truth.structure import Draw, Structure, structure_of
+from adaexplore.sandbox.user_code import Inputs, Instance, map_tensors, tensors_of
+
+OWN_SEEDS = 3
+
+
+def _normal(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    noise = torch.randn(t.shape, generator=g, device=t.device, dtype=torch.float32)
+    return noise.to(t.dtype)
+
+
+def _large(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    """With outliers beyond 88, where the exponential of a float32 overflows."""
+    outliers = torch.rand(t.shape, generator=g, device=t.device) < 1 / 64
+    return _normal(t, g) * torch.where(outliers, 40, 10).to(t.dtype)
+
+
+def _small(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    return _normal(t, g) / 16
+
+
+def _negative(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    return -_normal(t, g).abs()
+
+
+def _sparse(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    keep = torch.rand(t.shape, generator=g, device=t.device) < 0.5
+    return torch.where(keep, t, torch.zeros((), dtype=t.dtype, device=t.device))
+
+
+def _constant_rows(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    rows = _normal(t[..., :1] if t.dim() else t, g)
+    return rows.expand(t.shape).contiguous()
+
+
+DISTRIBUTIONS: dict[str, Draw] = {
+    "normal": _normal,
+    "large": _large,
+    "sparse": _sparse,
+    "negative": _negative,
+    "constant-rows": _constant_rows,
+    "small": _small,
+}
+"""Applied to floating-point inputs, within the structure of the problem's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSet:
+    """One set of arguments of `forward`; `own` where the problem's `get_inputs` made it as is."""
+
+    name: str
+    inputs: Inputs
+    own: bool
+
+
+class InputSets:
+    """The problem's own inputs under `OWN_SEEDS` seeds, and one set for each distribution.
+
+    In turn, so that whoever must stop early has seen both. A distribution may lie outside what the
+    reference can take; whoever uses it finds out. Iterating again gives the same sets.
+    """
+
+    def __init__(self, instance: Instance, seed: int) -> None:
+        self._instance = instance
+        self._seed = seed
+        self.structures = _structures([instance.inputs(seed + i) for i in range(OWN_SEEDS)])
+
+    @property
+    def frozen(self) -> list[bool]:
+        """For each input tensor, whether only the problem itself can draw it."""
+        return [structure.frozen for structure in self.structures]
+
+    def __iter__(self) -> Iterator[InputSet]:
+        own = (
+            InputSet(f"own-{i}", self._instance.inputs(self._seed + i), own=True)
+            for i in range(OWN_SEEDS)
+        )
+        for i, name in enumerate(DISTRIBUTIONS, start=OWN_SEEDS):
+            yield from itertools.islice(own, 1)
+            if not all(s.frozen for s in self.structures):
+                yield self._drawn(name, self._seed + i)
+
+    def _drawn(self, name: str, seed: int) -> InputSet:
+        inputs = self._instance.inputs(seed)
+        generator = torch.Generator(self._instance.device).manual_seed(seed)
+        left = iter(self.structures)
+
+        def draw(t: torch.Tensor) -> torch.Tensor:
+            structure = next(left)
+            if structure.frozen:
+                return t
+            if t.is_floating_point():
+                return structure.keep(DISTRIBUTIONS[name](t, generator))
+            return _other_integers(name, t, structure, generator)
+
+        return InputSet(name, map_tensors(draw, inputs), own=False)
+
+
+def _structures(draws: Sequence[Inputs]) -> list[Structure]:
+    """Of every tensor among the inputs; all frozen where draws differ in what they consist of."""
+    columns = [tensors_of(draw) for draw in draws]
+    if len({tuple(t.shape for t in column) for column in columns}) > 1:
+        return [Structure(frozen=True) for _ in columns[0]]
+    rows = list(zip(*columns, strict=True))
+    if all(torch.equal(row[0], t) for row in rows for t in row[1:]):
+        rows = [row[:1] for row in rows]  # inputs under a seed of their own: nothing is a constant
+    return [structure_of(row) for row in rows]
+
+
+def _other_integers(
+    name: str, t: torch.Tensor, structure: Structure, g: torch.Generator
+) -> torch.Tensor:
+    """Other legal values: uniform, all alike, half of them at either end of their range."""
+    if t.dtype is torch.bool:
+        order = torch.randperm(t.numel(), generator=g, device=t.device)
+        return t.flatten()[order].reshape(t.shape)
+    low, high = structure.low, structure.high
+    uniform = torch.randint(low, high + 1, t.shape, generator=g, device=t.device).to(t.dtype)
+    half = torch.rand(t.shape, generator=g, device=t.device) < 0.5
+    match name:
+        case "normal":
+            return uniform
+        case "constant-rows":
+            return uniform.flatten()[0].expand(t.shape).contiguous()
+        case "large":
+            return t.masked_fill(half, high)
+        case "small":
+            return t.masked_fill(half, low)
+        case _:
+            return t

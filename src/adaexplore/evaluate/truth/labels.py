@@ -1,0 +1,224 @@
+"""What a problem is worth: whether an output without the work, or with less of it, would be right.
+
+Every label is found by running the reference, and comes with one line that says why. A speedup on a
+labelled problem is real, but it says little about kernels: tables show it apart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from adaexplore.evaluate.truth.compare import Truth, deviation, exact
+from adaexplore.evaluate.truth.discrimination import passes, stand_ins
+from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.evaluate.truth.truth import Truths
+from adaexplore.sandbox.user_code import Inputs, flatten_outputs, is_out_of_memory
+
+CONSTANT = "constant"
+INPUT_INSENSITIVE = "input-insensitive"
+WEIGHT_INSENSITIVE = "weight-insensitive"
+NONDETERMINISTIC = "nondeterministic"
+COLLAPSIBLE = "collapsible"
+OVERHEAD_BOUND = "overhead-bound"
+
+_HARDLY = 1e-3  # relative change of an output that hardly changes
+_NEARLY_ALL = 0.99  # of an output's elements
+_EQUAL = 1e-4  # between gradients in float32 that are equal in exact arithmetic
+_REPEATED = 0.45  # of neighbouring slices: pooling by two makes every other pair equal
+_OVERHEAD_SHARE = 0.5
+_TRIES = 5
+
+
+def labels_of(runs: ReferenceRuns, truths: Truths) -> dict[str, str]:
+    """The labels of a problem that need no timing, each with why."""
+    inputs = truths.own[0].inputs
+    found = dict(_without_work(truths))
+    if WEIGHT_INSENSITIVE not in found and (why := _ignores_weights(truths)):
+        found[WEIGHT_INSENSITIVE] = why
+    if why := _differs_from_itself(runs, inputs):
+        found[NONDETERMINISTIC] = why
+    if CONSTANT not in found and (why := _repeats(truths) or _sums_weights(runs, inputs)):
+        found[COLLAPSIBLE] = why
+    return found
+
+
+def overhead_label(runs: ReferenceRuns, inputs: Inputs, eager_us: float) -> dict[str, str]:
+    """The label of a reference that waits for Python and the dispatcher most of its time.
+
+    On a GPU its host's time for a call is held against `eager_us`, on the CPU the number of its
+    operations times what one without work costs. The caller holds the device.
+    """
+
+    def call() -> object:
+        return runs.instance.model(*inputs.args, **inputs.kwargs)
+
+    with runs.scope(runs.precision):
+        if runs.problem.device == "cpu":
+            with _CountingMode() as mode:
+                call()
+            overhead_us = mode.count * _empty_operation_us()
+            what = f"{mode.count} operations"
+        else:
+            overhead_us = _host_us(call)
+            what = "launching"
+    if overhead_us < _OVERHEAD_SHARE * eager_us:
+        return {}
+    share = min(overhead_us / eager_us, 1.0)
+    why = f"{what} cost {overhead_us:.0f} of eager's {eager_us:.0f} µs ({share:.0%}) without work"
+    return {OVERHEAD_BOUND: why}
+
+
+def _without_work(truths: Truths) -> Iterator[tuple[str, str]]:
+    own = [s.truths for s in truths.own]
+    for name, instead in stand_ins(own):
+        label = INPUT_INSENSITIVE if name.startswith("another") else CONSTANT
+        if passes(own, instead):
+            yield label, f"{name} would pass as its output"
+    first, *others = own
+    changes = [_change(a.value, b.value) for o in others for a, b in zip(first, o, strict=True)]
+    if changes and max(changes) < _HARDLY:
+        yield INPUT_INSENSITIVE, f"other inputs change its output by {max(changes):.1g} (relative)"
+    elif others and (same := _same_share(own)) > _NEARLY_ALL:
+        yield INPUT_INSENSITIVE, f"{same:.1%} of its output is the same whatever the inputs are"
+
+
+def _same_share(own: list[list[Truth]]) -> float:
+    """The share of elements that are alike on all own inputs, in the output with the fewest."""
+    first, *others = own
+    return min(
+        float(torch.stack([o[i].value == t.value for o in others]).all(0).double().mean())
+        for i, t in enumerate(first)
+    )
+
+
+def _ignores_weights(truths: Truths) -> str:
+    if truths.other_weights is None:
+        return ""
+    pairs = zip(truths.own[0].truths, truths.other_weights.truths, strict=True)
+    change = max(_change(a.value, b.value) for a, b in pairs)
+    return f"other weights change its output by {change:.1g} (relative)" if change < _HARDLY else ""
+
+
+def _change(a: Tensor, b: Tensor) -> float:
+    """How far `b` is from `a`, relative; 0 where both are zeros."""
+    return deviation(b, a).norm
+
+
+def _differs_from_itself(runs: ReferenceRuns, inputs: Inputs) -> str:
+    first, second = runs.run("fp32", inputs), runs.run("fp32", inputs)
+    off = max(deviation(b, exact(a)).norm for (_, a), (_, b) in zip(first, second, strict=True))
+    return f"two runs on the same inputs differ by {off:.1g} (relative)" if off > 0 else ""
+
+
+def _repeats(truths: Truths) -> str:
+    """Whether an output is a smaller one, repeated along an axis."""
+    for place, truth in enumerate(truths.own[0].truths):
+        values = [s.truths[place].value for s in truths.own]
+        for axis, size in enumerate(truth.value.shape):
+            if size > 1 and all(_is_same_along(v, axis) for v in values):
+                return f"{truth.path} is the same along axis {axis}"
+    return ""
+
+
+def _is_same_along(value: Tensor, axis: int) -> bool:
+    first = value.narrow(axis, 0, 1)
+    return bool((value == first).all())
+
+
+def _sums_weights(runs: ReferenceRuns, inputs: Inputs) -> str:
+    """Whether weights enter the output only through their sums along an axis.
+
+    Then the gradient is the same for all that are summed, and the sums could be taken first.
+    """
+    for name, gradient in _gradients(runs, inputs).items():
+        if sum(size > 1 for size in gradient.shape) < 2:
+            continue  # a bias: nothing is saved by adding it up
+        for axis, size in enumerate(gradient.shape):
+            if size > 1 and _repeated_share(gradient, axis) > _REPEATED:
+                return f"only sums of {name} along axis {axis} count: they could be taken first"
+    return ""
+
+
+def _gradients(runs: ReferenceRuns, inputs: Inputs) -> dict[str, Tensor]:
+    """Of a random combination of the outputs, for every parameter; empty where there are none."""
+    with _differentiable(runs.instance.model) as parameters, torch.enable_grad():
+        try:
+            outputs = flatten_outputs(runs.instance.model(*inputs.args, **inputs.kwargs))
+            target = sum((torch.randn_like(t) * t).sum() for _, t in outputs if t.requires_grad)
+            if not isinstance(target, Tensor) or not parameters:
+                return {}
+            found = torch.autograd.grad(target, list(parameters.values()), allow_unused=True)
+        except RuntimeError as error:  # an operation without a gradient, or no memory for it
+            if is_out_of_memory(error) and runs.problem.device != "cpu":
+                torch.cuda.empty_cache()
+            return {}
+    return {name: g for name, g in zip(parameters, found, strict=True) if g is not None}
+
+
+@contextmanager
+def _differentiable(model: nn.Module) -> Iterator[dict[str, nn.Parameter]]:
+    """The floating-point parameters, asking for gradients; as they were afterwards."""
+    parameters = {n: p for n, p in model.named_parameters() if p.is_floating_point()}
+    before = {name: p.requires_grad for name, p in parameters.items()}
+    try:
+        for parameter in parameters.values():
+            parameter.requires_grad_(True)
+        yield parameters
+    finally:
+        for name, parameter in parameters.items():
+            parameter.requires_grad_(before[name])
+
+
+def _repeated_share(gradient: Tensor, axis: int) -> float:
+    """The share of neighbouring slices that are the same, of those that are not zero."""
+    slices = gradient.movedim(axis, 0).flatten(1)
+    sizes = slices.norm(dim=1)
+    between = torch.linalg.vector_norm(slices[1:] - slices[:-1], dim=1)
+    pairs = torch.minimum(sizes[1:], sizes[:-1])
+    alive = pairs > _EQUAL * sizes.max()
+    if not bool(alive.any()):
+        return 0.0
+    return float((between <= _EQUAL * pairs)[alive].double().mean())
+
+
+class _CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the operations that reach the dispatcher, without views."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        self.count += not func.is_view
+        return func(*args, **(kwargs or {}))
+
+
+def _empty_operation_us() -> float:
+    """What an operation on one number takes."""
+    one = torch.ones(1)
+    return min(_timed_us(lambda: one + one) for _ in range(10 * _TRIES))
+
+
+def _host_us(call: Any) -> float:
+    """What a call takes on the host at least, while the GPU is idle."""
+    times = []
+    for _ in range(_TRIES):
+        torch.cuda.synchronize()
+        times.append(_timed_us(call))
+    torch.cuda.synchronize()
+    return min(times)  # a busy host only ever adds
+
+
+def _timed_us(call: Any) -> float:
+    started = time.perf_counter_ns()
+    call()
+    return (time.perf_counter_ns() - started) / 1000.0

@@ -1,0 +1,162 @@
+"""The reference on its device: run in every precision class, and in float64."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+
+import torch
+from torch import nn
+
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Precision, Problem
+from adaexplore.evaluate.truth.compare import exact
+from adaexplore.evaluate.truth.precision import baseline_scope, up_to
+from adaexplore.evaluate.truth.selections import Selections
+from adaexplore.evaluate.truth.tf32 import EmulatedTf32
+from adaexplore.evaluate.truth.widen import widened
+from adaexplore.sandbox.user_code import (
+    Inputs,
+    Instance,
+    NamedTensor,
+    flatten_outputs,
+    is_out_of_memory,
+    map_tensors,
+    tensors_of,
+)
+
+
+class ReferenceRuns:
+    """Calls of the reference's model, each the way its class asks.
+
+    `precision` is the class that candidates may have: the problem's, or "half" for a reference
+    whose own floating-point dtype is (`native_half`).
+    """
+
+    def __init__(self, problem: Problem, instance: Instance, first: Inputs) -> None:
+        self.problem = problem
+        self.instance = instance
+        self.native_half = _is_half(instance, first)
+        self.precision: Precision = "half" if self.native_half else problem.precision
+
+    @property
+    def classes(self) -> tuple[Precision, ...]:
+        """The classes on offer, strictest first."""
+        if self.native_half:
+            return ("half",)
+        # TF32 exists on NVIDIA tensor cores only; on the CPU it would be strict fp32 again, unless
+        # it is emulated for a target.
+        every, on_cpu = up_to(self.precision), self.problem.device == "cpu"
+        return tuple(p for p in every if p != "tf32" or not on_cpu or self.problem.target)
+
+    @contextmanager
+    def scope(self, precision: Precision) -> Iterator[None]:
+        """PyTorch as its users run it in this class."""
+        emulated = self.problem.target is not None and precision != "fp32"
+        with (
+            baseline_scope(precision, self.problem.device, autocast=not self.native_half),
+            EmulatedTf32() if emulated else nullcontext(),
+        ):
+            yield
+
+    def run(
+        self, precision: Precision, inputs: Inputs, *, seed_offset: int = 0
+    ) -> list[NamedTensor]:
+        """The reference's outputs in a class."""
+        torch.manual_seed(self.problem.seed + seed_offset)
+        with self.scope(precision):
+            return self.instance(inputs)
+
+    def with_weights(self, seed: int) -> ReferenceRuns:
+        """The same reference, constructed anew under another seed."""
+        other = copy.copy(self)
+        other.instance = self.instance.rebuilt(seed, self.problem.mode)
+        return other
+
+    def float64(
+        self, inputs: Inputs, noise: Noise | None = None, watch: Selections | None = None
+    ) -> list[torch.Tensor] | None:
+        """The outputs of a run in float64, None where an operation has none.
+
+        With `noise`, inputs and parameters are a little off; `watch` sees what is selected.
+        """
+
+        def widen(t: torch.Tensor) -> torch.Tensor:
+            if t.is_complex():
+                return t.to(torch.complex128)
+            return t.double() if t.is_floating_point() else t
+
+        wide = map_tensors(widen, inputs)
+        if noise is not None:
+            wide = noise.on_inputs(wide)
+        torch.manual_seed(self.problem.seed)
+        torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
+        try:
+            with torch.no_grad(), widened(self.instance.model) as double:
+                if noise is not None:
+                    noise.on_parameters(double)
+                with watch or nullcontext():
+                    outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
+                if watch is not None:
+                    watch.follow([t for _, t in outputs])
+        except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+            if is_out_of_memory(error):
+                raise BadProblemError(
+                    f"{self.problem.name}.py: its float64 run does not fit on "
+                    "the device; reduce the sizes in the file"
+                ) from error
+            return None  # an operation without float64, a cast to float32 or a check of the dtype
+        finally:
+            torch.set_default_dtype(torch.float32)
+        return [exact(t) for _, t in outputs]
+
+
+_PERIOD = 4099  # random numbers before they repeat: a prime, so that no axis is in step with them
+_UNIT = 3.0**0.5  # uniform between -1 and 1, times this: root mean square 1
+
+
+class Noise:
+    """Random relative errors of one size (root mean square), to ask what rounding does to a result.
+
+    `exempt` says for each input tensor whether it stays as it is, such as a mask. The opposite
+    noise has the opposite signs.
+    """
+
+    def __init__(self, size: float, exempt: Sequence[bool]) -> None:
+        self.size = size
+        self._exempt = exempt
+
+    def opposite(self) -> Noise:
+        """The same with all signs changed."""
+        return Noise(-self.size, self._exempt)
+
+    def on_inputs(self, inputs: Inputs) -> Inputs:
+        """The inputs, with noise."""
+        left = iter(self._exempt)
+        seeds = itertools.count()
+        return map_tensors(lambda t: t if next(left) else self._on(t, next(seeds)), inputs)
+
+    def on_parameters(self, model: nn.Module) -> None:
+        """Gives every parameter another value; `widened` puts the old one back."""
+        for i, parameter in enumerate(model.parameters()):
+            parameter.data = self._on(parameter.data, -1 - i)
+
+    def _on(self, t: torch.Tensor, seed: int) -> torch.Tensor:
+        if not t.is_floating_point():
+            return t
+        generator = torch.Generator(t.device).manual_seed(seed % 2**31)
+        noise = torch.rand(_PERIOD, generator=generator, device=t.device).double() * 2.0 - 1.0
+        factors = (1.0 + _UNIT * self.size * noise).repeat(-(-t.numel() // _PERIOD))
+        return t * factors[: t.numel()].reshape(t.shape)
+
+
+def _is_half(instance: Instance, inputs: Inputs) -> bool:
+    """Whether the reference's own floating-point dtype is fp16 or bf16."""
+    floats = [
+        t.dtype
+        for t in (*instance.model.parameters(), *tensors_of(inputs))
+        if t.is_floating_point()
+    ]
+    return any(torch.finfo(dtype).bits <= 16 for dtype in floats)

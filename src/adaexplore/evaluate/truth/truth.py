@@ -1,0 +1,224 @@
+"""The truth that candidates are held to: input sets, float64 outputs, and bounds for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import PRECISIONS, Precision
+from adaexplore.evaluate.truth.compare import LOOSEST, Deviation, Truth, bounds_from
+from adaexplore.evaluate.truth.discrimination import discerning, tightened
+from adaexplore.evaluate.truth.inputs import InputSet, InputSets
+from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
+from adaexplore.evaluate.truth.reference_runs import OwnRun, own_runs
+from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
+from adaexplore.sandbox.user_code import Inputs, map_tensors, tensors_of
+
+_MIN_SETS = 3
+_MEMORY_SHARE = 0.1  # of the GPU, for inputs and truths; the rest is for running, and for others
+_WEIGHTS_BYTES = 1 << 30  # larger models are verified under one set of weights
+_ILL_CONDITIONED = 0.05  # strict eager this far from float64: no basis for a verdict
+_OTHER_WEIGHTS = 1000  # how far their seed is from the problem's own
+
+
+@dataclass(frozen=True)
+class CheckedSet:
+    """An input set in shared memory and the truth for it."""
+
+    name: str
+    own: bool
+    inputs: Inputs
+    shared: list[SharedTensor]
+    marks: list[int]
+    truths: list[Truth]
+
+    def intact(self) -> bool:
+        """Whether the inputs still hold what they held."""
+        return [fingerprint(s.tensor) for s in self.shared] == self.marks
+
+    def restore(self, original: Inputs) -> None:
+        """Puts the original values back."""
+        for s, tensor in zip(self.shared, tensors_of(original), strict=True):
+            s.fill(tensor)
+
+
+@dataclass(frozen=True)
+class OtherWeights:
+    """The truths of the first input set under the weights that another seed gives."""
+
+    seed: int
+    parameters: dict[str, SharedTensor]
+    truths: list[Truth]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A checked set whose bounds are not known yet."""
+
+    given: InputSet
+    outputs: list[OwnRun]
+    shared: list[SharedTensor]
+
+
+class Truths:
+    """The checked sets of a reference.
+
+    The problem's own inputs say how precise a result is: their bounds come from the largest error
+    of PyTorch's own runs on all of them. The other distributions ask whether it is right; one that
+    lies outside what the reference can take, or where PyTorch is not precise itself, is left out.
+    `errors` maps a class to the largest error of PyTorch's own run in it, on the problem's own
+    inputs. Raises `BadProblemError` where there is no own input set to verify on.
+    """
+
+    def __init__(self, runs: ReferenceRuns, notes: list[str]) -> None:
+        self._runs = runs
+        self._notes = notes
+        self.inputs = InputSets(runs.instance, runs.problem.seed)
+        drafts = list(self._drafts())
+        own = [d.outputs for d in drafts if d.given.own]
+        if not own:
+            raise BadProblemError(
+                f"{runs.problem.name}.py: the reference in fp32 is too far from its own float64 "
+                "run on its own inputs, so nothing can be verified against it: its output is "
+                "little but rounding errors (as is the mean of what has just been normalised)"
+            )
+        self._largest = [_largest(outputs) for outputs in zip(*own, strict=True)]
+        self.errors = _over_all(self._largest)
+        self._floors = [
+            tightened(outputs, floors(outputs[0].dtype, own=True), runs.precision)
+            for outputs in zip(*own, strict=True)
+        ]
+        self.sets = [self._checked(draft) for draft in drafts]
+        self.other_weights = self._other_weights()
+        self._leave_out_blind_classes()
+
+    @property
+    def own(self) -> list[CheckedSet]:
+        """Those on the problem's own inputs."""
+        return [s for s in self.sets if s.own]
+
+    def of(self, inputs: Inputs) -> list[Truth]:
+        """What is true of other inputs of the problem's own kind."""
+        outputs, _ = own_runs(self._runs, inputs, self.inputs.frozen)
+        truths = []
+        for output, known, floor in zip(outputs, self._largest, self._floors, strict=True):
+            bounds = bounds_from(_largest([output], known), floor)
+            offered = {p: bound for p, bound in bounds.items() if p in self.own[0].truths[0].bounds}
+            truths.append(Truth(output.path, output.value, offered, output.ties))
+        return truths
+
+    def _drafts(self) -> Iterator[_Draft]:
+        device = self._runs.problem.device
+        count, finite = 0, True
+        for given in self.inputs:
+            if count >= _MIN_SETS and _memory_used(device) > _MEMORY_SHARE:
+                self._notes.append(f"memory: verified on {count} input sets only")
+                return
+            outputs = self._own_runs(given)
+            if outputs is None:
+                continue
+            all_finite = all(bool(torch.isfinite(o.value).all()) for o in outputs)
+            if given.own:
+                finite = finite and all_finite
+            elif finite and not all_finite:
+                continue  # NaN or infinity: no input of the problem's kind
+            count += 1
+            yield _Draft(given, outputs, [share(t) for t in tensors_of(given.inputs)])
+
+    def _own_runs(self, given: InputSet) -> list[OwnRun] | None:
+        """PyTorch's own runs; None where they give no basis for a verdict."""
+        try:
+            outputs, exactly = own_runs(self._runs, given.inputs, self.inputs.frozen)
+        except BadProblemError:
+            if given.own:
+                raise
+            return None  # outside what the reference can take
+        if not exactly:
+            self._note("no float64 run of the reference: verified against its strict fp32 run")
+        if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
+            return None
+        asked = self._runs.precision
+        room = LOOSEST / NORM_FACTOR[asked]
+        if not given.own and any(o.shaky or o.by_class[asked].norm > room for o in outputs):
+            return None
+        return outputs
+
+    def _checked(self, draft: _Draft) -> CheckedSet:
+        shared = iter(draft.shared)
+        inputs = map_tensors(lambda _: next(shared).tensor, draft.given.inputs)
+        marks = [fingerprint(s.tensor) for s in draft.shared]
+        truths = self._truths(draft.outputs, own=draft.given.own)
+        return CheckedSet(draft.given.name, draft.given.own, inputs, draft.shared, marks, truths)
+
+    def _truths(self, outputs: list[OwnRun], *, own: bool) -> list[Truth]:
+        truths = []
+        for output, known, floor in zip(outputs, self._largest, self._floors, strict=True):
+            runs = known if own else _largest([output], known)
+            allowed = floor if own else floors(output.dtype, own=False)
+            bounds = bounds_from(runs, allowed)
+            truths.append(Truth(output.path, output.value, bounds, output.ties, output.around, own))
+        return truths
+
+    def _other_weights(self) -> OtherWeights | None:
+        """None where there are no other weights, or they are too large, or nothing to go by."""
+        runs, first = self._runs, self.own[0]
+        own = dict(runs.instance.model.named_parameters())  # not buffers: calls may change them
+        if not own or sum(t.numel() * t.element_size() for t in own.values()) > _WEIGHTS_BYTES:
+            return None
+        seed = runs.problem.seed + _OTHER_WEIGHTS
+        other = runs.with_weights(seed)
+        drawn = dict(other.instance.model.named_parameters())
+        if own.keys() != drawn.keys() or all(torch.equal(own[name], drawn[name]) for name in own):
+            return None
+        parameters = {name: share(t) for name, t in other.instance.model.state_dict().items()}
+        outputs, _ = own_runs(other, first.inputs, self.inputs.frozen)
+        if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
+            return None
+        truths = self._truths(outputs, own=False)
+        return OtherWeights(seed, parameters, truths)
+
+    def _leave_out_blind_classes(self) -> None:
+        kept = discerning([s.truths for s in self.own], self._largest)
+        dropped = [p for p in PRECISIONS if p in self._runs.classes and p not in kept]
+        if dropped:
+            self._note(
+                f"{', '.join(dropped)}: PyTorch's own error in it hides what the inputs change in "
+                f"the output; candidates must be {kept[-1]}"
+            )
+        every = [t for s in self.sets for t in s.truths]
+        if self.other_weights:
+            every += self.other_weights.truths
+        for truth in every:
+            for precision in dropped:
+                truth.bounds.pop(precision, None)
+
+    def _note(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+
+def _largest(
+    outputs: list[OwnRun] | tuple[OwnRun, ...], start: dict[Precision, Deviation] | None = None
+) -> dict[Precision, Deviation]:
+    """The largest deviation in each class over several runs: a single one may be lucky."""
+    largest = dict(start or {})
+    for output in outputs:
+        for precision, found in output.by_class.items():
+            largest[precision] = found.or_worse(largest.get(precision, found))
+    return largest
+
+
+def _over_all(largest: list[dict[Precision, Deviation]]) -> dict[Precision, float]:
+    return {p: max(by_class[p].norm for by_class in largest) for p in largest[0]}
+
+
+def _memory_used(device: str) -> float:
+    """The share of a GPU's memory that this process holds tensors in; 0 on the CPU."""
+    if device == "cpu":
+        return 0.0
+    total = torch.cuda.get_device_properties(device).total_memory
+    return torch.cuda.memory_allocated(device) / total

@@ -1,0 +1,1 @@
+"""Messages between the judge and a candidate's process."""

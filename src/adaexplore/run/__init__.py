@@ -1,0 +1,1 @@
+"""The application: processes, searches, studies and campaigns, without printing."""

@@ -1,0 +1,151 @@
+"""Prompts and replies as files: written for a person or an agent, and taken back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from adaexplore.core.ask import PERSON
+from adaexplore.core.client import Finish, Prompt, Reply
+from adaexplore.core.errors import BadInputError
+from adaexplore.run.proposers import Plan, check_answered, model_proposers
+from adaexplore.run.study import Study
+from adaexplore.store import RunDirectory, Store, open_run
+
+REPLY_SUFFIX = ".reply.md"
+_NAME = re.compile(r"(\d+)\.(\d+)\.reply\.md")
+_PROMPT_NAME = re.compile(r"\d+\.\d+\.md")
+_MOST_BYTES = 4 << 20
+
+
+def written(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str]:
+    """Opens so many asks and writes the prompts of all that are open: their files, and what for."""
+    study = study_of(directory)
+    require_left(study, directory, count)
+    make_folder(folder)
+    for _ in range(count):
+        study.prompt(PERSON)
+    files = {}
+    for opened in study.open():
+        if opened.proposer != PERSON:  # a seed that was stopped half-way
+            continue
+        number, turn = study.turn(opened.id)
+        if isinstance(turn, Prompt):
+            file = _write(folder, opened.id, number, turn)
+            files[file] = f"{opened.step_kind} step, {turn.label}"
+    return files
+
+
+def take(path: Path, folder: Path) -> None:
+    """Takes the replies in a folder that are about open asks.
+
+    Raises `BadInputError` for one that is none.
+    """
+    with open_run(path) as directory:
+        study = study_of(directory)
+        waiting = {opened.id for opened in study.open()}
+        for file in sorted(folder.glob(f"*{REPLY_SUFFIX}")):
+            match = _NAME.fullmatch(file.name)
+            if match is None or int(match[1]) in waiting:
+                try:
+                    tell_one(directory, study, file)
+                except BadInputError as error:
+                    raise BadInputError(f"{file}: {error}") from None
+
+
+def unanswered(store: Store, folder: Path) -> list[int]:
+    """The open asks to whose last prompt there is no reply in a folder, by their ids."""
+    asks = [record.ask for record in store.asks("open")]
+    opened = [ask.id for ask in asks if ask.proposer == PERSON]  # not a seed, stopped half-way
+    turns = {ask_id: len(store.calls(ask_id)) + 1 for ask_id in opened}
+    return [i for i in opened if not (folder / f"{i}.{turns[i]}{REPLY_SUFFIX}").exists()]
+
+
+def has_misnamed(folder: Path) -> bool:
+    """Whether a folder has a reply that no prompt can be told from."""
+    return any(not _NAME.fullmatch(file.name) for file in folder.glob(f"*{REPLY_SUFFIX}"))
+
+
+def study_of(directory: RunDirectory) -> Study:
+    """The study of an open run, for prompts that no machinery is needed for.
+
+    Raises `BadInputError` for a run that is no matter of ask and tell.
+    """
+    run = directory.store.run()
+    check_answered(run, directory.path)
+    return Study(
+        directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
+    )
+
+
+def require_left(study: Study, directory: RunDirectory, count: int) -> None:
+    """Raise `BadInputError` unless `count` more steps may be asked for."""
+    if count > max(study.left, 0):
+        planned, made = directory.store.run().steps, len(study.nodes)
+        waiting = len(directory.store.asks("open", "queued"))
+        raise BadInputError(
+            f"{directory.path}: of {planned} planned steps {made} are made and {waiting} are asked "
+            f"for, so there are {max(study.left, 0)} to ask for, not {count}; plan more with "
+            "--steps, or write the open prompts again with -n 0"
+        )
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for prompts; `BadInputError` if it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"{folder}: cannot write prompts there: {error.strerror}") from None
+
+
+def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
+    """One prompt as a file that is pleasant to read and whole to paste."""
+    file = folder / f"{ask_id}.{number + 1}.md"
+    if len(prompt.messages) == 1:
+        text = prompt.messages[0].text
+    else:
+        text = "\n\n".join(f"# {m.role}\n\n{m.text}" for m in prompt.messages)
+    file.write_text(text + "\n", encoding="utf-8")
+    return file
+
+
+def reply_files(paths: list[Path]) -> list[Path]:
+    """List the reply files among `paths`, by ask and turn."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found = [f for f in path.iterdir() if f.name.endswith(REPLY_SUFFIX)]
+            if not found:
+                raise BadInputError(
+                    f"{path} holds no replies: answer 7.1.md in a file 7.1{REPLY_SUFFIX} beside it"
+                )
+            files += found
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise BadInputError(f"{path} does not exist")
+    return sorted(files, key=lambda f: [int(n) for n in re.findall(r"\d+", f.name)])
+
+
+def tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
+    """Tells one reply; what came of it, in words."""
+    match = _NAME.fullmatch(file.name)
+    if match is None:
+        if _PROMPT_NAME.fullmatch(file.name):
+            raise BadInputError(f"that is the prompt; its answer goes to {file.stem}{REPLY_SUFFIX}")
+        raise BadInputError(f"name it after its prompt: 7.1.md is answered in 7.1{REPLY_SUFFIX}")
+    if file.stat().st_size > _MOST_BYTES:
+        raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
+    ask_id, number = int(match[1]), int(match[2]) - 1
+    text = file.read_text(encoding="utf-8", errors="replace")
+    told = directory.store.calls(ask_id)
+    if 0 <= number < len(told) and told[number].reply.text == text:
+        return "told before"
+    finish: Finish = "complete" if text.strip() else "empty"
+    turn = study.tell(ask_id, number, Reply(text, PERSON, finish))
+    if isinstance(turn, Prompt):
+        after = _write(file.parent, ask_id, number + 1, turn)
+        return f"taken; there is a follow-up, {turn.label}: {after.name}"
+    if turn.failure:
+        return f"taken; no candidate: {turn.failure}"
+    return f"taken; a candidate of {len(turn.candidate.source.splitlines())} lines is queued"

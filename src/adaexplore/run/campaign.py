@@ -1,0 +1,253 @@
+"""The loop over problems: searches take turns, where the steps pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from adaexplore.core.errors import AdaExploreError, BadProblemError, InfrastructureError
+from adaexplore.run.workers import Landed, Workers
+from adaexplore.search.allocation import Allocation, Standing, choose_problem
+
+KEPT_READY = 2
+"""Searches that keep their prepared reference while others have their turn: it takes memory."""
+
+_MOST_STEPS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search has come.
+
+    `left` is how many steps it may still make now, 0 where `ended` says why it makes no more. It is
+    `unconfirmed` while its winner has yet to be measured again. `asked` steps wait for somebody's
+    answer, and are not made yet.
+    """
+
+    standing: Standing
+    left: int
+    ended: str = ""
+    unconfirmed: bool = False
+    asked: int = 0
+
+
+class Course(Protocol):
+    """One problem's search, as a campaign sees it; only one thread uses it at a time.
+
+    `turn` and `finish` raise `BadProblemError` for a problem that cannot be judged,
+    `InfrastructureError` where the machinery is gone, and `BadInputError` for what would stop
+    every search, such as a model that refuses to be asked.
+    """
+
+    device: str
+    """Where it is judged, empty while that is open."""
+
+    @property
+    def devices(self) -> Sequence[str]:
+        """Where it may be judged."""
+        ...
+
+    def progress(self) -> Progress:
+        """How far it has come, as its store says."""
+        ...
+
+    def turn(self, steps: int, parallel: int) -> None:
+        """Makes so many steps, or fewer if there is a reason to stop; so many of them at once."""
+        ...
+
+    def finish(self) -> None:
+        """Measures the winner again."""
+        ...
+
+    def park(self) -> None:
+        """Gives up what it holds between turns: the next one prepares anew."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How turns are given.
+
+    A turn is `turn_steps` steps, and every problem gets `first_steps` before any gets more.
+    `parallel` steps are under way at once, over all problems. `steps` is how many there may be in
+    all, None for as many as there are.
+    """
+
+    allocation: Allocation = "headroom"
+    parallel: int = 1
+    turn_steps: int = 4
+    first_steps: int = 8
+    steps: int | None = None
+
+
+@dataclass(eq=False, slots=True)
+class _Runner:
+    """A course and where it stands.
+
+    It is `finished` from when its winner is measured again until its next turn; `lost` is why it
+    gets no more of them.
+    """
+
+    course: Course
+    progress: Progress
+    steps: int = 0  # under way
+    at_work: bool = False
+    finished: bool = False
+    lost: AdaExploreError | None = None
+
+    @property
+    def made(self) -> int:
+        return len(self.progress.standing.gains)
+
+    @property
+    def to_search(self) -> bool:
+        return not (self.at_work or self.lost or self.progress.ended) and self.progress.left > 0
+
+    @property
+    def standing(self) -> Standing:
+        return replace(self.progress.standing, under_way=self.steps)
+
+
+class Campaign:
+    """Gives turns to courses until all have ended, or the budget is spent; then finishes them all.
+
+    `spent` says why there shall be no further step, if so. Problems are spread over the devices
+    they may have. One that cannot be judged or whose machinery is lost is left out, the others go
+    on; `lost` says what happened to each.
+    """
+
+    def __init__(
+        self,
+        courses: Sequence[Course],
+        rules: Rules,
+        spent: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._runners = [_Runner(course, course.progress()) for course in courses]
+        self._rules = rules
+        self._devices = {device for course in courses for device in course.devices}
+        self._spent = spent
+        self._first = _first_steps(rules, len(courses))
+        self._workers: Workers[_Runner] = Workers()
+        self._ready: list[_Runner] = []  # the one used last at the end
+        self._error: AdaExploreError | None = None
+
+    @property
+    def lost(self) -> dict[int, AdaExploreError]:
+        """By its index, why a course was left out."""
+        return {i: r.lost for i, r in enumerate(self._runners) if r.lost}
+
+    def run(self) -> None:
+        """Runs to the end.
+
+        Raises what would stop every search, once the turns under way have ended; Ctrl-C waits for
+        nothing.
+        """
+        while True:
+            while self._error is None and self._at_work() < self._rules.parallel:
+                if not (self._begin_turn() or self._begin_finish()):
+                    break
+            if not self._at_work():
+                break
+            self._land(self._workers.next())
+        for runner in self._ready:
+            runner.course.park()
+        if self._error:
+            raise self._error
+
+    def _at_work(self) -> int:
+        return sum(runner.at_work for runner in self._runners)
+
+    def _begin_turn(self) -> bool:
+        waiting = [runner for runner in self._runners if runner.to_search]
+        allowed = self._allowed()
+        if not waiting or allowed < 1 or self._spent():
+            return False
+        waiting = self._on_free_devices(waiting)
+        standings = [runner.standing for runner in waiting]
+        runner = waiting[choose_problem(standings, self._rules.allocation, self._first)]
+        first = self._first - runner.made
+        wanted = first if first > 0 else self._rules.turn_steps
+        runner.finished = False
+        runner.steps = min(wanted, runner.progress.left, allowed)
+        abreast = max(self._rules.parallel // max(self._unfinished(), 1), 1)
+        if not runner.course.device:
+            runner.course.device = min(runner.course.devices, key=self._load)
+        self._start(runner, partial(runner.course.turn, runner.steps, min(abreast, runner.steps)))
+        return True
+
+    def _begin_finish(self) -> bool:
+        """Has a winner confirmed whose search has ended, or gets no more turns."""
+        over = self._allowed() < 1 or self._spent() is not None
+        for runner in self._runners:
+            ended = runner.progress.ended or over
+            idle = not (runner.at_work or runner.lost or runner.finished)
+            if idle and ended and runner.progress.unconfirmed:
+                runner.finished = True
+                self._start(runner, runner.course.finish)
+                return True
+        return False
+
+    def _allowed(self) -> int:
+        """Steps that may still be begun."""
+        most = self._rules.steps
+        begun = sum(r.made + r.steps + r.progress.asked for r in self._runners)
+        return _MOST_STEPS if most is None else max(most - begun, 0)
+
+    def _unfinished(self) -> int:
+        return sum(not (r.lost or r.progress.ended) for r in self._runners)
+
+    def _on_free_devices(self, waiting: list[_Runner]) -> list[_Runner]:
+        """Those whose device has the fewest at work, or that may be put there."""
+        least = min(self._load(device)[0] for device in self._devices)
+        free = [
+            runner
+            for runner in waiting
+            if not runner.course.device or self._load(runner.course.device)[0] <= least
+        ]
+        return free or waiting
+
+    def _load(self, device: str) -> tuple[int, int]:
+        """How many are at work on a device, and how many have it."""
+        theirs = [runner for runner in self._runners if runner.course.device == device]
+        return sum(runner.at_work for runner in theirs), len(theirs)
+
+    def _start(self, runner: _Runner, work: Callable[[], None]) -> None:
+        runner.at_work = True
+        if runner in self._ready:
+            self._ready.remove(runner)
+        self._workers.begin(runner, work)
+
+    def _land(self, landed: Landed[_Runner]) -> None:
+        """Takes note of what a turn came to."""
+        runner, error = landed.key, landed.error
+        runner.at_work, runner.steps = False, 0
+        match error:
+            case None:
+                runner.progress = runner.course.progress()
+                self._keep_ready(runner)
+            case BadProblemError() | InfrastructureError():
+                runner.lost = error
+                runner.course.park()
+            case AdaExploreError():
+                self._error = self._error or error
+                runner.course.park()
+            case _:
+                raise error
+
+    def _keep_ready(self, runner: _Runner) -> None:
+        """Parks whoever has waited longest, if too many are ready, and who has come to an end."""
+        if runner.progress.ended and not runner.progress.unconfirmed:
+            runner.course.park()
+            return
+        self._ready.append(runner)
+        while len(self._ready) > KEPT_READY:
+            self._ready.pop(0).course.park()
+
+
+def _first_steps(rules: Rules, problems: int) -> int:
+    """What every problem gets before any gets more: no more than there is for each."""
+    if rules.steps is None:
+        return rules.first_steps
+    return max(min(rules.first_steps, rules.steps // max(problems, 1)), 1)

@@ -1,0 +1,355 @@
+"""One problem's search as a campaign sees it: a run, and processes for its turns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from adaexplore.core.ask import PERSON
+from adaexplore.core.client import Client
+from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
+from adaexplore.core.node import Node, searched
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposer import Proposer
+from adaexplore.run import ask_files as asks
+from adaexplore.run.campaign import Progress
+from adaexplore.run.campaign_file import Entry
+from adaexplore.run.proposers import (
+    COMPILER,
+    Plan,
+    check_compiler,
+    chooser,
+    model_proposers,
+    try_templates,
+    with_memory,
+)
+from adaexplore.run.records import command, record_of
+from adaexplore.run.search import Listener, Search
+from adaexplore.run.session import Asked, Session, device_of, load_problem, session_on, start_server
+from adaexplore.sandbox.process import ForkServer
+from adaexplore.search.allocation import Standing
+from adaexplore.search.ensemble import gains
+from adaexplore.search.headroom import best_measured, headroom, why_stop
+from adaexplore.store import RunDirectory, make_run, open_run, read_run
+from adaexplore.store.directory import DATABASE_NAME
+
+MOST_STEPS = 1000
+"""Of a run that only the campaign's budget limits."""
+
+
+class ProgressRow(Listener):
+    """Callbacks of a job: those of its search, and those between the searches."""
+
+    def known(self, nodes: Sequence[Node], facts: Mapping[str, Any]) -> None:
+        """The steps that are recorded already."""
+
+    def preparing(self) -> None:
+        """Its processes are started, and its reference is run."""
+
+    def lost(self, why: str) -> None:
+        """It gets no further turn."""
+
+
+class Servers:
+    """Fork servers that all problems of a campaign share: starting one takes seconds."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._servers: dict[tuple[str, bool], ForkServer] = {}
+
+    def get(self, problem: Problem) -> ForkServer:
+        """The one for problems of this kind."""
+        with self._starting:
+            key = (problem.language, problem.target is not None)
+            if key not in self._servers:
+                self._servers[key] = start_server(problem)
+            return self._servers[key]
+
+    def close(self) -> None:
+        """Ends them all, and every process they started; one that is starting ends with this."""
+        for server in list(self._servers.values()):
+            server.close()
+
+
+@dataclass(slots=True)
+class Common:
+    """What the searches of a campaign share.
+
+    `plan` is the campaign's own, with nobody to ask; `clients` answer for all models. `spent` says
+    why no further step shall be begun, if so: `out_of_money` is what a client said of the budget.
+    With `by_time` it is time that is scarce, else steps.
+    """
+
+    plan: Plan
+    servers: Servers
+    clients: Mapping[str, Client] = field(default_factory=dict)
+    over: Callable[[], str | None] = lambda: None
+    by_time: bool = False
+    out_of_money: str = ""
+
+    def spent(self) -> str | None:
+        """Why there shall be no next step."""
+        return self.out_of_money or self.over()
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What a search has between turns."""
+
+    problem: Problem
+    plan: Plan
+    session: Session
+    proposers: Mapping[str, Proposer]
+
+
+class SearchCourse:
+    """A `campaign.Course` over a run directory, made at the first turn."""
+
+    def __init__(self, entry: Entry, folder: Path, common: Common, line: ProgressRow) -> None:
+        self.entry = entry
+        self.path = folder / entry.name
+        self._common = common
+        self._line = line
+        self._begun: _Begun | None = None
+        self._resources = ExitStack()
+        self._settings = entry.parsed_settings()
+        self.device = ""
+        if self.exists:
+            with read_run(self.path) as run:
+                record = run.store.run()
+            self.device, self._settings = record.problem.device, record.settings
+
+    @property
+    def devices(self) -> list[str]:
+        """Where it may be judged; `BadInputError` for a device that this machine has not."""
+        if self.device:
+            return [device_of(self.device)]
+        if self.entry.devices:
+            return [device_of(device) for device in self.entry.devices]
+        return [device_of("cpu" if self.entry.target else None)]
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a run already."""
+        return (self.path / DATABASE_NAME).is_file()
+
+    def nodes(self) -> tuple[list[Node], Mapping[str, Any]]:
+        """The recorded steps, and what is known of the reference."""
+        if not self.exists:
+            return [], {}
+        with read_run(self.path) as run:
+            return run.store.nodes(), run.store.run().reference
+
+    def show(self) -> None:
+        """Puts what is recorded already into its line."""
+        self._line.known(*self.nodes())
+
+    def progress(self) -> Progress:
+        """See `campaign.Course`."""
+        nodes, facts = self.nodes()
+        steps = searched(nodes)
+        standing = Standing(
+            gains=gains(steps),
+            costs=[_seconds(node) if self._common.by_time else 1.0 for node in steps],
+            headroom=headroom(nodes, facts),
+        )
+        left = max((self.entry.steps or MOST_STEPS) - len(steps), 0)
+        ended = why_stop(nodes, facts, self._settings) or ("" if left else "all steps made")
+        return Progress(standing, left, ended, unconfirmed=self._is_unconfirmed(nodes))
+
+    def waits(self) -> str:
+        """What it waits for, if it goes on with that only."""
+        return ""
+
+    def turn(self, steps: int, parallel: int) -> None:
+        """See `campaign.Course`."""
+        with self._ready() as (begun, directory):
+            store, settings = directory.store, self._settings
+            store.set_steps(self.entry.steps or MOST_STEPS)
+            until = len(searched(store.nodes())) + steps
+            stopped = self._search(directory, begun, parallel, self._common.spent).run(until)
+            nodes = store.nodes()
+            if stopped and not why_stop(nodes, store.run().reference, settings):
+                self._common.out_of_money = self._common.out_of_money or stopped
+            store.set_steps(self.entry.steps or len(searched(nodes)))
+
+    def finish(self) -> None:
+        """See `campaign.Course`."""
+        with self._ready() as (begun, directory):
+            search = self._search(directory, begun, 1, self._common.over)
+            search.tune(self._settings.tune_steps)
+
+    def park(self) -> None:
+        """See `campaign.Course`."""
+        self._begun = None
+        resources, self._resources = self._resources, ExitStack()
+        resources.close()
+
+    @contextmanager
+    def _ready(self) -> Iterator[tuple[_Begun, RunDirectory]]:
+        """What a turn needs; says in its line if something ends it."""
+        self._line.preparing()
+        try:
+            begun = self._begin()
+            with self._open(begun) as directory:
+                yield begun, directory
+        except AdaExploreError as error:
+            self._line.lost(str(error))
+            raise
+
+    def _search(
+        self,
+        directory: RunDirectory,
+        begun: _Begun,
+        parallel: int,
+        spent: Callable[[], str | None],
+    ) -> Search:
+        run, store = directory.store.run(), directory.store
+        return Search(
+            store,
+            begun.proposers,
+            begun.session.evaluator,
+            self._line,
+            directory.best_path,
+            clients={name: self._common.clients[name] for name in begun.plan.models},
+            choose=chooser(begun.plan, run.settings, store),
+            spent=spent,
+            parallel=parallel,
+        )
+
+    def _begin(self) -> _Begun:
+        """The processes and proposers; starts them where there are none.
+
+        Raises `BadProblemError` for a problem that cannot be loaded or has no place here.
+        """
+        if self._begun is None:
+            try:
+                problem, plan = self._problem_and_plan()
+                server = self._common.servers.get(problem)
+                running = self._resources.enter_context(session_on(server, problem, self._settings))
+            except BadInputError as error:
+                raise BadProblemError(str(error)) from error
+            proposers = model_proposers(plan, self._settings)
+            proposers[COMPILER] = running.compiler(self._settings)
+            proposers |= running.tuning(problem)
+            self._begun = _Begun(problem, plan, running, proposers)
+        return self._begun
+
+    def _problem_and_plan(self) -> tuple[Problem, Plan]:
+        if self.exists:
+            with read_run(self.path) as run:
+                record = run.store.run()
+            return record.problem, Plan.from_json(record.plan, record.proposer)
+        problem = load_problem(self.asked)
+        if COMPILER in self.entry.proposers or self._settings.compiler_seeds:
+            check_compiler(problem)
+        plan = replace(self._common.plan, proposers=self.entry.proposers)
+        return problem, with_memory(plan, problem)
+
+    @property
+    def asked(self) -> Asked:
+        """The options as `explore` knows them."""
+        entry = self.entry
+        return Asked(
+            Path(entry.path),
+            entry.language,
+            self.device or None,
+            entry.precision,
+            entry.mode,
+            entry.seed,
+            entry.require_custom,
+            entry.target,
+        )
+
+    def _open(self, begun: _Begun) -> RunDirectory:
+        """The run, open for writing; made where there is none, once its reference can be judged."""
+        if self.exists:
+            return open_run(self.path)
+        problem, plan, steps = begun.problem, begun.plan, self.entry.steps or MOST_STEPS
+        name = "start" if PERSON in plan.proposers else "explore"
+        words = command(name, self.asked, problem, steps, self._pairs, plan)
+        seed, settings = self.entry.seed, self._settings
+        record = record_of(begun.session, problem, settings, plan, seed, steps, words)
+        try_templates(plan, record)
+        make_run(self.path, record)
+        return open_run(self.path)
+
+    @property
+    def _pairs(self) -> tuple[str, ...]:
+        """The settings that differ from what a single search has."""
+        changed = self._settings.model_dump(exclude_defaults=True)
+        return tuple(f"{key}={value}" for key, value in changed.items())
+
+    def _is_unconfirmed(self, nodes: list[Node]) -> bool:
+        best = best_measured(nodes)
+        if best is None or not self._settings.confirm:
+            return False
+        with read_run(self.path) as run:
+            confirmed = {kept.node_id for kept in run.store.confirmations()}
+        return best[0].id not in confirmed
+
+
+class AnsweredCourse(SearchCourse):
+    """A course for whose steps somebody answers prompts, as files in `asks`.
+
+    A turn takes what was answered, evaluates it, and asks for its steps: those wait then, at most
+    so many as `abreast`, because who answers them together learns nothing from one for another.
+    """
+
+    def __init__(
+        self, entry: Entry, folder: Path, common: Common, line: ProgressRow, abreast: int
+    ) -> None:
+        super().__init__(entry, folder, common, line)
+        self.asks = folder / "asks" / entry.name
+        self._abreast = abreast
+
+    def progress(self) -> Progress:
+        """See `campaign.Course`."""
+        progress, waiting = super().progress(), self._waiting()
+        left = 0 if waiting and not self._has_more(waiting) else progress.left
+        return replace(progress, left=left, asked=len(waiting))
+
+    def waits(self) -> str:
+        """See `SearchCourse`."""
+        waiting = len(self._waiting())
+        return f"{waiting} prompts wait in {self.asks}" if waiting else ""
+
+    def turn(self, steps: int, parallel: int) -> None:
+        """See `campaign.Course`."""
+        if self.exists:
+            asks.take(self.path, self.asks)
+        with self._ready() as (begun, directory):
+            store = directory.store
+            store.set_steps(self.entry.steps or MOST_STEPS)
+            made, seeds = len(searched(store.nodes())), self._settings.compiler_seeds
+            search = self._search(directory, begun, parallel, self._common.spent)
+            if made < seeds and store.ask_count() <= seeds:
+                search.run(seeds)
+                if len(searched(store.nodes())) < min(seeds, store.run().steps):
+                    return  # stopped on the way: what is left of the seeds comes first
+            search.finish_queued()
+            now, waiting = len(searched(store.nodes())), len(store.asks("open"))
+            left = store.run().steps - now - waiting
+            new = min(steps - (now - made), left, self._abreast - waiting)
+            asks.written(directory, max(new, 0), self.asks)
+
+    def _waiting(self) -> list[int]:
+        """The asks that wait for an answer, by their ids."""
+        if not self.exists:
+            return []
+        with read_run(self.path) as run:
+            return asks.unanswered(run.store, self.asks)
+
+    def _has_more(self, waiting: Sequence[int]) -> bool:
+        """Whether there is something that a turn would go on with."""
+        with read_run(self.path) as run:
+            under_way = run.store.asks("open", "queued")
+        return len(under_way) > len(waiting) or asks.has_misnamed(self.asks)
+
+
+def _seconds(node: Node) -> float:
+    return node.propose_s + node.evaluation.cost.wall_s

@@ -1,0 +1,100 @@
+"""The memory of a run: where its rules come from, and what they have to say on a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from adaexplore.core.config import Settings
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposer import Context
+from adaexplore.core.rule import Gain, Rule
+from adaexplore.memory.files import BUNDLED, load, memory_path
+from adaexplore.memory.lint import advice, lint
+from adaexplore.memory.retrieve import faster, relevant, tokens
+from adaexplore.memory.signature import signature_of
+from adaexplore.memory.topics import implied
+
+NONE = "none"
+"""The name of no memory."""
+
+
+def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
+    """The name of a run's memory and its rules: the one asked for, or for Triton the package's own.
+
+    Raises `BadInputError` for a file that is none, and where no rule could be about the problem.
+    """
+    if asked not in ("", NONE) and problem.language != "triton":
+        raise BadInputError(
+            f"--memory {asked}: rules are about Triton, and this problem's kernels are in "
+            f"{problem.language}; leave it out"
+        )
+    name = asked or (BUNDLED if problem.language == "triton" else NONE)
+    return name, () if name == NONE else tuple(load(memory_path(name)))
+
+
+def recalling(rules: Sequence[Rule], settings: Settings) -> Callable[[Context], list[str]]:
+    """Gives the statements of the rules that a step's code, or its last failure, is about.
+
+    Where that code is right they are also of what made such code faster.
+    """
+    most_tokens = settings.memory_tokens
+
+    def rules_for(context: Context) -> list[str]:
+        if context.problem.language != "triton":
+            return []
+        sources = [node.candidate.source for node in (*context.pool, *context.window)]
+        last = context.window[-1].evaluation if context.window else None
+        text = "\n".join([implied(context.problem.source), *sources])
+        triton = str(context.environment.get("triton", ""))
+        target = context.problem.target or _target(context.environment)
+        gpu = str(context.environment.get("gpu", ""))
+        fast = (
+            faster(rules, text, triton=triton, target=target, gpu=gpu, most_tokens=most_tokens)
+            if _is_right(context)
+            else []
+        )
+        found = relevant(
+            rules,
+            text,
+            triton=triton,
+            target=target,
+            failure=signature_of(last) if isinstance(last, Failed) else None,
+            demand=settings.demand,
+            most_tokens=most_tokens - sum(tokens(rule) for rule, _ in fast),
+            fill=not any(sources),
+        )
+        return [*(rule.statement for rule in found), *(_with_gain(*pair) for pair in fast)]
+
+    return rules_for
+
+
+def _is_right(context: Context) -> bool:
+    """Whether a step begins with code that is right, and has but to make it faster."""
+    shown = context.window[-1:] or context.pool
+    return any(isinstance(node.evaluation, Passed) for node in shown)
+
+
+def _with_gain(rule: Rule, gain: Gain) -> str:
+    """A speed rule's statement, and what it was worth where it was measured."""
+    return f"For speed: {rule.statement} (Measured: {gain.speedup:.2g}x on {gain.where.gpu}.)"
+
+
+def linting(rules: Sequence[Rule]) -> Callable[[Context, str], list[str]]:
+    """Says which rules a source breaks, each with how it is done right."""
+
+    def faults(context: Context, source: str) -> list[str]:
+        if context.problem.language != "triton":
+            return []
+        triton = str(context.environment.get("triton", ""))
+        target = context.problem.target or _target(context.environment)
+        return [advice(hit, source) for hit in lint(source, rules, triton, target)]
+
+    return faults
+
+
+def _target(environment: Mapping[str, Any]) -> str:
+    """The target's name of the GPU that is there."""
+    return f"sm_{environment.get('compute_capability', '')}".replace(".", "")

@@ -1,0 +1,301 @@
+"""From options to a problem and the processes that work on it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Settings
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluator import Evaluator
+from adaexplore.core.problem import Language, Mode, Precision, Problem, TargetName
+from adaexplore.core.proposer import Proposer
+from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
+from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.languages import DIALECTS
+from adaexplore.problems.kernelbench import load
+from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
+from adaexplore.propose.tuner.proposer import Tuner
+from adaexplore.sandbox.gpus import alone
+from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.watch import OverrunError
+
+PRELOAD = (
+    "torch",
+    "triton",
+    "torch._dynamo",
+    "torch._inductor.compile_fx",
+    "torch.export",
+    "adaexplore.evaluate.judge.judge",
+    "adaexplore.evaluate.judge.worker",
+    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
+    "adaexplore.propose.compiler.job",
+)
+PRELOAD_OFFLINE = (
+    "torch",
+    "triton",
+    "adaexplore.evaluate.offline.judge",
+    "adaexplore.evaluate.offline.worker",
+    "adaexplore.evaluate.kernels.warm_triton:warm_for_targets",
+)
+DEFAULT_TARGET: TargetName = "sm_90"
+INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
+_FITS = "adaexplore.evaluate.offline.fits:job"
+_FITS_S = 60.0
+_DESCRIBE = "adaexplore.evaluate.judge.environment:describe"
+_DESCRIBE_S = 120.0
+_IN_FORCE = "adaexplore.sandbox.isolation:in_force"
+_CORES_A_JOB = 2  # a compiler's: with less, several would run into their time limits together
+_JOBS = threading.Semaphore(max(len(os.sched_getaffinity(0)) // _CORES_A_JOB, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options that say what is to be judged; None where the machine decides."""
+
+    path: Path
+    language: Language | None
+    device: str | None
+    precision: Precision
+    mode: Mode
+    seed: int
+    require_custom: bool = False
+    target: TargetName | None = None
+
+
+def load_problem(asked: Asked) -> Problem:
+    """The problem that the options describe; `BadInputError` where they do not fit together."""
+    device = device_of("cpu" if asked.device is None and asked.target else asked.device)
+    on_gpu = device != "cpu"
+    language = asked.language or ("triton" if on_gpu or asked.target else "cpp")
+    dialect = DIALECTS[language]
+    if dialect.on_gpu != on_gpu and not dialect.offline:
+        needs = "a GPU (--device cuda)" if dialect.on_gpu else "cpu (--device cpu)"
+        raise BadInputError(
+            f"--language {language} does not run on --device {device}: {language} needs {needs}"
+        )
+    target = target_of(asked.target, device, language)
+    if asked.require_custom and not on_gpu:
+        raise BadInputError("--require-custom needs a GPU: --device cuda")
+    problem = load(
+        asked.path,
+        device=device,
+        language=language,
+        precision=asked.precision,
+        seed=asked.seed,
+        mode=asked.mode,
+    )
+    checks = replace(problem.checks, require_custom=asked.require_custom)
+    return replace(problem, checks=checks, target=target)
+
+
+def target_of(asked: TargetName | None, device: str, language: Language) -> TargetName | None:
+    """What kernels are compiled for on the CPU; None where it is the GPU that is there."""
+    if asked and device != "cpu":
+        raise BadInputError(
+            f"--target {asked}: on --device {device} kernels are compiled for that GPU; leave it "
+            "out, or judge without a GPU by --device cpu"
+        )
+    offline = [name for name, dialect in DIALECTS.items() if dialect.offline]
+    if asked and language not in offline:
+        raise BadInputError(f"--target {asked}: only --language {' and '.join(offline)} have one")
+    if device != "cpu" or language not in offline:
+        return None
+    missing = [name for name in ("triton", "numpy") if find_spec(name) is None]
+    if missing:
+        raise BadInputError(
+            f"--language {language} --device cpu: {' and '.join(missing)} cannot be imported; "
+            f"pip install {' '.join(missing)}"
+        )
+    return asked or DEFAULT_TARGET
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Running processes for one problem; several threads may use them."""
+
+    server: ForkServer
+    evaluator: Evaluator
+    environment: dict[str, Any]
+
+    def compiler(self, settings: Settings) -> Proposer:
+        """The proposer that needs no model."""
+        from adaexplore.propose.compiler.proposer import CompilerProposer
+
+        def job(entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+            device, environment = alone(request["problem"]["device"])
+            problem = request["problem"] | {"device": device}
+            with _JOBS:
+                return run_job(
+                    self.server,
+                    entry,
+                    request | {"problem": problem},
+                    timeout_s,
+                    environment=environment,
+                )
+
+        return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
+
+    def tuning(self, problem: Problem) -> dict[str, Proposer]:
+        """The proposer of variants; Triton's are compiled for the GPU before they are proposed."""
+        capability = self.environment.get("compute_capability")
+        if problem.language != "triton" or problem.device == "cpu" or not capability:
+            return {TUNER: Tuner()}
+        numbers = [int(part) for part in str(capability).split(".")]
+
+        def fits(candidate: Candidate) -> bool:
+            request = {
+                "problem": problem.to_json(),
+                "source": candidate.source,
+                "capability": numbers,
+            }
+            try:
+                with _JOBS:
+                    found = run_job(self.server, _FITS, request, _FITS_S, confined="cpu")
+            except TimeoutError:
+                return False  # tiles that take so long to compile spill all they have
+            except (WorkerDiedError, OverrunError):
+                return True  # the judge says what is wrong with it
+            return not found["why"]
+
+        return {TUNER: Tuner(fits)}
+
+
+@contextmanager
+def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator[Session]:
+    """Starts the processes for a problem, for so many steps at once, and ends them afterwards.
+
+    Raises `BadInputError` where the device cannot be used.
+    """
+    server = start_server(problem)
+    try:
+        with session_on(server, problem, settings, parallel) as running:
+            yield running
+    finally:
+        server.close()
+
+
+def start_server(problem: Problem) -> ForkServer:
+    """A fork server for a problem, and for all of its language and with a target if it has one.
+
+    Raises `BadInputError` where the language lacks what it needs.
+    """
+    dialect = DIALECTS[problem.language]
+    lacking = _function(dialect.lacking)() if dialect.lacking else None
+    if lacking:
+        raise BadInputError(f"--language {dialect.name}: {lacking}")
+    preload = PRELOAD_OFFLINE if problem.target else PRELOAD
+    return ForkServer.start([*preload, *dialect.preload])
+
+
+@contextmanager
+def session_on(
+    server: ForkServer, problem: Problem, settings: Settings, parallel: int = 1
+) -> Iterator[Session]:
+    """As `session`, on a server that others may use as well."""
+    environment = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
+    if "unusable" in environment:
+        raise BadInputError(environment["unusable"])
+    kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
+    environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
+    environment |= _tried(server, problem, environment)
+    kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
+    evaluators = [
+        kind_of_evaluator(
+            server,
+            problem,
+            timeout_s=settings.timeout_s,
+            memory_bytes=int(settings.memory_gb * 2**30),
+        )
+        for _ in range(evaluators_for(parallel))
+    ]
+    evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
+    try:
+        yield Session(server, evaluator, environment)
+    finally:
+        evaluator.close()
+
+
+def _function(entry: str) -> Callable[[], str | None]:
+    module, _, name = entry.partition(":")
+    function: Callable[[], str | None] = getattr(import_module(module), name)
+    return function
+
+
+def _tried(server: ForkServer, problem: Problem, environment: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a language's compiler once it has been tried, confined as candidates are.
+
+    Raises `BadInputError` where it does not work.
+    """
+    dialect = DIALECTS[problem.language]
+    if dialect.trial is None:
+        return {}
+    found = run_job(
+        server,
+        dialect.trial,
+        environment,
+        _DESCRIBE_S,
+        environment=alone(problem.device)[1],
+        confined="cpu" if problem.device == "cpu" else "gpu",
+    )
+    if "unusable" in found:
+        raise BadInputError(f"--language {dialect.name}: {found['unusable']}")
+    return found
+
+
+def preparation(problem: Problem) -> str:
+    """What `Evaluator.prepare` does, for who waits."""
+    if problem.target:
+        return "running the reference on small sizes, in float64 too"
+    return "running the reference, in float64 too, and torch.compile"
+
+
+def warn(console: Console, environment: Mapping[str, Any]) -> None:
+    """Says what candidates are not kept from on this machine, and why."""
+    for line in environment["isolation"]["missing"]:
+        console.print(f"not isolated here: {line}", style="yellow", highlight=False, markup=False)
+
+
+def device_of(asked: str | None) -> str:
+    """The device's full name ("cpu", "cuda:0")."""
+    count = _gpu_count()
+    if asked is None:
+        return "cuda:0" if count else "cpu"
+    if asked == "cpu":
+        return asked
+    match = re.fullmatch(r"cuda(?::(\d+))?", asked)
+    if match is None:
+        raise BadInputError(f"--device {asked}: write cpu, cuda or cuda:<index>")
+    index = int(match[1] or 0)
+    if index >= count:
+        have = f"there are {count} (cuda:0 to cuda:{count - 1})" if count else "there is none"
+        raise BadInputError(
+            f"--device {asked}: no such GPU; {have} on this machine. Use --device cpu"
+        )
+    return f"cuda:{index}"
+
+
+def _gpu_count() -> int:
+    """How many NVIDIA GPUs the driver shows, without loading torch."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value

@@ -1,0 +1,337 @@
+"""Ask and tell: a search as a place where steps are handed out and their results come back.
+
+    ask, turn = study.prompt("ask")
+    while isinstance(turn, Prompt):                    # somebody answers, now or next week
+        turn = study.tell(ask.id, turn_number, reply)
+    for ask, proposal in study.queued():               # on the machine with the GPU
+        study.record(ask, proposal, evaluation)
+
+Everything is in the store: a study is made anew in every process. Asks may be open side by side, be
+answered in any order, late, or never.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.client import Prompt, Reply
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Evaluation, Passed, rank
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context, Dialogue, Proposer
+from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
+from adaexplore.run.evaluation_cache import Known
+from adaexplore.search import (
+    POLICIES,
+    Tree,
+    credited,
+    reward_function,
+    shown_to,
+    step_rng,
+    takes_lead,
+    traits_of,
+)
+from adaexplore.store import Store
+
+Turn = Prompt | Proposal
+"""Where an ask stands: what is to be asked next, or what came of it."""
+
+
+class Study:
+    """One run's search, over its store.
+
+    `proposers` answers asks, by name.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        proposers: Mapping[str, Proposer],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._run = store.run()
+        self._proposers = proposers
+        self._now = now
+        settings = self._run.settings.for_steps(self._run.steps)
+        self._policy = POLICIES[settings.chosen_policy](settings)
+        self._reward = reward_function(self._run.settings.reward)
+        self._tree = Tree()
+        self._known = Known()
+        self.nodes: list[Node] = []
+        self.best: Node | None = None
+        self._tuned = 0
+        for node in store.nodes():
+            self._take(node)
+        self._under_way: dict[int, Ask] = {}
+        for record in store.asks("open", "queued"):
+            self._begin_step(record.ask)
+
+    def ask(self, proposer: str) -> Ask:
+        """Opens an ask: chooses where the tree is to grow next, as if all others had failed."""
+        ask = self.choose(proposer)
+        self.begin(ask)
+        return ask
+
+    def prompt(self, proposer: str) -> tuple[Ask, Prompt]:
+        """Opens an ask for somebody who is to be asked, and its first prompt.
+
+        Opens none, and raises `BadInputError`, where the prompt cannot be made.
+        """
+        ask = self.choose(proposer)
+        prompt = next(self.dialogue(ask))
+        self.begin(ask)
+        return ask, prompt
+
+    def choose(self, proposer: str) -> Ask:
+        """The next ask, not opened yet."""
+        self.expire_late()
+        number = self._store.ask_count() + 1
+        rng = step_rng(self._run.seed, number)
+        place = self._policy.select(self._tree, rng)
+        shown = shown_to(self._tree, place, self._run.settings, rng)
+        large = place.step_kind == "large"
+        return Ask(
+            id=number,
+            parent_id=place.node_id,
+            step_kind=place.step_kind,
+            seed=rng.randrange(2**31),
+            pool=shown if large else (),
+            window=() if large else shown,
+            seen=len(self.nodes),
+            proposer=proposer,
+            opened_at=self._now(),
+        )
+
+    def choose_variant(self, base: Node) -> Ask:
+        """An ask for a kernel with other numbers in its source, not opened yet."""
+        number = self._store.ask_count() + 1
+        return Ask(
+            id=number,
+            parent_id=base.id,
+            step_kind="tune",
+            seed=step_rng(self._run.seed, number).randrange(2**31),
+            pool=(),
+            window=(base.id,),
+            seen=len(self.nodes),
+            proposer=TUNER,
+            opened_at=self._now(),
+        )
+
+    @property
+    def to_tune(self) -> Node | None:
+        """The kernel whose numbers are worth varying: the best, or what it is a variant of."""
+        node = self.best
+        while node is not None and node.step_kind == "tune":
+            node = self.nodes[node.parent_id - 1]
+        return node
+
+    def begin(self, ask: Ask) -> None:
+        """Opens an ask that was chosen."""
+        self._store.open_ask(ask)
+        self._begin_step(ask)
+
+    @property
+    def searched(self) -> int:
+        """How many steps are recorded; those that tuned are beside the plan."""
+        return len(self.nodes) - self._tuned
+
+    @property
+    def left(self) -> int:
+        """How many of the planned steps are neither recorded nor under way."""
+        under_way = sum(ask.step_kind != "tune" for ask in self._under_way.values())
+        return self._run.steps - self.searched - under_way
+
+    def open(self) -> list[Ask]:
+        """The asks that wait for a reply."""
+        self.expire_late()
+        return [record.ask for record in self._store.asks("open")]
+
+    def turn(self, ask_id: int) -> tuple[int, Turn]:
+        """Where an ask stands and how many replies it has had; queues a proposal that is new.
+
+        Raises `BadInputError` for an ask that is not there, done or expired.
+        """
+        record = self._record_of(ask_id)
+        if record.proposal is not None:
+            return len(self._store.calls(ask_id)), record.proposal
+        prompts, proposal = self.retrace(record.ask)
+        if proposal is None:
+            return len(prompts) - 1, prompts[-1]
+        return len(prompts), self.queue(record.ask, proposal)
+
+    def tell(self, ask_id: int, turn: int, reply: Reply) -> Turn:
+        """Takes the reply to turn number `turn` (from 0) of an ask; what comes after it.
+
+        Raises `BadInputError`, and keeps nothing, for a turn that has been answered already, or an
+        ask that is not there, done or expired.
+        """
+        answered, prompt = self.turn(ask_id)
+        if turn != answered or isinstance(prompt, Proposal):
+            raise BadInputError(
+                f"ask {ask_id}, turn {turn + 1} has been answered already; the first answer counts"
+            )
+        self.keep(ask_id, prompt, reply)
+        _, after = self.turn(ask_id)
+        return after
+
+    def keep(self, ask_id: int, prompt: Prompt, reply: Reply) -> None:
+        """Keeps one turn of an open ask, for who goes through its dialogue: before it is used."""
+        self._store.add_call(Call(ask_id, prompt, reply, self._now()))
+
+    def queue(self, ask: Ask, proposal: Proposal) -> Proposal:
+        """Keeps what an ask's dialogue came to, as it waits for its evaluation from now on."""
+        proposal = replace(proposal, origin=ask.proposer)
+        self._store.queue(ask.id, proposal)
+        return proposal
+
+    def queued(self) -> list[tuple[Ask, Proposal]]:
+        """Proposals that wait for their evaluation."""
+        records = self._store.asks("queued")
+        return [(record.ask, record.proposal) for record in records if record.proposal]
+
+    def known(self, proposal: Proposal) -> Evaluation | None:
+        """The evaluation of a candidate that reads the same, if there is one in this run."""
+        return self._known.of(proposal.candidate)
+
+    def is_to_be_rechecked(self, evaluation: Evaluation) -> bool:
+        """Whether a candidate is to be evaluated once more before it is recorded."""
+        best = self.best.evaluation if self.best else None
+        return self._run.settings.rechecks and takes_lead(evaluation, best)
+
+    def parent(self, ask: Ask) -> Node | None:
+        """The node an ask grows from; None for the empty root."""
+        return self.nodes[ask.parent_id - 1] if ask.parent_id else None
+
+    def record(
+        self,
+        ask: Ask,
+        proposal: Proposal,
+        evaluation: Evaluation,
+        *,
+        propose_s: float = 0.0,
+        reused: bool = False,
+        repeats: tuple[Evaluation, ...] = (),
+    ) -> Node:
+        """Makes a step of a queued ask; what compiled to the same as another has its evaluation."""
+        first = None if reused else self._known.compiled_alike(evaluation)
+        node = Node(
+            id=len(self.nodes) + 1,
+            parent_id=ask.parent_id,
+            step_kind=ask.step_kind,
+            proposal=proposal,
+            evaluation=first or evaluation,
+            started_at=ask.opened_at,
+            propose_s=propose_s,
+            reused=reused or first is not None,
+            repeats=repeats,
+        )
+        self._store.record(node, ask.id)
+        self._end_step(ask.id)
+        self._take(node)
+        return node
+
+    def retrace(self, ask: Ask) -> tuple[list[Prompt], Proposal | None]:
+        """What an ask's recorded replies lead to with the prompts and parsers of today.
+
+        The prompts in order, and the proposal; None where one more reply would be needed.
+        """
+        dialogue, prompts = self.dialogue(ask), []
+        try:
+            prompts.append(next(dialogue))
+            for reply in self.replies(ask):
+                prompts.append(dialogue.send(reply))  # noqa: PERF401 - a generator cannot end so
+        except StopIteration as end:
+            return prompts, replace(end.value, origin=ask.proposer)
+        return prompts, None
+
+    def replies(self, ask: Ask) -> list[Reply]:
+        """The replies that an ask has had, in order."""
+        return [call.reply for call in self._store.calls(ask.id)]
+
+    def expire_late(self) -> None:
+        """Ends open asks that nobody answered in time."""
+        limit_s = 3600.0 * self._run.settings.ask_expires_h
+        now = self._now()
+        if all(now - ask.opened_at <= limit_s for ask in self._under_way.values()):
+            return
+        for record in self._store.asks("open"):
+            if self._now() - record.ask.opened_at > limit_s:
+                self._store.expire(record.ask.id)
+                self._end_step(record.ask.id)
+
+    def _record_of(self, ask_id: int) -> AskRecord:
+        self.expire_late()
+        record = self._store.find_ask(ask_id)
+        if record is None:
+            raise BadInputError(f"there is no ask {ask_id} in this run")
+        if record.state == "done":
+            raise BadInputError(f"ask {ask_id} has been answered and evaluated")
+        if record.state == "expired":
+            raise BadInputError(f"ask {ask_id} has expired; take a new one with: adaexplore ask")
+        return record
+
+    def dialogue(self, ask: Ask) -> Dialogue:
+        """An ask's dialogue from its beginning, which may go on in any thread.
+
+        Raises `BadInputError` for an ask of somebody who is not at hand.
+        """
+        proposer = self._proposers.get(ask.proposer)
+        if proposer is None:
+            raise BadInputError(f"ask {ask.id} is for {ask.proposer}, which is not at hand here")
+        nodes = self.nodes
+        return proposer.begin(
+            Context(
+                problem=self._run.problem,
+                step_kind=ask.step_kind,
+                seed=ask.seed,
+                window=tuple(nodes[i - 1] for i in ask.window),
+                pool=tuple(nodes[i - 1] for i in ask.pool),
+                history=tuple(nodes[: ask.seen]),
+                abreast=max(ask.id - 1 - ask.seen, 0),
+                facts=self._store.reference_for(ask.id),
+                environment=self._run.environment,
+            )
+        )
+
+    def _begin_step(self, ask: Ask) -> None:
+        """Has the tree count an ask as failed until it is recorded: the next one goes elsewhere."""
+        self._under_way[ask.id] = ask
+        self._tree.begin(ask.parent_id, ask.step_kind)
+
+    def _end_step(self, ask_id: int) -> None:
+        ask = self._under_way.pop(ask_id, None)
+        if ask is not None:
+            self._tree.end(ask.parent_id, ask.step_kind)
+
+    def _take(self, node: Node) -> None:
+        """Adds a recorded node to what is known."""
+        evaluation = node.evaluation
+        self.nodes.append(node)
+        self._tuned += node.step_kind == "tune"
+        if evaluation.status == "infra_error":
+            self._tree.add_void(node.id, node.parent_id, node.step_kind)
+            return
+        self._grow(node)
+        self._policy.record(self._tree, node.id, traits_of(node))
+        self._known.add(node)
+        if isinstance(evaluation, Passed) and (
+            self.best is None or rank(evaluation) > rank(self.best.evaluation)
+        ):
+            self.best = node
+
+    def _grow(self, node: Node) -> None:
+        """Hangs a step into the tree; a repeat earns nothing, except in the published search."""
+        evaluation, settings = node.evaluation, self._run.settings
+        if node.reused and isinstance(evaluation, Passed) and settings.reward != "published":
+            self._tree.add_repeat(node.id, node.parent_id, node.step_kind)
+            return
+        believed = evaluation
+        if settings.shrinks:
+            believed = credited(evaluation, self._tree[node.parent_id].log_speed)
+        reward = self._reward(believed)
+        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))

@@ -1,0 +1,250 @@
+import json
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.evaluation import (
+    Conditions,
+    Cost,
+    Estimate,
+    Failed,
+    Fault,
+    KernelUse,
+    Launch,
+    Mismatch,
+    Paired,
+    Passed,
+    Profile,
+    Roofline,
+    Timing,
+    from_json,
+    rank,
+    to_json,
+)
+
+times = st.floats(1e-3, 1e9)
+intervals = st.tuples(times, times)
+costs = st.builds(Cost, st.floats(0, 1e5), st.floats(0, 1e5))
+paired = st.builds(Paired, times, times, intervals)
+conditions = st.builds(
+    Conditions,
+    st.floats(0, 100),
+    st.none() | st.integers(0, 5000),
+    st.none() | st.integers(0, 120),
+    st.lists(st.text()).map(tuple),
+)
+timings = st.builds(
+    Timing,
+    time_us=times,
+    time_ci_us=intervals,
+    baselines_us=st.fixed_dictionaries({"eager": times}, optional={"compile": times}),
+    speedup=times,
+    speedup_ci=intervals,
+    speedup_eager=times,
+    samples=st.integers(1, 10_000),
+    parent=st.none() | paired,
+    conditions=st.none() | conditions,
+)
+bounds = st.sampled_from(["memory", "compute", "overhead"])
+estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]), st.booleans())
+counts = st.integers(0, 1 << 20)
+sizes = st.tuples(counts, counts, counts)
+launches = st.builds(
+    Launch, sizes, sizes, counts, counts, st.none() | st.floats(0, 1), st.none() | counts
+)
+kernels = st.builds(
+    KernelUse,
+    name=st.text(),
+    origin=st.sampled_from(["custom", "cublas", "aten"]),
+    launches=times,
+    time_us=times,
+    launch=st.none() | launches,
+)
+profiles = st.builds(Profile, st.lists(kernels).map(tuple), times, st.floats(0, 1))
+rooflines = st.builds(Roofline, times, bounds, times, times, times)
+shares = st.lists(st.floats(0, 1)).map(tuple)
+descriptors = st.builds(
+    Descriptor,
+    own=shares,
+    library=shares,
+    launches=times,
+    grid=sizes,
+    block=sizes,
+    bytes_per_s=times,
+    instructions=st.lists(st.text()).map(tuple),
+    form=st.text(),
+    code=st.text(),
+)
+measured_or_not = st.fixed_dictionaries(
+    {
+        "precision": st.sampled_from(["fp32", "tf32", "half"]),
+        "error": st.floats(0, 1),
+        "cost": costs,
+        "detail": st.text(),
+        "labels": st.lists(st.text()).map(tuple),
+        "profile": st.none() | profiles,
+        "roofline": st.none() | rooflines,
+        "descriptor": st.none() | descriptors,
+    }
+)
+measured = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, timings)
+estimated = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, estimates)
+passed = measured | estimated
+FAILURES = [
+    "compile_error",
+    "runtime_error",
+    "timeout",
+    "out_of_memory",
+    "wrong_output",
+    "rejected",
+    "infra_error",
+]
+anything = st.floats(allow_nan=False)
+mismatches = st.builds(
+    Mismatch,
+    output=st.text(),
+    inputs=st.text(),
+    share=st.floats(0, 1),
+    first_index=st.lists(counts).map(tuple),
+    got=anything,
+    expected=anything,
+    nans=counts,
+    pattern=st.text(),
+)
+faults = st.builds(Fault, st.text(), st.text(), counts, st.text(), st.text())
+failed = st.builds(
+    Failed,
+    status=st.sampled_from(FAILURES),
+    reason=st.text(),
+    detail=st.text(),
+    error=st.none() | st.floats(0, allow_nan=False),
+    cost=costs,
+    feedback=st.none() | faults | mismatches,
+)
+
+KEYS = {
+    "status",
+    "precision",
+    "error",
+    "time_us",
+    "time_ci_us",
+    "baselines_us",
+    "speedup",
+    "speedup_ci",
+    "speedup_eager",
+    "samples",
+    "parent",
+    "conditions",
+    "estimate",
+    "labels",
+    "profile",
+    "roofline",
+    "descriptor",
+    "reason",
+    "fault",
+    "mismatch",
+    "detail",
+    "cost",
+}
+NEWER_KEYS = (
+    "parent",
+    "conditions",
+    "estimate",
+    "labels",
+    "profile",
+    "roofline",
+    "descriptor",
+    "fault",
+    "mismatch",
+)
+
+
+@given(evaluation=passed | failed)
+def test_json_and_back_is_the_same(evaluation):
+    text = json.dumps(to_json(evaluation), allow_nan=False)
+    assert from_json(json.loads(text)) == evaluation
+
+
+def test_a_nan_that_was_got_survives():
+    found = Mismatch("output", "own-0", 0.5, (3, 1), float("nan"), float("-inf"), 7)
+    text = json.dumps(to_json(Failed("wrong_output", "no", feedback=found)), allow_nan=False)
+    back = from_json(json.loads(text)).feedback
+    assert back.got != back.got
+    assert back.expected == float("-inf")
+
+
+@given(evaluation=measured | failed)
+def test_what_an_older_release_wrote_is_read(evaluation):
+    data = to_json(evaluation)
+    for key in NEWER_KEYS:
+        del data[key]
+    old = from_json(json.loads(json.dumps(data)))
+    assert (old.status, old.error, old.cost) == (
+        evaluation.status,
+        evaluation.error,
+        evaluation.cost,
+    )
+    if isinstance(evaluation, Passed):
+        timing = replace(evaluation.timing, parent=None, conditions=None)
+        assert (old.timing, old.labels, old.profile) == (timing, (), None)
+
+
+@given(evaluation=passed | failed)
+def test_every_key_is_always_there(evaluation):
+    assert to_json(evaluation).keys() == KEYS
+
+
+@given(evaluation=failed)
+def test_a_failure_measured_nothing(evaluation):
+    data = to_json(evaluation)
+    said = {"status", "error", "reason", "fault", "mismatch", "detail", "cost"}
+    for key in KEYS - said:
+        assert not data[key]
+
+
+@given(evaluation=estimated)
+def test_an_estimate_is_no_measurement(evaluation):
+    data = to_json(evaluation)
+    assert data["estimate"]["time_us"] == evaluation.timing.time_us
+    for key in ("time_us", "time_ci_us", "baselines_us", "speedup", "speedup_ci", "samples"):
+        assert data[key] is None
+
+
+@given(evaluation=measured)
+def test_a_baseline_that_was_not_measured_is_null(evaluation):
+    shown = to_json(evaluation)["baselines_us"]
+    assert shown.keys() == {"eager", "compile"}
+    assert (shown["compile"] is None) == ("compile" not in evaluation.timing.baselines_us)
+
+
+@given(first=measured, second=measured)
+def test_right_candidates_rank_by_speedup(first, second):
+    assert (rank(first) < rank(second)) == (first.timing.speedup < second.timing.speedup)
+
+
+@given(guess=estimated, result=measured)
+def test_an_estimate_however_good_ranks_below_any_measurement(guess, result):
+    assert rank(guess) < rank(result)
+
+
+@given(first=estimated, second=estimated)
+def test_estimated_candidates_rank_by_what_was_estimated(first, second):
+    def key(passed):
+        return (passed.timing.partial, 0.0 if passed.timing.partial else passed.timing.time_us)
+
+    assert (rank(first) > rank(second)) == (key(first) < key(second))
+
+
+@given(right=passed, other=failed)
+def test_a_right_candidate_ranks_above_any_that_failed(right, other):
+    assert rank(right) > rank(other)
+
+
+def test_one_that_ran_ranks_above_one_that_did_not():
+    ran = {"runtime_error", "timeout", "out_of_memory", "wrong_output"}
+    for status in FAILURES:
+        compiled, correct, *_ = rank(Failed(status, "no"))
+        assert compiled == (status in ran)
+        assert not correct

@@ -1,0 +1,36 @@
+import pytest
+import torch
+
+from adaexplore.sandbox.jobs import run_job
+
+DESCRIBE = "adaexplore.evaluate.judge.environment:describe"
+
+
+@pytest.fixture(scope="module")
+def facts(server):
+    return run_job(server, DESCRIBE, {"device": "cpu"}, 60.0)
+
+
+def test_a_cpu_is_described(facts):
+    assert facts["device"] == "cpu"
+    assert facts["cpu"]
+    assert facts["cores"] >= 1
+    assert facts["threads"] >= 1
+    assert "unusable" not in facts
+
+
+def test_versions_are_those_that_run(facts):
+    assert facts["torch"] == torch.__version__
+    assert facts["python"].count(".") == 2
+
+
+def test_the_commit_is_that_of_the_checkout_if_there_is_one(facts):
+    assert facts["commit"] is None or len(facts["commit"]) == 40
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a usable GPU")
+def test_a_gpu_that_torch_cannot_use_is_told_in_one_line(server):
+    facts = run_job(server, DESCRIBE, {"device": "cuda:0"}, 60.0)
+    assert facts["unusable"].startswith(f"--device cuda:0: torch {torch.__version__} ")
+    assert facts["unusable"].endswith("or use --device cpu")
+    assert "\n" not in facts["unusable"]

@@ -1,0 +1,97 @@
+"""Preparing a reference where others use the same GPU, with references that claim not to fit."""
+
+import fcntl
+
+import pytest
+import torch
+
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge import judge
+from adaexplore.sandbox.device_lock import lock_file
+
+
+def no_memory():
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+
+def no_memory_told():
+    try:
+        no_memory()
+    except torch.OutOfMemoryError as error:
+        raise BadProblemError("example.py: its float64 run does not fit on the device") from error
+
+
+def no_library():
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+
+
+def is_alone(device):
+    """Whether nobody else could use the device now."""
+    with lock_file(device).open() as other:
+        try:
+            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+@pytest.fixture
+def prepared(monkeypatch, tmp_path):
+    """Prepares a reference that does one of `does` each time; says for each if it was alone."""
+
+    def prepared(device, *does):
+        tries, left = [], list(does)
+
+        class Reference:
+            def __init__(self, problem, _folder, *, brief):
+                assert not brief
+                self.device = problem.device
+
+            def complete(self):
+                tries.append(is_alone(self.device))
+                left.pop(0)()
+
+            def time_baselines(self):
+                """Takes no time."""
+
+        monkeypatch.setattr(judge, "Reference", Reference)
+        monkeypatch.setattr(judge, "compile_in_parallel", lambda: None)
+        problem = Problem("example", "class Model: ...", "triton", device)
+        try:
+            judge._prepared(problem, tmp_path, brief=False)
+        except (BadProblemError, RuntimeError) as error:
+            return tries, str(error)
+        return tries, ""
+
+    return prepared
+
+
+def nothing():
+    """It fits."""
+
+
+def test_what_fits_is_prepared_beside_others(prepared):
+    assert prepared("cuda:0", nothing) == ([False], "")
+
+
+@pytest.mark.parametrize("trouble", [no_memory, no_memory_told, no_library])
+def test_what_finds_no_room_is_prepared_alone(prepared, trouble):
+    assert prepared("cuda:0", trouble, nothing) == ([False, True], "")
+
+
+def test_what_finds_none_alone_is_too_large(prepared):
+    tries, error = prepared("cuda:0", no_memory, no_memory)
+    assert tries == [False, True]
+    assert error.startswith("example.py: verifying it takes more memory than the device has free")
+
+
+def test_on_the_cpu_there_is_one_try(prepared):
+    assert prepared("cpu", no_memory_told)[0] == [False]
+
+
+def test_other_trouble_is_no_reason_to_try_again(prepared):
+    def broken():
+        raise RuntimeError("shapes do not match")
+
+    assert prepared("cuda:0", broken) == ([False], "shapes do not match")

@@ -1,0 +1,55 @@
+import pytest
+
+from adaexplore.core.evaluation import KernelUse, Launch, Profile
+from adaexplore.evaluate.kernels.describe import (
+    OwnKernels,
+    Part,
+    describe,
+    measured_parts,
+    read_launched,
+)
+from adaexplore.languages.fingerprint import form
+
+SOURCE = "@triton.jit\ndef k(x):\n    tl.atomic_add(x, 1)\n"
+LAUNCH = Launch((64, 2, 1), (128, 1, 1), 32, 0)
+
+
+def test_how_the_work_is_divided():
+    uses = (
+        KernelUse("k", "custom", 2.0, 6.0, LAUNCH),
+        KernelUse("gemm", "cublas", 1.0, 3.0, Launch((9, 1, 1), (256, 1, 1), 64, 0)),
+        KernelUse("j", "custom", 1.0, 0.999),
+        KernelUse("fill", "aten", 1.0, 0.001),
+    )
+    found = describe(SOURCE, OwnKernels(), measured_parts(Profile(uses, 10.0, 0.7)), 2e12)
+    assert (found.own, found.library) == ((0.6, 0.1), (0.3,))
+    assert (found.launches, found.grid, found.block) == (5.0, (64, 2, 1), (128, 1, 1))
+    assert found.bytes_per_s == 2e12
+
+
+def test_instructions_are_the_compiled_ones_where_they_are_known():
+    own = OwnKernels.of([("k", "c0de", ["reduction"]), ("k", "f00d", ["dot"])])
+    assert describe(SOURCE, own, [], 0.0).instructions == ("dot", "reduction")
+    assert describe(SOURCE, OwnKernels(), [], 0.0).instructions == ("atomic",)
+
+
+def test_the_code_stands_for_the_body():
+    own = OwnKernels.of([("k", "c0de", [])])
+    other = describe(SOURCE.replace("1", "2"), own, [], 0.0)
+    assert describe(SOURCE, own, [], 0.0).code == other.code != form(SOURCE)
+    assert describe(SOURCE, own, [], 0.0).form == form(SOURCE) != other.form
+
+
+def test_a_candidate_without_a_profile_is_described_by_its_source():
+    found = describe(SOURCE, OwnKernels(), [Part(True, 0.0)], float("inf"))
+    assert (found.own, found.library, found.bytes_per_s) == ((), (), 0.0)
+    assert found.code == found.form
+
+
+@pytest.mark.parametrize(
+    "kernel", [3, {"name": "k"}, {"name": "k", "code": 1, "instructions": []}, {"name": "k"} | {}]
+)
+def test_nonsense_from_its_process_is_nothing(kernel):
+    honest = {"name": "k", "code": "c0de", "instructions": ["dot"]}
+    assert read_launched({"kernels": [honest]}).codes == {"k": ["c0de"]}
+    assert read_launched({"kernels": [honest, kernel]}) == OwnKernels()

@@ -1,0 +1,145 @@
+"""Real processes that work or rest; the walls and the times are made up, so results are exact."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from adaexplore.evaluate.timing.audit import Account, Audit, cpu_seconds
+
+SLEEP = "import time; time.sleep(600)"
+SPIN = "while True: pass"
+SPIN_IN_A_CHILD = f"""
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    exec({SPIN!r})
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def process():
+    started = []
+
+    def start(program):
+        started.append(subprocess.Popen([sys.executable, "-c", program], start_new_session=True))
+        return started[-1].pid
+
+    yield start
+    for one in started:
+        subprocess.run(["pkill", "-KILL", "-P", str(one.pid)], check=False)
+        one.kill()
+        one.wait()
+
+
+def audited(pid, wall_us, times_us, *, device="cuda:0", waited_us=0.0, cpu_s=0.0, overhead_us=10.0):
+    audit = Audit(pid, device, threads=2)
+    for _ in range(3):
+        start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
+        audit.block(start, end, wall_us, times_us, overhead_us)
+    return audit.objection()
+
+
+class TestBlocks:
+    def test_times_that_fill_the_block_are_believed(self):
+        assert audited(1, 10_500.0, [1000.0] * 10) is None
+
+    def test_times_that_leave_most_of_it_open_are_not(self):
+        assert "out of the timer's sight" in audited(1, 20_000.0, [1000.0] * 10)
+
+    def test_overhead_is_part_of_the_account(self):
+        assert audited(1, 20_000.0, [1000.0] * 10, overhead_us=1000.0) is None
+
+    def test_waiting_for_a_processor_is_nobody_s_fault(self):
+        assert audited(1, 20_000.0, [1000.0] * 10, waited_us=9_000.0) is None
+
+    def test_waiting_that_comes_from_working_much_is(self):
+        objection = audited(1, 20_000.0, [1000.0] * 10, waited_us=9_000.0, cpu_s=0.2)
+        assert "CPU time" in objection
+
+    def test_waking_threads_is_allowed_for_on_the_cpu(self):
+        assert audited(1, 5_000.0, [50.0] * 20) is not None
+        assert audited(1, 5_000.0, [50.0] * 20, device="cpu") is None
+
+    def test_one_disturbed_block_is_forgiven(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for wall_us in (10_100.0, 90_000.0, 10_100.0):
+            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [10_000.0], 0.0)
+        assert audit.objection() is None
+
+    def test_disturbed_blocks_are_forgiven_for_the_sake_of_one_that_is_not(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for wall_us in (20_000.0, 90_000.0, 10_100.0):
+            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [10_000.0], 0.0)
+        assert audit.objection() is None
+
+    def test_a_short_first_block_excuses_none_of_the_full_ones(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for count in (1, 20, 20):
+            wall_us = count * 2_000.0
+            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [1_000.0] * count, 0.0)
+        assert "out of the timer's sight" in audit.objection()
+
+    def test_many_short_calls_on_a_busy_machine_are_believed(self):
+        assert audited(1, 512 * 45.0, [25.0] * 512) is None
+
+    @pytest.mark.parametrize("told_us", [1.0, 20.0, 100.0])
+    def test_what_is_not_accounted_for_is_added_to_the_times(self, told_us):
+        audit = Audit(1, "cpu", threads=2)
+        nothing = Account(0.0, 0.0)
+        times = audit.block(nothing, nothing, 100 * 130.0, [told_us] * 100, 10.0)
+        assert times == pytest.approx([105.0] * 100)  # 5 us are one message's, 10 us a call's
+
+    def test_times_that_account_for_all_stay_as_they_are(self):
+        nothing = Account(0.0, 0.0)
+        times = Audit(1, "cpu", threads=2).block(
+            nothing, nothing, 2_400.0, [100.0, 102.0] * 10, 10.0
+        )
+        assert times == [100.0, 102.0] * 10
+
+    def test_a_device_that_is_busy_while_all_is_still_is_seen(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for latency_us in (2_100.0, 1_900.0, 2_300.0):
+            audit.latency(latency_us)
+        assert "kernels run" in audit.objection()
+        audit.latency(40.0)
+        assert audit.objection() is None
+
+    def test_no_block_is_no_objection(self):
+        assert Audit(1, "cpu", threads=2).objection() is None
+
+
+class TestIdle:
+    @pytest.mark.parametrize(
+        ("program", "objects"),
+        [(SLEEP, False), (SPIN, True), (SPIN_IN_A_CHILD, True)],
+        ids=["rests", "works", "has a child work"],
+    )
+    def test_work_between_the_blocks_is_seen(self, process, eventually, program, objects):
+        pid = process(program)
+        if objects:
+            assert eventually(lambda: cpu_seconds(pid) > 0.1)
+        else:
+            time.sleep(0.3)  # for the interpreter to have started
+        audit = Audit(pid, "cpu", threads=1)
+        audit.idle_from_now()
+        time.sleep(0.6)
+        audit.idle_until_now()
+        assert (audit.objection() is not None) == objects
+
+    def test_work_that_was_asked_for_is_not_counted(self, process, eventually):
+        pid = process(SPIN)
+        assert eventually(lambda: cpu_seconds(pid) > 0.1)
+        audit = Audit(pid, "cpu", threads=1)
+        audit.idle_from_now()
+        audit.idle_until_now()
+        time.sleep(0.3)
+        audit.idle_until_now()
+        assert audit.objection() is None
+
+
+def test_an_ended_process_has_used_nothing(process):
+    assert cpu_seconds(2**22 + 1) == 0.0

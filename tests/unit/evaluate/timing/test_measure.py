@@ -1,0 +1,206 @@
+"""Parties here keep no time of their own: what they report is computed, so results are exact."""
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaexplore.evaluate.timing.measure import CANDIDATE, Effort, discounted, measure, summarize
+
+QUICK = Effort(min_rounds=5, max_rounds=8)
+
+
+def constant(time_us: float):
+    return lambda count: [time_us] * count
+
+
+def parties(candidate, **baselines):
+    return {CANDIDATE: candidate} | baselines
+
+
+class Counting:
+    """A party that notes how many calls each block asked for."""
+
+    def __init__(self, time_us: float) -> None:
+        self.time_us = time_us
+        self.blocks: list[int] = []
+
+    def __call__(self, count: int) -> list[float]:
+        self.blocks.append(count)
+        return [self.time_us] * count
+
+
+class TestMeasure:
+    def test_constant_times_give_the_exact_speedup(self):
+        timing = measure(
+            parties(constant(50.0), eager=constant(200.0), compile=constant(100.0)), QUICK
+        )
+        assert timing.time_us == 50.0
+        assert timing.time_ci_us == (50.0, 50.0)
+        assert timing.baselines_us == {"eager": 200.0, "compile": 100.0}
+        assert timing.speedup == 2.0
+        assert timing.speedup_ci == (2.0, 2.0)
+        assert timing.speedup_eager == 4.0
+
+    def test_the_better_baseline_counts_whichever_it_is(self):
+        timing = measure(
+            parties(constant(50.0), eager=constant(75.0), compile=constant(100.0)), QUICK
+        )
+        assert timing.speedup == timing.speedup_eager == 1.5
+
+    def test_eager_alone_is_enough(self):
+        assert measure(parties(constant(50.0), eager=constant(100.0)), QUICK).speedup == 2.0
+
+    def test_every_party_is_timed_equally_often(self):
+        all_parties = parties(Counting(50.0), eager=Counting(100.0), compile=Counting(80.0))
+        measure(all_parties, QUICK)
+        assert len({len(party.blocks) for party in all_parties.values()}) == 1
+
+    def test_the_samples_are_the_candidate_s_calls_after_the_pilot(self):
+        candidate = Counting(1000.0)
+        timing = measure(parties(candidate, eager=constant(1000.0)), QUICK)
+        pilot, *rounds = candidate.blocks
+        assert timing.samples == sum(rounds)
+        assert pilot < timing.samples
+
+    def test_a_block_takes_about_as_long_as_asked(self):
+        slow, fast = Counting(5000.0), Counting(50.0)
+        measure(parties(slow, eager=fast), Effort(block_us=20_000.0, min_rounds=3))
+        assert slow.blocks[-1] == 4
+        assert fast.blocks[-1] == 100  # no more, however fast
+
+    def test_a_call_longer_than_a_block_is_made_once(self):
+        candidate = Counting(1e6)
+        measure(parties(candidate, eager=constant(1e6)), Effort(block_us=20_000.0, min_rounds=3))
+        assert candidate.blocks[-1] == 1
+
+    def test_rounds_end_when_the_interval_is_narrow(self):
+        candidate = Counting(100.0)
+        measure(parties(candidate, eager=constant(100.0)), Effort(min_rounds=5, max_rounds=40))
+        assert len(candidate.blocks) == 1 + 5
+
+    def test_noisy_rounds_go_on_to_the_limit(self):
+        rng = random.Random(0)
+        blocks = []
+
+        def noisy(count):
+            blocks.append(count)
+            return [rng.uniform(50.0, 150.0)] * count
+
+        measure(parties(noisy, eager=constant(100.0)), Effort(min_rounds=5, max_rounds=9))
+        assert len(blocks) == 1 + 9
+
+    def test_a_hopeless_candidate_gets_the_fewest_rounds(self):
+        rng = random.Random(0)
+        blocks = []
+
+        def slow_and_noisy(count):
+            blocks.append(count)
+            return [rng.uniform(1000.0, 2000.0)] * count
+
+        measure(parties(slow_and_noisy, eager=constant(100.0)), Effort(min_rounds=5))
+        assert len(blocks) == 1 + 5
+
+    def test_a_budget_of_no_time_ends_after_the_fewest_rounds(self):
+        rng = random.Random(0)
+        blocks = []
+
+        def noisy(count):
+            blocks.append(count)
+            return [rng.uniform(50.0, 150.0)] * count
+
+        measure(parties(noisy, eager=constant(100.0)), Effort(min_rounds=5, budget_s=0.0))
+        assert len(blocks) == 1 + 5
+
+
+class TestSummary:
+    @given(
+        drift=st.lists(st.floats(0.1, 10.0), min_size=3, max_size=12),
+        candidate=st.floats(1.0, 1e4),
+        eager=st.floats(1.0, 1e4),
+    )
+    @settings(max_examples=50)
+    def test_drift_that_hits_all_parties_of_a_round_cancels(self, drift, candidate, eager):
+        rounds = [{CANDIDATE: candidate * d, "eager": eager * d} for d in drift]
+        timing = summarize(rounds, samples=len(rounds))
+        assert timing.speedup == pytest.approx(eager / candidate)
+        assert timing.speedup_ci == pytest.approx((eager / candidate, eager / candidate))
+
+    def test_one_disturbed_round_does_not_move_the_median(self):
+        rounds = [{CANDIDATE: 50.0, "eager": 100.0} for _ in range(10)]
+        rounds[4] = {CANDIDATE: 500.0, "eager": 100.0}
+        timing = summarize(rounds, samples=10)
+        assert (timing.time_us, timing.speedup) == (50.0, 2.0)
+
+    @given(
+        times=st.lists(
+            st.tuples(*itertools.repeat(st.floats(1.0, 100.0), 3)), min_size=1, max_size=10
+        )
+    )
+    @settings(max_examples=50)
+    def test_the_interval_holds_the_speedup_which_is_over_the_best_baseline(self, times):
+        rounds = [{CANDIDATE: c, "eager": e, "compile": k} for c, e, k in times]
+        timing = summarize(rounds, samples=1)
+        low, high = timing.speedup_ci
+        assert low <= timing.speedup <= high
+        assert set(timing.baselines_us) == {"eager", "compile"}
+        if timing.baselines_us["eager"] < timing.baselines_us["compile"]:
+            assert timing.speedup == timing.speedup_eager
+
+
+class TestParent:
+    def test_it_is_compared_with_in_the_same_rounds(self):
+        timing = measure(
+            parties(constant(50.0), eager=constant(100.0), parent=constant(60.0)), QUICK
+        )
+        assert timing.parent is not None
+        assert timing.parent.time_us == 60.0
+        assert timing.parent.speedup == 1.2
+        assert timing.parent.speedup_ci == (1.2, 1.2)
+
+    def test_it_is_no_baseline(self):
+        timing = measure(
+            parties(constant(50.0), eager=constant(100.0), parent=constant(10.0)), QUICK
+        )
+        assert timing.speedup == 2.0
+        assert timing.baselines_us == {"eager": 100.0}
+
+    def test_without_one_there_is_no_comparison(self):
+        assert measure(parties(constant(50.0), eager=constant(100.0)), QUICK).parent is None
+
+
+def test_a_candidate_far_behind_the_best_known_is_measured_briefly():
+    noisy = [Jittery(100.0), Jittery(100.0)]
+    measure(parties(noisy[0], eager=constant(90.0)), QUICK)
+    measure(parties(noisy[1], eager=constant(90.0)), QUICK, best_us=20.0)
+    assert noisy[0].blocks == 1 + QUICK.max_rounds
+    assert noisy[1].blocks == 1 + QUICK.min_rounds
+
+
+class Jittery:
+    """A party whose times never settle; counts its blocks."""
+
+    def __init__(self, time_us: float) -> None:
+        self.time_us = time_us
+        self.blocks = 0
+
+    def __call__(self, count: int) -> list[float]:
+        self.blocks += 1
+        return [self.time_us * (1.0 + 0.2 * (self.blocks % 3))] * count
+
+
+class TestDiscounted:
+    TIMING = measure(parties(constant(50.0), eager=constant(200.0), compile=constant(150.0)), QUICK)
+
+    def test_the_quiet_baselines_count(self):
+        timing = discounted(self.TIMING, {"eager": 100.0, "compile": 75.0})
+        assert timing.speedup == 1.5
+        assert timing.speedup_ci == (1.5, 1.5)
+        assert timing.speedup_eager == 2.0
+        assert timing.time_us == 50.0
+
+    def test_nobody_gains_by_a_quiet_moment_that_was_slower(self):
+        timing = discounted(self.TIMING, {"eager": 400.0, "compile": 300.0})
+        assert (timing.speedup, timing.speedup_eager) == (3.0, 4.0)

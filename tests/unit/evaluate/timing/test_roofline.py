@@ -1,0 +1,143 @@
+import textwrap
+
+import pytest
+import torch
+
+from adaexplore.evaluate.timing.clock import CpuClock
+from adaexplore.evaluate.timing.roofline import Peaks, SpeedOfLight, Work, measure_peaks, work_of
+from adaexplore.sandbox.user_code import Instance
+
+PEAKS = Peaks(
+    bytes_per_s=4e12, flops_per_s={"fp32": 50e12, "tf32": 400e12, "half": 800e12}, overhead_us=3.0
+)
+
+
+def light(precision="fp32", **work):
+    numbers = {"bytes": 0, "flops": 0, "unavoidable_bytes": 0} | work
+    return SpeedOfLight(Work(**numbers), PEAKS, precision)
+
+
+class TestFloor:
+    def test_the_largest_limit_is_the_floor(self):
+        assert (light(bytes=4 * 10**8).floor_us, light(bytes=4 * 10**8).bound_by) == (
+            pytest.approx(100.0),
+            "memory",
+        )
+        assert (light(bytes=4).floor_us, light(bytes=4).bound_by) == (3.0, "overhead")
+        assert light(bytes=4 * 10**8, flops=10**12).bound_by == "compute"
+
+    @pytest.mark.parametrize(
+        ("precision", "rate"),
+        [("fp32", 800e12 / 3), ("tf32", 800e12), ("half", 800e12)],  # bf16x3; scaled fp16; bf16
+    )
+    def test_the_fastest_product_that_is_precise_enough_counts(self, precision, rate):
+        assert light(precision, flops=10**12).floor_us == pytest.approx(1e18 / rate)
+
+    def test_a_measured_time_against_it(self):
+        roofline = light(bytes=4 * 10**8, flops=10**9).roofline(200.0)
+        assert (roofline.floor_us, roofline.bound_by) == (pytest.approx(100.0), "memory")
+        assert roofline.share == pytest.approx(0.5)
+        assert roofline.bytes_per_s == pytest.approx(2e12)
+        assert roofline.flops_per_s == pytest.approx(5e12)
+
+
+class TestObjection:
+    def test_a_time_that_the_memory_forbids(self):
+        limit = light(bytes=9, unavoidable_bytes=4 * 10**8)
+        assert limit.objection(51.0) is None
+        assert limit.objection(49.0).startswith("faster than the memory allows: 49 us for 381 MiB")
+
+    def test_what_may_be_left_out_forbids_nothing(self):
+        assert light(bytes=4 * 10**12, flops=10**18).objection(1e-3) is None
+
+    def test_less_operations_than_the_reference_is_a_question_not_a_verdict(self):
+        assert light(flops=10**12).labels(1.0) == ("below-flop-floor",)
+        assert light(flops=10**12).labels(1e6) == ()
+
+
+HEADER = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """The work of a model on inputs; as on a GPU whose cache holds nothing, if asked."""
+
+    def work(body, inputs, build="", *, on_gpu=False):
+        source = HEADER + textwrap.dedent(f"""
+            class Model(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    {build or "pass"}
+                def forward(self, *xs):
+                    x = xs[0]
+                    {body}
+            def get_inputs():
+                return [{inputs}]
+        """)
+        instance = Instance.load(
+            source, "Model", device="cpu", seed=0, mode="eval", folder=tmp_path
+        )
+        inputs = instance.inputs(0)
+        if on_gpu:
+            gpu = type("Properties", (), {"L2_cache_size": 0})
+            monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
+            object.__setattr__(instance, "device", torch.device("cuda"))
+        return work_of(instance, inputs)
+
+    return work
+
+
+class TestWork:
+    def test_a_linear_layer(self, work):
+        found = work("return self.l(x)", "torch.randn(64, 128)", "self.l = nn.Linear(128, 32)")
+        assert found.bytes == 4 * (64 * 128 + 128 * 32 + 32 + 64 * 32)
+        assert found.flops == 2 * 64 * 128 * 32
+        assert found.unavoidable_bytes == 0  # a CPU may have it all in its cache
+
+    def test_inputs_that_matter_and_outputs_that_are_made_are_unavoidable(self, work):
+        found = work("return torch.sigmoid(x)", "torch.randn(64, 128)", on_gpu=True)
+        assert found.unavoidable_bytes == 2 * 4 * 64 * 128
+
+    def test_softmax_has_a_derivative_in_most_directions(self, work):
+        found = work("return x.softmax(-1)", "torch.randn(64, 128)", on_gpu=True)
+        assert found.unavoidable_bytes == 2 * 4 * 64 * 128
+
+    def test_what_is_not_looked_at_may_be_left_alone(self, work):
+        found = work("return x[:, :32].exp()", "torch.randn(64, 128)", on_gpu=True)
+        assert found.unavoidable_bytes == 2 * 4 * 64 * 32
+
+    def test_a_table_is_looked_up_in_not_read(self, work):
+        found = work(
+            "return self.e(x).exp()", "torch.randint(9, (8,))", "self.e = nn.Embedding(10000, 16)"
+        )
+        assert found.bytes < 4 * 10000 * 16 / 100
+
+    def test_parameters_may_be_folded(self, work):
+        found = work(
+            "return self.l(x)", "torch.randn(4, 256)", "self.l = nn.Linear(256, 8)", on_gpu=True
+        )
+        assert found.unavoidable_bytes == 4 * (4 * 256 + 4 * 8)
+
+    @pytest.mark.parametrize("body", ["return x", "return x.T", "return x.T.contiguous()"])
+    def test_an_output_that_could_be_a_view_forbids_nothing(self, work, body):
+        assert work(body, "torch.randn(64, 128)", on_gpu=True).unavoidable_bytes == 0
+
+    def test_equal_rows_are_written_once_at_least(self, work):
+        found = work(
+            "return x.exp().mean(0, keepdim=True).repeat(64, 1)",
+            "torch.randn(64, 128)",
+            on_gpu=True,
+        )
+        assert found.unavoidable_bytes == 4 * (64 * 128 + 128)
+
+    def test_a_reference_without_a_derivative_forbids_only_its_output(self, work):
+        found = work("return (x * 3).argsort() * 2", "torch.randn(64, 128)", on_gpu=True)
+        assert found.unavoidable_bytes == 8 * 64 * 128
+
+
+def test_the_peaks_of_this_cpu_are_believable():
+    peaks = measure_peaks("cpu", CpuClock(), 1 << 20, "fp32")
+    assert 1e8 < peaks.bytes_per_s < 1e13
+    assert peaks.flops_per_s.keys() == {"fp32"}
+    assert 1e8 < peaks.flops_per_s["fp32"] < 1e14
+    assert 0 < peaks.overhead_us < 1e5

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from adaexplore.evaluate.truth.structure import structure_of
+
+
+def draws(make, count=3):
+    found = []
+    for seed in range(count):
+        torch.manual_seed(seed)
+        found.append(make())
+    return found
+
+
+def spd():
+    a = torch.randn(16, 16)
+    return a @ a.T + 16 * torch.eye(16)
+
+
+FROZEN = {
+    "the same in all draws": lambda: torch.linspace(0, 1, 100).cos(),
+    "sorted": lambda: torch.rand(4, 50).sort().values,
+    "sorted indices": lambda: torch.randint(1000, (20,)).sort().values,
+    "a mask of zeros and ones": lambda: (torch.rand(64, 64) > 0.5).float(),
+    "whole numbers": lambda: torch.randint(0, 5, (64, 64)).float(),
+    "signs": lambda: torch.randn(256).sign() * 0.5,
+    "positive definite": spd,
+    "a permutation": lambda: torch.randperm(64),
+    "lengths that add up": lambda: torch.tensor([3, 5]).index_select(0, torch.randperm(2)),
+    "complex": lambda: torch.randn(8, dtype=torch.complex64),
+}
+
+
+@pytest.mark.parametrize("make", FROZEN.values(), ids=FROZEN.keys())
+def test_what_only_the_problem_can_draw_stays_as_it_is(make):
+    assert structure_of(draws(make)).frozen
+
+
+FREE = {
+    "uniform": lambda: torch.rand(64, 64),
+    "normal": lambda: torch.randn(64, 64),
+    "bfloat16": lambda: torch.randn(64, 64, dtype=torch.bfloat16),
+    "a few numbers": lambda: torch.rand(4),
+    "one number": lambda: torch.rand(()),
+    "small": lambda: 1e-6 * torch.randn(1000),
+}
+
+
+@pytest.mark.parametrize("make", FREE.values(), ids=FREE.keys())
+def test_what_a_generator_happens_to_give_is_no_structure(make):
+    found = structure_of(draws(make))
+    assert not found.frozen
+    assert found.zeros is None
+    assert found.least is None
+    assert not found.symmetric
+    assert not found.unit
+
+
+def test_one_draw_of_ones_own_making_can_still_be_told_from_a_constant():
+    assert not structure_of([torch.randn(64, 64)]).frozen
+
+
+def test_zeros_that_are_always_there_stay():
+    found = structure_of(draws(lambda: torch.randn(8, 8).tril()))
+    kept = found.keep(torch.randn(8, 8))
+    assert torch.equal(kept, kept.tril())
+    assert bool((kept.diagonal() != 0).all())
+
+
+def test_zeros_that_move_are_chance():
+    assert structure_of(draws(lambda: torch.randn(64, 64).relu())).zeros is None
+
+
+def test_a_symmetric_matrix_stays_symmetric():
+    def make():
+        a = torch.randn(8, 8)
+        return a + a.T
+
+    kept = structure_of(draws(make)).keep(torch.randn(8, 8))
+    assert torch.equal(kept, kept.T)
+
+
+def test_probabilities_stay_probabilities():
+    kept = structure_of(draws(lambda: torch.randn(8, 32).softmax(-1))).keep(torch.randn(8, 32) * 10)
+    assert torch.allclose(kept.sum(-1), torch.ones(8))
+    assert bool((kept >= 0).all())
+
+
+def test_unit_vectors_stay_unit_vectors():
+    unit = torch.nn.functional.normalize
+    kept = structure_of(draws(lambda: unit(torch.randn(8, 32), dim=-1))).keep(torch.randn(8, 32))
+    assert torch.allclose(kept.norm(dim=-1), torch.ones(8))
+
+
+def test_what_keeps_away_from_zero_goes_on_doing_so():
+    found = structure_of(draws(lambda: 0.5 + torch.rand(1000)))
+    assert float(found.keep(torch.randn(1000)).min()) >= 0.5
+
+
+def test_integers_have_the_range_that_was_seen():
+    found = structure_of([torch.tensor([3, 7, 5]), torch.tensor([4, 4, 9])])
+    assert (found.low, found.high) == (3, 9)

@@ -1,0 +1,75 @@
+from dataclasses import replace
+
+import pytest
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.evaluation import Cost, Estimate, Failed, Paired, Passed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
+from adaexplore.languages.fingerprint import form
+from adaexplore.run.evaluation_cache import Known
+
+SOURCE = "def f(count):\n    return count + 1\n"
+ALIKE = "def f(number):  # one more\n    return number + 1\n"
+OTHER = "def f(count):\n    return count + 2\n"
+PARENT = Paired(9.0, 1.1, (1.0, 1.2))
+
+
+def passed(source, code="c0de", speedup=2.0):
+    timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, speedup, (1.9, 2.1), speedup, 7, PARENT)
+    described = Descriptor(form=form(source), code=code)
+    return Passed("fp32", 1e-7, timing, Cost(3.0, 1.0), descriptor=described)
+
+
+def node(source, evaluation, number=1, **more):
+    return Node(number, 0, "large", Proposal(Candidate(source, "cpp"), "x", ""), evaluation, **more)
+
+
+@pytest.fixture
+def known():
+    known = Known()
+    known.add(node(SOURCE, passed(SOURCE)))
+    return known
+
+
+def test_the_same_text_has_the_same_evaluation(known):
+    assert known.of(Candidate(SOURCE, "cpp")) == passed(SOURCE)
+    assert known.of(Candidate(OTHER, "cpp")) is None
+
+
+def test_one_that_reads_the_same_cost_nothing_and_was_compared_with_no_parent(known):
+    found = known.of(Candidate(ALIKE, "cpp"))
+    first = passed(SOURCE)
+    assert found == replace(first, cost=Cost(), timing=replace(first.timing, parent=None))
+
+
+def test_what_failed_is_tried_again_unless_its_text_is_the_same():
+    known = Known()
+    known.add(node(SOURCE, Failed("timeout", "too slow")))
+    assert known.of(Candidate(SOURCE, "cpp")) == Failed("timeout", "too slow")
+    assert known.of(Candidate(ALIKE, "cpp")) is None
+
+
+def test_one_that_compiled_to_the_same_keeps_its_cost_and_not_its_luck(known):
+    lucky = replace(passed(OTHER, speedup=9.0), cost=Cost(7.0, 0.5))
+    found = known.compiled_alike(lucky)
+    assert (found.timing.speedup, found.cost) == (2.0, Cost(7.0, 0.5))
+    assert known.compiled_alike(passed(OTHER, code="f00d")) is None
+    assert known.compiled_alike(replace(lucky, precision="tf32")) is None
+
+
+def test_what_has_no_hash_is_like_nothing():
+    known = Known()
+    known.add(node("def (", replace(passed("def ("), descriptor=Descriptor())))
+    known.add(node(SOURCE, replace(passed(SOURCE), descriptor=None)))
+    assert known.of(Candidate("def [", "cpp")) is None
+    assert known.compiled_alike(replace(passed(OTHER), descriptor=Descriptor())) is None
+    assert known.compiled_alike(replace(passed(OTHER), descriptor=None)) is None
+
+
+def test_an_estimate_is_taken_over_too():
+    estimated = replace(passed(SOURCE), timing=Estimate(12.0, "memory", "sm_90"))
+    known = Known()
+    known.add(node(SOURCE, estimated))
+    assert known.compiled_alike(estimated) == estimated

@@ -1,0 +1,119 @@
+import dataclasses
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Settings
+from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.proposer import Context
+from adaexplore.core.rule import Gain, Matcher, Rule, Signature, Where
+from adaexplore.run.recall import linting, recalling
+
+DOT = Rule(
+    name="dot-fp16",
+    kind="compile",
+    statement="Both sides of tl.dot have one dtype.",
+    reference="r",
+    witness="w",
+    remedy="m",
+    signature=Signature("compile_error", "CompilationError", "dot"),
+    holds=(Where("3.9.0", "sm_90"),),
+    topics=("tl.dot",),
+)
+RELU = dataclasses.replace(
+    DOT,
+    name="no-relu",
+    statement="There is no tl.relu.",
+    topics=("tl.relu",),
+    signature=Signature("compile_error", "AttributeError", "relu"),
+)
+PROBLEM = Problem("p", "class Model: ...", "triton", "cpu", target="sm_90")
+HERE = {"triton": "3.9.0"}
+
+
+def node(source, reason="no", feedback=None):
+    verdict = Failed("compile_error", reason, feedback=feedback)
+    return Node(1, 0, "large", Proposal(Candidate(source, "triton"), "x", ""), verdict)
+
+
+def recalled(context, most_tokens=400):
+    return recalling([DOT, RELU], Settings(memory_tokens=most_tokens))(context)
+
+
+def test_what_the_code_touches():
+    context = Context(PROBLEM, "small", 1, window=(node("tl.dot(a, b)"),), environment=HERE)
+    assert recalled(context) == [DOT.statement]
+
+
+def test_what_is_demanded_comes_before_what_the_problem_implies():
+    problem = dataclasses.replace(PROBLEM, source="class Model: ...  # a @ b, linear")
+    context = Context(problem, "large", 1, environment=HERE)
+    demanding = recalling([DOT, RELU], Settings(demand="Have tl.relu in it."))
+    assert demanding(context) == [RELU.statement, DOT.statement]
+    assert recalled(context) == [DOT.statement, RELU.statement]
+
+
+def test_what_explains_the_last_failure_comes_first():
+    fault = Fault("AttributeError", "module 'triton.language' has no attribute 'relu'")
+    last = node("tl.dot(a, b); tl.relu(x)", feedback=fault)
+    context = Context(PROBLEM, "small", 1, window=(last,), environment=HERE)
+    assert recalled(context) == [RELU.statement, DOT.statement]
+
+
+def test_before_there_is_code_whatever_fits():
+    context = Context(PROBLEM, "large", 1, environment=HERE)
+    assert len(recalled(context)) == 2
+    assert recalled(context, most_tokens=0) == []
+
+
+class TestSpeed:
+    H200 = Where("3.9.0", "sm_90", "NVIDIA H200")
+    TILES = dataclasses.replace(
+        DOT,
+        name="tiles",
+        kind="speed",
+        statement="Take large tiles.",
+        signature=Signature("slow"),
+        holds=(H200,),
+        gains=(Gain(H200, 2.345, (2.3, 2.4)),),
+    )
+    TOLD = "For speed: Take large tiles. (Measured: 2.3x on NVIDIA H200.)"
+    RIGHT = dataclasses.replace(
+        node("tl.dot(a, b)"), evaluation=Passed("fp32", 0.0, Estimate(1.0, "memory", "sm_90"))
+    )
+
+    def recalled(self, most_tokens=400, **context):
+        given = Context(PROBLEM, "small", 1, environment=HERE, **context)
+        return recalling([DOT, self.TILES], Settings(memory_tokens=most_tokens))(given)
+
+    def test_what_is_right_is_told_what_was_faster(self):
+        assert self.recalled(window=(self.RIGHT,)) == [DOT.statement, self.TOLD]
+        assert self.recalled(pool=(self.RIGHT,)) == [DOT.statement, self.TOLD]
+
+    def test_what_fails_is_not(self):
+        failed = node("tl.dot(a, b)")
+        assert self.recalled(window=(self.RIGHT, failed)) == [DOT.statement]
+        assert self.recalled(window=(failed,), pool=(self.RIGHT,)) == [DOT.statement]
+        assert self.recalled() == [DOT.statement]
+
+    def test_what_must_not_fail_keeps_its_place(self):
+        assert self.recalled(window=(self.RIGHT,), most_tokens=20) == [DOT.statement]
+
+
+def test_other_languages_have_no_rules():
+    problem = dataclasses.replace(PROBLEM, language="cpp", target=None)
+    assert recalled(Context(problem, "large", 1, environment=HERE)) == []
+
+
+def test_lint_is_for_triton_and_for_this_version():
+    broken = dataclasses.replace(RELU, matcher=Matcher(("tl.relu",)))
+    head = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n"
+    source = f"{head}    return tl.relu(x)\n"
+    faults = linting([DOT, broken])
+    context = Context(PROBLEM, "large", 1, environment=HERE)
+    [fault] = faults(context, source)
+    assert fault.startswith("Line 7: return tl.relu(x)\nThere is no tl.relu.")
+    assert faults(context, head + "    return x\n") == []
+    cpp = dataclasses.replace(PROBLEM, language="cpp", target=None)
+    assert faults(dataclasses.replace(context, problem=cpp), source) == []

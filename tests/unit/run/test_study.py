@@ -1,0 +1,252 @@
+"""Ask and tell over a real store, with dialogues whose turns are computed."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.client import Message, Prompt, Reply
+from adaexplore.core.config import Settings
+from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.node import ROOT_ID
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.run.study import Study
+from adaexplore.store import RunRecord, create_run, open_run
+
+HOUR_S = 3600.0
+
+
+class TwoTurns:
+    """Asks for a name, then for a number; "stop" as a name comes to nothing."""
+
+    def begin(self, context):
+        first = Prompt((Message("user", f"seed {context.seed}: a name?"),), "name")
+        name = yield first
+        if name.text == "stop":
+            return Proposal(Candidate("", "cpp"), "x", "nothing", failure="stopped")
+        number = yield first.after(name.text, "a number?", "number")
+        source = f"class ModelNew: {name.text} = {number.text}"
+        return Proposal(Candidate(source, "cpp"), "x", name.text)
+
+    def close(self):
+        pass
+
+
+def passed(speedup: float) -> Passed:
+    timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, speedup, (speedup, speedup), speedup, 7)
+    return Passed("fp32", 1e-7, timing)
+
+
+@pytest.fixture
+def run(tmp_path):
+    record = RunRecord(
+        problem=Problem("example", "class Model: ...", "cpp", "cpu"),
+        settings=Settings(ask_expires_h=2.0),
+        seed=5,
+        proposer="ask",
+        steps=30,
+        environment={},
+        command="adaexplore start example.py",
+        created_at=0.0,
+    )
+    create_run(tmp_path / "run", record).close()
+    return Run(tmp_path / "run")
+
+
+class Run:
+    """A run directory that several sessions open, one after the other."""
+
+    def __init__(self, path) -> None:
+        self.path = path
+        self.time = 1000.0
+
+    def __call__(self):
+        return _Session(self)
+
+
+class _Session:
+    def __init__(self, run) -> None:
+        self._run = run
+
+    def __enter__(self):
+        self._directory = open_run(self._run.path)
+        store = self._directory.store
+        self.study = Study(store, {"ask": TwoTurns()}, now=lambda: self._run.time)
+        self.store = store
+        return self
+
+    def __exit__(self, *_):
+        self._directory.close()
+
+    def step(self, name, number="1", evaluation=None):
+        """One whole step."""
+        ask = self.study.ask("ask")
+        self.study.tell(ask.id, 0, Reply(name, "person"))
+        self.study.tell(ask.id, 1, Reply(number, "person"))
+        [(ask, proposal)] = self.study.queued()
+        return self.study.record(ask, proposal, evaluation or passed(1.5))
+
+
+def test_a_step_in_as_many_processes_as_it_has_parts(run):
+    with run() as session:
+        ask = session.study.ask("ask")
+        number, prompt = session.study.turn(ask.id)
+    assert (number, prompt.label) == (0, "name")
+    with run() as session:
+        after = session.study.tell(ask.id, 0, Reply("width", "person"))
+        assert after.label == "number"
+        assert [m.role for m in after.messages] == ["user", "assistant", "user"]
+    with run() as session:
+        assert session.study.turn(ask.id) == (1, after)
+        proposal = session.study.tell(ask.id, 1, Reply("7", "person"))
+        assert proposal.candidate.source == "class ModelNew: width = 7"
+        assert proposal.origin == "ask"
+    with run() as session:
+        assert session.study.open() == []
+        [(queued, proposal)] = session.study.queued()
+        node = session.study.record(queued, proposal, passed(2.0), propose_s=1.5)
+        assert (node.id, node.parent_id, node.step_kind) == (1, ROOT_ID, "large")
+    with run() as session:
+        assert session.study.nodes == [node]
+        assert session.study.best == node
+        assert session.study.queued() == []
+        assert [call.reply.text for call in session.store.calls(ask.id)] == ["width", "7"]
+
+
+def test_the_first_answer_to_a_turn_counts(run):
+    with run() as session:
+        ask = session.study.ask("ask")
+        session.study.tell(ask.id, 0, Reply("width", "person"))
+        with pytest.raises(BadInputError, match="turn 1 has been answered already"):
+            session.study.tell(ask.id, 0, Reply("height", "person"))
+        with pytest.raises(BadInputError, match="turn 3 has been answered"):
+            session.study.tell(ask.id, 2, Reply("height", "person"))
+        session.study.tell(ask.id, 1, Reply("7", "person"))
+        with pytest.raises(BadInputError, match="turn 2 has been answered already"):
+            session.study.tell(ask.id, 1, Reply("8", "person"))
+        [(queued, proposal)] = session.study.queued()
+        assert proposal.candidate.source == "class ModelNew: width = 7"
+        session.study.record(queued, proposal, passed(1.0))
+        with pytest.raises(BadInputError, match="answered and evaluated"):
+            session.study.tell(ask.id, 1, Reply("8", "person"))
+
+
+def test_nobody_knows_an_ask_that_was_never_made(run):
+    with run() as session, pytest.raises(BadInputError, match="no ask 4"):
+        session.study.tell(4, 0, Reply("width", "person"))
+
+
+def test_many_are_open_and_answered_in_any_order(run):
+    with run() as session:
+        asks = [session.study.ask("ask") for _ in range(4)]
+        assert [ask.id for ask in asks] == [1, 2, 3, 4]
+        assert len({ask.seed for ask in asks}) == 4
+        assert session.study.open() == asks
+        for ask in (asks[2], asks[0]):
+            session.study.tell(ask.id, 0, Reply(f"n{ask.id}", "person"))
+            session.study.tell(ask.id, 1, Reply("1", "person"))
+        for ask, proposal in session.study.queued():
+            session.study.record(ask, proposal, passed(1.0 + ask.id))
+        assert session.study.open() == [asks[1], asks[3]]
+        assert [n.candidate.source[-6:] for n in session.study.nodes] == ["n1 = 1", "n3 = 1"]
+        assert session.study.best.id == 2
+
+
+def test_asks_grow_from_what_is_recorded_only(run):
+    """Never from one that is itself under way."""
+    with run() as session:
+        for i in range(8):
+            session.step(f"n{i}", evaluation=passed(1.0 + i))
+        recorded = {ROOT_ID, *(node.id for node in session.study.nodes)}
+        places = [session.study.ask("ask") for _ in range(12)]
+        assert {ask.parent_id for ask in places} <= recorded
+        assert all(ask.step_kind == "large" for ask in places if ask.parent_id == ROOT_ID)
+        assert len({(ask.parent_id, ask.step_kind) for ask in places}) > 1
+
+
+def test_what_is_under_way_turns_the_next_ask_elsewhere(run):
+    with run() as session:
+        for i in range(8):
+            session.step(f"n{i}", evaluation=passed(1.0 + i / 100))
+        first = [session.study.ask("ask").parent_id for _ in range(8)]
+    assert len(set(first)) > 1
+
+
+def test_an_ask_that_comes_to_nothing_is_a_step_too(run):
+    with run() as session:
+        ask = session.study.ask("ask")
+        proposal = session.study.tell(ask.id, 0, Reply("stop", "person"))
+        assert proposal.failure == "stopped"
+        assert session.study.queued() == [(ask, proposal)]
+        session.study.record(ask, proposal, Failed("rejected", "stopped"))
+        assert session.study.known(proposal) is None
+
+
+def test_late_ones_expire_and_say_so(run):
+    with run() as session:
+        ask = session.study.ask("ask")
+        run.time += 3 * HOUR_S
+        with pytest.raises(BadInputError, match="ask 1 has expired; take a new one"):
+            session.study.tell(ask.id, 0, Reply("width", "person"))
+        assert session.study.open() == []
+        assert session.study.ask("ask").id == 2
+        assert session.step("later").id == 1
+
+
+def test_an_answered_one_does_not_expire(run):
+    with run() as session:
+        ask = session.study.ask("ask")
+        session.study.tell(ask.id, 0, Reply("width", "person"))
+        session.study.tell(ask.id, 1, Reply("7", "person"))
+        run.time += 3 * HOUR_S
+        assert [queued for queued, _ in session.study.queued()] == [ask]
+
+
+def test_the_same_replies_give_the_same_tree(run, tmp_path):
+    def grown(stops):
+        """A run of 20 steps in sessions of these lengths."""
+        path = tmp_path / f"run-{len(stops)}"
+        with open_run(run.path) as directory:
+            create_run(path, directory.store.run()).close()
+        other, names = Run(path), itertools.count()
+        for length in stops:
+            with other() as session:
+                for _ in range(length):
+                    n = next(names)
+                    session.step(f"n{n}", evaluation=passed(1.0 + n * 7919 % 13 / 10))
+        with other() as session:
+            return [(n.parent_id, n.step_kind, n.candidate.source) for n in session.study.nodes]
+
+    assert grown([20]) == grown([1, 4, 7, 8])
+
+
+def test_who_is_not_at_hand_cannot_be_asked(run):
+    with run() as session:
+        session.study.ask("openai:gpt-5-mini")
+        with pytest.raises(BadInputError, match="ask 1 is for openai:gpt-5-mini"):
+            session.study.turn(1)
+
+
+class TestRepeats:
+    def record(self, session, number, evaluation):
+        ask = session.study.ask("ask")
+        proposal = Proposal(Candidate(f"class ModelNew:\n    v = {number}\n", "cpp"), "x", "")
+        session.study.queue(ask, proposal)
+        return session.study.record(ask, proposal, evaluation)
+
+    def test_what_compiled_to_the_same_has_the_first_verdict_and_never_leads(self, run):
+        same = Descriptor(form="", code="c0de")
+        with run() as session:
+            first = self.record(session, 1, replace(passed(1.5), descriptor=same))
+            again = self.record(session, 2, replace(passed(9.0), descriptor=same))
+            assert (first.reused, again.reused) == (False, True)
+            assert again.evaluation.timing == first.evaluation.timing
+            assert session.study.best is first
+        with run() as session:  # and so it is when it is read again
+            assert session.study.best.id == first.id
+            other = self.record(session, 3, replace(passed(9.0), descriptor=same))
+            assert other.reused
