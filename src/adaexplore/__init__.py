@@ -16,8 +16,7 @@ from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passe
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-
-__version__ = "0.1.0"
+from adaexplore.core.version import __version__
 
 __all__ = [
     "AdaExploreError",

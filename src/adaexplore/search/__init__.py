@@ -17,14 +17,14 @@ nothing here is stored.
 
 from __future__ import annotations
 
+from adaexplore.core.policy import Policy, Selection, Traits
+from adaexplore.core.tree import Tree
 from adaexplore.search.credit import credited, next_to_confirm, settled, takes_lead
 from adaexplore.search.policies import POLICIES
-from adaexplore.search.policy import Policy, Selection
 from adaexplore.search.pool import large_pool, shown_to, small_window
 from adaexplore.search.reward import reward_function
 from adaexplore.search.rng import step_rng
-from adaexplore.search.traits import CompiledTraits, SourceTraits, Traits, traits_of
-from adaexplore.search.tree import Tree
+from adaexplore.search.traits import CompiledTraits, SourceTraits, traits_of
 
 __all__ = [
     "POLICIES",

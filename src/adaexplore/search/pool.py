@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID
-from adaexplore.search.policy import Selection
-from adaexplore.search.traits import Traits, distance
-from adaexplore.search.tree import Tree
+from adaexplore.core.policy import Selection, Traits
+from adaexplore.core.tree import Tree
+from adaexplore.search.traits import distance
 
 _SHARPNESS = 4.0
 

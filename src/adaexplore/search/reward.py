@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed
+from adaexplore.core.tree import WRONG_REWARD
 
 RewardFunction = Callable[[Evaluation], float]
 
 NOT_COMPILED_REWARD = 0.0
-WRONG_REWARD = 0.05
 SLOWEST_REWARD = 0.4
 """What a correct candidate tends to as its speedup tends to 0."""
 TENFOLD_REWARD = 1.6

@@ -8,15 +8,12 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Protocol
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
-
-Cell = tuple[int, ...]
-Vector = tuple[float, ...]
+from adaexplore.core.policy import Cell, Traits, Vector
 
 DIMENSIONS = 64
 
@@ -28,24 +25,6 @@ _ATOMIC = ("tl.atomic_", "atomicAdd", "atomicMax", "atomicMin", "#pragma omp ato
 _MOST = 4
 _MATTERS = 0.05
 """Kernels with less of the time come and go with the noise of a profile."""
-
-
-class Traits(Protocol):
-    """Two views of a candidate.
-
-    `cell` are coordinates in a grid of kinds of kernels, such as MAP-Elites keeps; `vector` is a
-    point of length 1 (or less) whose distance from another says how much differs.
-    """
-
-    @property
-    def cell(self) -> Cell:
-        """Coordinates in the grid."""
-        ...
-
-    @property
-    def vector(self) -> Vector:
-        """The point."""
-        ...
 
 
 class SourceTraits:

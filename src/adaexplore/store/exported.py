@@ -11,8 +11,8 @@ from sqlalchemy import Engine, StaticPool, create_engine, insert, inspect, selec
 from sqlalchemy.exc import SQLAlchemyError
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.store import RunRecord
 from adaexplore.store import schema
-from adaexplore.store.base import RunRecord
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
 

@@ -16,7 +16,7 @@ from adaexplore.core.evaluation import from_json, to_json
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.store.base import RunRecord
+from adaexplore.core.store import RunRecord
 
 _EARLIER = {"policy": "uct", "credit": "measured", "recheck": False}
 """Settings that runs did not have from the beginning, and what they went by."""

@@ -32,8 +32,8 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import from_json, to_json
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.store import FORMAT_VERSION, Confirmation, RunRecord
 from adaexplore.store import rows, schema
-from adaexplore.store.base import FORMAT_VERSION, Confirmation, RunRecord
 from adaexplore.store.sqlite import explain
 
 

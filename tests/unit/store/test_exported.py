@@ -7,8 +7,8 @@ from stored_runs import sample_node, sample_run
 from adaexplore.core.ask import Ask, Call
 from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.store import FORMAT_VERSION
 from adaexplore.store import Confirmation, create_run, export_run, memory_store, read_run
-from adaexplore.store.base import FORMAT_VERSION
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from statistics import fmean, median
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Status
 from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.search.traits import Cell
+from adaexplore.core.policy import Cell
 from adaexplore_lab.simulate.landscape import Kernel, Look
 from adaexplore_lab.simulate.recorded import RecordedRun, RecordedStep
 

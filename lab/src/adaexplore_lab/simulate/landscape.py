@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from adaexplore.core.evaluation import Evaluation, Failed, Passed, Status, Timing
 from adaexplore.core.node import StepKind
-from adaexplore.search.traits import Cell, Vector
+from adaexplore.core.policy import Cell, Vector
 
 _HALF_95 = 1.96  # standard deviations from the middle of a 95 % interval to its ends
 

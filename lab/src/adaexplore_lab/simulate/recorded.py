@@ -11,8 +11,9 @@ from pathlib import Path
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Passed, Status
 from adaexplore.core.node import Node, StepKind
+from adaexplore.core.policy import Cell
 from adaexplore.search.credit import deviation
-from adaexplore.search.traits import Cell, traits_of
+from adaexplore.search.traits import traits_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from adaexplore.core.config import PolicyName
+from adaexplore.core.policy import Policy
 from adaexplore.search.policies.archive import Archive
 from adaexplore.search.policies.beam import Beam
 from adaexplore.search.policies.irb import BestKernels
@@ -16,7 +17,6 @@ from adaexplore.search.policies.polca import EpsilonNet
 from adaexplore.search.policies.ps import ParallelSampling
 from adaexplore.search.policies.uct import Uct
 from adaexplore.search.policies.widening import Widening
-from adaexplore.search.policy import Policy
 
 POLICIES: Mapping[PolicyName, Callable[..., Policy]] = {
     "uct": Uct,

@@ -8,11 +8,10 @@ from collections import Counter, defaultdict
 
 from adaexplore.core.config import FOUNDERS, Settings
 from adaexplore.core.node import ROOT_ID, StepKind
+from adaexplore.core.policy import Cell, Policy, Selection, Traits
+from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Ranking
-from adaexplore.search.policy import Policy, Selection
 from adaexplore.search.pool import diverse
-from adaexplore.search.traits import Cell, Traits
-from adaexplore.search.tree import Tree
 
 _PRIOR_GAIN = 0.1
 _PRIOR_STEPS = 2.0

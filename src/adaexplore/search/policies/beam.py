@@ -6,10 +6,10 @@ import random
 
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.policy import Policy, Selection, Traits
+from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import order
-from adaexplore.search.policy import Policy, Selection, step_kind
-from adaexplore.search.traits import Traits
-from adaexplore.search.tree import Tree
+from adaexplore.search.policy import step_kind
 
 
 class Beam(Policy):

@@ -7,9 +7,8 @@ from collections import deque
 
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID
-from adaexplore.search.policy import Policy, Selection
-from adaexplore.search.traits import Traits
-from adaexplore.search.tree import Tree
+from adaexplore.core.policy import Policy, Selection, Traits
+from adaexplore.core.tree import Tree
 
 
 class RecentKernels(Policy):

@@ -7,11 +7,10 @@ from collections import deque
 
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.policy import Policy, Selection, Traits
+from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Ranking
-from adaexplore.search.policy import Policy, Selection
 from adaexplore.search.pool import softmax_choice
-from adaexplore.search.traits import Traits
-from adaexplore.search.tree import Tree
 
 _ELITE = 256
 """Kernels that the elite half is drawn from: so many of the best, for a step's cost to stay."""

@@ -6,10 +6,10 @@ import random
 
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.policy import Cell, Policy, Selection, Traits
+from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Ranking, order
-from adaexplore.search.policy import Policy, Selection, step_kind
-from adaexplore.search.traits import Cell, Traits
-from adaexplore.search.tree import Tree
+from adaexplore.search.policy import step_kind
 
 
 class Islands(Policy):

@@ -7,10 +7,10 @@ import random
 
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.policy import Policy, Selection, Traits, Vector
+from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Order, order
-from adaexplore.search.policy import Policy, Selection, step_kind
-from adaexplore.search.traits import Traits, Vector
-from adaexplore.search.tree import Tree
+from adaexplore.search.policy import step_kind
 
 
 class EpsilonNet(Policy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 
-from adaexplore.search.tree import Vertex
+from adaexplore.core.tree import Vertex
 
 Order = tuple[float, float, int]
 

@@ -7,8 +7,9 @@ import random
 
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.search.policy import Policy, Selection, step_kind
-from adaexplore.search.tree import Tree, Vertex
+from adaexplore.core.policy import Policy, Selection
+from adaexplore.core.tree import Tree, Vertex
+from adaexplore.search.policy import step_kind
 
 
 def child_score(value: float, visits: int, parent_visits: int, c: float) -> float:

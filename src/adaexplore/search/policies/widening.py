@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adaexplore.core.config import Settings
+from adaexplore.core.tree import Vertex
 from adaexplore.search.policies.uct import Uct
-from adaexplore.search.tree import Vertex
 
 
 class Widening(Uct):

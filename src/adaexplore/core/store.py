@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from adaexplore import __version__
 from adaexplore.core.ask import Ask, AskRecord, AskState, Call
 from adaexplore.core.config import Settings
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.version import __version__
 
 FORMAT_VERSION = 1
 """Rises with every change that an earlier release could not read."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.search.reward import WRONG_REWARD
+
+WRONG_REWARD = 0.05
+"""The reward of a step whose candidate compiles and is wrong."""
 
 Rank = tuple[bool, bool, float, float]
 """(compiled, correct, like-for-like speedup, guess), as `evaluation.rank` gives it; larger is
