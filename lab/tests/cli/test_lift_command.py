@@ -65,11 +65,9 @@ def tasks(tmp_path):
 
 
 @pytest.fixture
-def lift(adaexplore, memory, tasks):
+def lift(lab, memory, tasks):
     def lift(*words):
-        return adaexplore(
-            "memory", "lift", memory, "--problems", tasks, "--target", "sm_90", *words
-        )
+        return lab("lift", memory, "--problems", tasks, "--target", "sm_90", *words)
 
     return lift
 

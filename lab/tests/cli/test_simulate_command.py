@@ -1,12 +1,12 @@
-"""`adaexplore simulate` in a process of its own, as a shell runs it."""
+"""The command `adaexplore-lab simulate`."""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from adaexplore.cli.app import app
 from adaexplore.core.errors import BadInputError
+from adaexplore_lab.cli import app
 from adaexplore_lab.simulate import SYNTHETIC, RecordedRun, RecordedStep, runs_json
 
 SMALL = ["--steps", "12", "--seeds", "10", "--jobs", "1"]

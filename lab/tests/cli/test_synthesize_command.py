@@ -36,9 +36,9 @@ def index(folder):
     return json.loads((folder / "tasks.json").read_text())["tasks"]
 
 
-def test_tasks_of_the_grammar(adaexplore, server, tmp_path):
+def test_tasks_of_the_grammar(lab, server, tmp_path):
     folder = tmp_path / "tasks"
-    result = adaexplore("synthesize", "-n", 4, "-o", folder, "--seed", 5)
+    result = lab("synthesize", "-n", 4, "-o", folder, "--seed", 5)
     assert result.code == 0
     assert re.search(r"4 tasks kept of \d+ tried", result.out)
     entries = index(folder)
@@ -46,19 +46,19 @@ def test_tasks_of_the_grammar(adaexplore, server, tmp_path):
     for entry in entries:
         source = (folder / f"{entry['name']}.py").read_text()
         assert structure_of(server, entry["name"], source)["structure"] == entry["structure"]
-    more = adaexplore("synthesize", "-n", 1, "-o", folder, "--seed", 5)
+    more = lab("synthesize", "-n", 1, "-o", folder, "--seed", 5)
     assert more.code == 0
     assert "it has the structure of" in more.out  # the same seeds, which are there already
     assert len({entry["structure"] for entry in index(folder)}) == 5
 
 
-def test_tasks_of_a_model(adaexplore, tmp_path, monkeypatch):
+def test_tasks_of_a_model(lab, tmp_path, monkeypatch):
     with LlmServer(lambda messages: f"```python\n{MODULE}```") as llm:
         llm.use(monkeypatch)
         model = ("--model", "openai:gpt-5-mini", "--budget", "1mtok")
-        result = adaexplore("synthesize", "-n", 1, "-o", tmp_path, *model)
+        result = lab("synthesize", "-n", 1, "-o", tmp_path, *model)
         styles = ("--styles", "mutation,grammar")
-        both = adaexplore("synthesize", "-n", 2, "-o", tmp_path, *model, *styles)
+        both = lab("synthesize", "-n", 2, "-o", tmp_path, *model, *styles)
     assert result.code == 0
     assert both.code == 0
     first, *others = index(tmp_path)
@@ -67,13 +67,13 @@ def test_tasks_of_a_model(adaexplore, tmp_path, monkeypatch):
     assert {entry["origin"] for entry in others} == {"grammar"}
 
 
-def test_problems_that_no_task_may_repeat(adaexplore, tmp_path, file, monkeypatch):
+def test_problems_that_no_task_may_repeat(lab, tmp_path, file, monkeypatch):
     (tmp_path / "bench").mkdir()
     file("bench/grams.py", MODULE)
     with LlmServer(lambda messages: f"```python\n{MODULE}```") as llm:
         llm.use(monkeypatch)
         words = ("--model", "openai:gpt-5-mini", "--exclude", tmp_path / "bench")
-        result = adaexplore("synthesize", "-n", 1, "-o", tmp_path / "tasks", *words)
+        result = lab("synthesize", "-n", 1, "-o", tmp_path / "tasks", *words)
     assert result.code == 1
     assert "it has the structure of grams.py" in result.out
 
@@ -88,7 +88,7 @@ def test_problems_that_no_task_may_repeat(adaexplore, tmp_path, file, monkeypatc
         (("--exclude", "/nowhere"), "no Python files"),
     ],
 )
-def test_bad_input_is_one_line(adaexplore, tmp_path, words, complaint, monkeypatch):
+def test_bad_input_is_one_line(lab, tmp_path, words, complaint, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-    result = adaexplore("synthesize", "-o", tmp_path / "tasks", *words)
+    result = lab("synthesize", "-o", tmp_path / "tasks", *words)
     assert complaint in result.complaint

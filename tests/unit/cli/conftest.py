@@ -2,9 +2,6 @@
 
 import functools
 import itertools
-import sys
-import textwrap
-from dataclasses import dataclass
 
 import pytest
 from answering import answer_by
@@ -12,7 +9,6 @@ from answering import answer_by
 from adaexplore.cli import main
 from adaexplore.llm.providers import open_client
 from adaexplore.run import proposers
-from adaexplore.sandbox.process import ForkServer
 
 PROBLEM = """
 import torch
@@ -40,59 +36,10 @@ class ModelNew(nn.Module):
 """
 
 
-class BorrowedServer:
-    """A server that stays when a command is done with it."""
-
-    def __init__(self, server) -> None:
-        self.spawn = server.spawn
-
-    def close(self) -> None:
-        pass
-
-
-@dataclass(frozen=True)
-class Result:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def complaint(self) -> str:
-        """The one line on stderr that says what was wrong with the input."""
-        assert self.code == 2, self
-        assert self.out == "", self
-        [line] = self.err.splitlines()
-        assert line.startswith("adaexplore: ")
-        return line
-
-
 @pytest.fixture
-def adaexplore(monkeypatch, capsys, server):
-    """Runs a command line."""
-    monkeypatch.setattr(
-        ForkServer, "start", staticmethod(lambda preload=(): BorrowedServer(server))
-    )
-
-    def run(*words) -> Result:
-        monkeypatch.setattr(sys, "argv", ["adaexplore", *map(str, words)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        out, err = capsys.readouterr()
-        return Result(caught.value.code or 0, out, err)
-
-    return run
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Writes a file and says where it is."""
-
-    def file(name: str, text: str):
-        path = tmp_path / name
-        path.write_text(textwrap.dedent(text))
-        return path
-
-    return file
+def adaexplore(command_line):
+    """Run a command line of adaexplore."""
+    return command_line("adaexplore", main)
 
 
 @pytest.fixture

@@ -1,0 +1,159 @@
+"""Fixtures and hooks that tests/ and lab/tests/ share as one plugin.
+
+Session-wide processes are here: starting one costs seconds, using it milliseconds.
+"""
+
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from adaexplore.sandbox.process import ForkServer
+from llm_server import LlmServer
+
+# The time of an example depends on the load of the machine: no deadline.
+settings.register_profile("anywhere", deadline=None)
+settings.load_profile("anywhere")
+
+SECRET = "sk-not-for-candidates"
+_ENTRIES = Path(__file__).parent / "unit" / "sandbox"
+_PRELOAD = (
+    "torch",
+    "adaexplore.evaluate.judge.judge",
+    "adaexplore.evaluate.judge.worker",
+    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.kernels.toolkit:use_toolkit",
+    "adaexplore.evaluate.offline.judge",
+    "adaexplore.evaluate.offline.worker",
+    "worker_entries:compile_nothing",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests marked `gpu` on a machine without a GPU."""
+    needing = [item for item in items if item.get_closest_marker("gpu")]
+    if needing:
+        import torch
+
+        if not torch.cuda.is_available():
+            for item in needing:
+                item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A fork server, started while a provider's key was in the environment.
+
+    Its workers can import `worker_entries`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", SECRET)
+        patch.setenv("PYTHONPATH", str(_ENTRIES), prepend=os.pathsep)
+        server = ForkServer.start(_PRELOAD)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def eventually():
+    """Wait until a condition holds; return False after 30 seconds."""
+
+    def eventually(condition) -> bool:
+        deadline = time.monotonic() + 30.0
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+    return eventually
+
+
+@pytest.fixture(scope="session")
+def is_running():
+    """Return True for a process that exists and is not a zombie."""
+
+    def is_running(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    return is_running
+
+
+@pytest.fixture(scope="session")
+def loopback():
+    """A language model behind real HTTP; `reset` it before use."""
+    with LlmServer() as server:
+        yield server
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """Exit code and output of a command."""
+
+    program: str
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The single line on stderr that reports bad input."""
+        assert self.code == 2, self
+        assert self.out == "", self
+        [line] = self.err.splitlines()
+        assert line.startswith(f"{self.program}: ")
+        return line
+
+
+class BorrowedServer:
+    """The shared fork server without the power to end it."""
+
+    def __init__(self, server: ForkServer) -> None:
+        self.spawn = server.spawn
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def command_line(monkeypatch, capsys, server):
+    """Make a function that runs a program's command line in this process.
+
+    Every fork server that the program starts is the shared one.
+    """
+    monkeypatch.setattr(
+        ForkServer, "start", staticmethod(lambda preload=(): BorrowedServer(server))
+    )
+
+    def command_line(program: str, main: Callable[[], None]):
+        def run(*words) -> CommandResult:
+            monkeypatch.setattr(sys, "argv", [program, *map(str, words)])
+            with pytest.raises(SystemExit) as caught:
+                main()
+            out, err = capsys.readouterr()
+            return CommandResult(program, caught.value.code or 0, out, err)
+
+        return run
+
+    return command_line
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Make a function that writes a file below `tmp_path` and returns its path."""
+
+    def file(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return file
