@@ -7,7 +7,7 @@ TORCH  ?= 2.13.0
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo demo-all test test-slow test-gpu adversarial lint clean
+.PHONY: help install dev demo demo-all docs test test-slow test-gpu adversarial lint clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,13 @@ test-gpu: $(VENV)/.dev  ## The tests that need an NVIDIA GPU
 
 adversarial: $(VENV)/.dev  ## Judge the cheating and the honest corpus; prints both counts
 	$(BIN)/python -m tests.adversarial
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/pip install -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs  ## Build the site into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 clean:  ## Remove what `make` made (runs/ stays)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
