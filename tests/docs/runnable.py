@@ -1,6 +1,6 @@
 """Markdown pages as programs: the code blocks of a page, run in order in one fresh process.
 
-    ```python                     runs; its lines keep their numbers, so a traceback names the page's
+    ```python                     runs; a traceback has the line numbers of the page
     ```text title="Output"        is the output of the python block before it
     ```console                    `$ ` begins a bash command, other lines are its output
     ```python title="mlp.py"      is written to that file, in any language

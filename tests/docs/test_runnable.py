@@ -1,7 +1,6 @@
 """The runner of pages: what it runs, and what it finds."""
 
 import pytest
-
 from runnable import run
 
 PAGE = """# A page
