@@ -16,7 +16,7 @@ from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer
 
 _PRELOAD = (
@@ -91,7 +91,7 @@ class Lane:
     ) -> dict[str, Any]:
         """Runs untrusted code as a confined job, beside others on its device."""
         on_gpu = device != "cpu"
-        limits = limits_of_candidates(_MEMORY_BYTES, gpu=on_gpu)
+        limits = candidate_limits(_MEMORY_BYTES, gpu=on_gpu)
         kind: Literal["cpu", "gpu"] = "gpu" if on_gpu else "cpu"
         server = self._running()
         with device_lock(device, exclusive=False):

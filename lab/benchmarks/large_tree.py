@@ -30,7 +30,7 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context
 from adaexplore.report.html import render
 from adaexplore.run.study import Study
-from adaexplore.search import POLICIES, Tree, reward_function, shown_to, step_rng
+from adaexplore.search import POLICIES, Tree, context_ids, reward_function, step_rng
 from adaexplore.store import RunRecord, create_run, open_run
 from adaexplore_lab.simulate import SYNTHETIC, Kernel
 
@@ -65,7 +65,7 @@ def in_memory(name: PolicyName, steps: int) -> list[float]:
         clock = time.process_time()
         rng = step_rng(0, step)
         selection = policy.select(tree, rng)
-        shown = shown_to(tree, selection, settings, rng)
+        shown = context_ids(tree, selection, settings, rng)
         tree.begin(selection.node_id, selection.step_kind)
         selecting = time.process_time() - clock
         at = selection.node_id

@@ -42,7 +42,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.config import Settings, parse_settings
 from adaexplore.core.evaluation import Failed, Passed
-from adaexplore.core.node import Node, best_passed
+from adaexplore.core.node import Node, best_correct
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context, Dialogue
@@ -103,13 +103,13 @@ def _generate(
     """Has the compiler propose until there are enough, or nothing new comes three times over."""
     proposer = running.compiler(options.settings)
     nodes: list[Node] = []
-    abreast = max(len(os.sched_getaffinity(0)) // 2, 1)
+    in_flight = max(len(os.sched_getaffinity(0)) // 2, 1)
     barren = 0
-    with ThreadPoolExecutor(abreast) as threads:
+    with ThreadPoolExecutor(in_flight) as threads:
         while len(known) < options.pool and barren < 3 and time.monotonic() < deadline:
             contexts = [
-                Context(problem, "large", len(nodes) + i, history=tuple(nodes), abreast=i)
-                for i in range(abreast)
+                Context(problem, "large", len(nodes) + i, history=tuple(nodes), in_flight=i)
+                for i in range(in_flight)
             ]
             before = len(known)
             for proposal in threads.map(lambda c: _proposal(proposer.begin(c)), contexts):
@@ -282,7 +282,7 @@ def measured(store: Store, recorded_s: Sequence[float]) -> dict[str, Any]:
     judged = [node for node in nodes if not node.reused]
     device_s = sum(node.evaluation.cost.device_s for node in judged)
     confirmed = {kept.node_id: kept.evaluation for kept in store.confirmations()}
-    winner = confirmed.get(best_passed(confirmed) or 0)
+    winner = confirmed.get(best_correct(confirmed) or 0)
     passed = winner.measured if isinstance(winner, Passed) else None
     best, curve = 0.0, []
     for node in nodes:

@@ -25,7 +25,7 @@ from statistics import fmean
 from adaexplore.core.config import Settings
 from adaexplore.run.campaign import Campaign, Progress, Rules
 from adaexplore.run.campaign_file import CAMPAIGN_SETTINGS
-from adaexplore.search.allocation import Allocation, Standing
+from adaexplore.search.allocation import Allocation, Arm
 from adaexplore.search.headroom import is_flat
 from adaexplore_lab.simulate import SYNTHETIC, parse_contender, parse_terrain, run
 
@@ -69,7 +69,7 @@ class Simulated:
         ended = bool(near and room is not None and self.made and math.exp(-room) >= near)
         ended = ended or is_flat(gains, self.settings)
         return Progress(
-            Standing(gains, [1.0] * self.made, room),
+            Arm(gains, [1.0] * self.made, room),
             left=len(self.curve) - self.made,
             ended="ended" if ended else "",
         )

@@ -13,7 +13,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
-from adaexplore.llm.replay import Recording, Replay
+from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.run.search import Listener, Search
@@ -247,12 +247,12 @@ def test_an_exported_run_is_as_good(new_run, tmp_path):
 
 
 def test_a_whole_search_runs_on_recorded_replies_and_verdicts(new_run, tmp_path):
-    first = search(new_run(), client=Recording(Computed(), tmp_path / "replies"))
+    first = search(new_run(), client=RecordingClient(Computed(), tmp_path / "replies"))
     judge = RecordedEvaluator(nodes_of(first), FACTS)
-    second = search(new_run(), client=Replay(tmp_path / "replies", MODEL), evaluator=judge)
+    second = search(new_run(), client=ReplayClient(tmp_path / "replies", MODEL), evaluator=judge)
     assert tree(second) == tree(first)
     assert len(tree(first)) == STEPS
 
     few = RecordedEvaluator(nodes_of(first)[:5], FACTS)
     with pytest.raises(UnseenCandidateError, match="the nearest is step"):
-        search(new_run(), client=Replay(tmp_path / "replies", MODEL), evaluator=few)
+        search(new_run(), client=ReplayClient(tmp_path / "replies", MODEL), evaluator=few)

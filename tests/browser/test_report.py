@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page
 
-from adaexplore.core.ask import Call
+from adaexplore.core.ask import Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
@@ -75,12 +75,12 @@ def report(nodes: list[Node]) -> str:
     return render(summarize(problem, nodes, info, {3: hostile_conversation()}))
 
 
-def hostile_conversation() -> tuple[Call, ...]:
+def hostile_conversation() -> tuple[Exchange, ...]:
     """A reply that cannot be used, and none to the question that follows."""
     first = Prompt((Message("system", HOSTILE), Message("user", "Faster!")), "large")
     replies = (Reply(HOSTILE, HOSTILE, usage=Usage(100, 20)), Reply("", HOSTILE, "empty"))
     prompts = (first, first.after(HOSTILE, HOSTILE, "again"))
-    return tuple(Call(1, p, r, 0.0) for p, r in zip(prompts, replies, strict=True))
+    return tuple(Exchange(1, p, r, 0.0) for p, r in zip(prompts, replies, strict=True))
 
 
 @pytest.mark.parametrize("count", [0, 1, 4])

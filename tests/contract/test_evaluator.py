@@ -15,7 +15,7 @@ from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.languages.fingerprint import form
+from adaexplore.languages.fingerprint import fingerprint
 
 TIMEOUT_S = 20.0
 SHORT_S = {"cpu": 6.0, "cuda:0": 12.0}  # a process that begins to use a GPU takes seconds
@@ -983,4 +983,4 @@ class TestRepeats:
         assert descriptor.library
         assert descriptor.launches >= 8
         assert descriptor.bytes_per_s > 0
-        assert descriptor.form == form(GOOD.source)
+        assert descriptor.form == fingerprint(GOOD.source)

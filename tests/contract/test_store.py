@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Settings
@@ -317,10 +317,10 @@ def an_ask(ask_id: int, **changes) -> Ask:
     return replace(ask, **changes)
 
 
-def a_call(ask_id: int, text: str) -> Call:
+def a_call(ask_id: int, text: str) -> Exchange:
     prompt = Prompt((Message("system", "be brief"), Message("user", "naïve?\0")), "tuner")
     reply = Reply(text, "openai:gpt-5-mini", "truncated", Usage(10, 20, 5, 0.25), 1.5, 2)
-    return Call(ask_id, prompt, reply, 1_700_000_001.5)
+    return Exchange(ask_id, prompt, reply, 1_700_000_001.5)
 
 
 class TestAsks:

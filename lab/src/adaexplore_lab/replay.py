@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adaexplore.core.ask import Ask, Call
+from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.client import Prompt
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.proposal import Proposal
@@ -68,7 +68,7 @@ class _Retracing:
         if len(self._ask_of) < len(self._nodes):
             raise BadInputError("this run was made by an earlier release, which kept no asks")
         self._outcomes = {self._ask_of[node.id].id: node.proposal for node in self._nodes}
-        self._calls: dict[int, list[Call]] = defaultdict(list)
+        self._calls: dict[int, list[Exchange]] = defaultdict(list)
         for call in store.calls():
             self._calls[call.ask_id].append(call)
         self._proposers = proposers
@@ -148,7 +148,7 @@ def _selection_change(recorded: Ask, chosen: Ask) -> str:
     )
 
 
-def _prompt_change(calls: Sequence[Call], prompts: Sequence[Prompt]) -> str:
+def _prompt_change(calls: Sequence[Exchange], prompts: Sequence[Prompt]) -> str:
     for turn, (call, prompt) in enumerate(zip(calls, prompts, strict=False), 1):
         if call.prompt.messages != prompt.messages:
             difference = first_difference(_text(call.prompt), _text(prompt), "now")

@@ -5,7 +5,7 @@ from importlib.metadata import version
 import pytest
 
 from adaexplore.core.problem import Problem
-from adaexplore.core.rule import Where
+from adaexplore.core.rule import Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore_lab.probes.speed import SPEED
@@ -20,7 +20,7 @@ def objections(probes, server):
         problem = Problem(name, source, "triton", "cpu", target="sm_90")
         return OfflineEvaluator(server, problem, timeout_s=120.0, memory_bytes=4 << 30)
 
-    checker = Checker(judge, Where(version("triton"), "sm_90"))
+    checker = Checker(judge, Platform(version("triton"), "sm_90"))
     rules = sorted((probe.rule() for probe in probes), key=lambda rule: rule.reference)
     checked = [checker.observe(rule) for rule in rules]
     checker.close()

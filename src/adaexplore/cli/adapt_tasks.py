@@ -8,7 +8,7 @@ from rich.console import Console
 
 from adaexplore.cli.adapt import problems_in, say
 from adaexplore.cli.learn import failures_in, folder_of, learn_from
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError
 from adaexplore.core.config import Settings
 from adaexplore.core.errors import BadInputError, BadProblemError
@@ -58,7 +58,7 @@ def adapt_by_tasks(
     console = Console()
     if budget and not model:
         raise BadInputError("--budget goes with --model; there is none")
-    plan = Plan(proposers=(model or PERSON,), budget=budget, memory=memory)
+    plan = Plan(proposers=(model or MANUAL,), budget=budget, memory=memory)
     if model:
         check(plan)
     place = Place(device, target)

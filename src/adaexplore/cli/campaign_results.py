@@ -10,9 +10,9 @@ from rich.console import Console
 
 from adaexplore.cli.campaign_view import CampaignView
 from adaexplore.cli.inspect import summary_of, write_report
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
-from adaexplore.core.node import under_way_s
+from adaexplore.core.node import busy_s
 from adaexplore.report.campaign import CampaignSummary, Result, State, result_of, summarize_campaign
 from adaexplore.report.campaign_page import render_campaign
 from adaexplore.report.campaign_tables import campaign_tables
@@ -73,9 +73,7 @@ def summarized(
         command=command,
         allocation=shared.allocation,
         budget=shared.budget,
-        wall_s=max(
-            under_way_s([node for course in courses for node in course.nodes()[0]]), default=0.0
-        ),
+        wall_s=max(busy_s([node for course in courses for node in course.nodes()[0]]), default=0.0),
     )
 
 
@@ -84,8 +82,8 @@ def course_of(
 ) -> SearchCourse:
     """The search of one problem, by whoever answers for it."""
     line = view.line(entry.name)
-    if PERSON in entry.proposers:
-        return AnsweredCourse(entry, path, common, line, abreast=turn_steps)
+    if MANUAL in entry.proposers:
+        return AnsweredCourse(entry, path, common, line, in_flight=turn_steps)
     return SearchCourse(entry, path, common, line)
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 import adaexplore
 from adaexplore.cli.inspect import summary_of
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.node import Node
 from adaexplore.llm.budget import counted, parse_budget
@@ -26,7 +26,7 @@ from adaexplore.report.compare_tables import comparison_tables
 from adaexplore.report.conversations import asks_of
 from adaexplore.report.traces import AXES, WHOLE, Axis, Trace, judged_on, points
 from adaexplore.run.proposers import Plan
-from adaexplore.search.headroom import why_stop
+from adaexplore.search.headroom import stop_reason
 from adaexplore.store import RunRecord, Store, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
 from adaexplore.store.directory import DATABASE_NAME
@@ -141,7 +141,7 @@ def _trace(path: Path) -> Trace:
         labels=summary.labels,
         points=points(nodes, spent, summary.diversity),
         claimed=summary.headline.timing,
-        ended=why_stop(nodes, run.reference, run.settings) is not None,
+        ended=stop_reason(nodes, run.reference, run.settings) is not None,
         unknown=unknown,
     )
 
@@ -181,7 +181,7 @@ def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]]
         step, usage = ends[place][1], counted(call.prompt, call.reply)
         usd[step] += usage.cost_usd or 0.0
         tokens[step] += usage.input_tokens + usage.output_tokens
-        if usage.cost_usd is None and call.reply.model != PERSON:
+        if usage.cost_usd is None and call.reply.model != MANUAL:
             unknown.add("usd")
         if not call.prompt.messages and not call.reply.usage.input_tokens:
             unknown.add("tokens")

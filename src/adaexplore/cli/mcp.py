@@ -15,7 +15,7 @@ from rich.console import Console
 from adaexplore import __version__
 from adaexplore.cli.asks import new_run
 from adaexplore.cli.inspect import summary_of, write_report
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Finish, Prompt, Reply
 from adaexplore.core.errors import AdaExploreError
 from adaexplore.core.evaluation import Passed, rank, to_json
@@ -78,7 +78,7 @@ class Runs:
                     planned = directory.store.run().steps
                     why = f"all {planned} steps are made or handed out"
                     return {"done": True, "why": why, "waiting": waiting}
-                ask_id = new[0] if new else study.prompt(PERSON)[0].id
+                ask_id = new[0] if new else study.prompt(MANUAL)[0].id
             self._handed_out.add((path.resolve(), ask_id))
             turn, prompt = study.turn(ask_id)
             if not isinstance(prompt, Prompt):
@@ -89,7 +89,7 @@ class Runs:
         """Takes a reply; a follow-up, or the verdict on what came of it."""
         with self._open(path) as (directory, study):
             finish: Finish = "complete" if text.strip() else "empty"
-            after = study.tell(ask_id, turn - 1, Reply(text, PERSON, finish))
+            after = study.tell(ask_id, turn - 1, Reply(text, MANUAL, finish))
             if isinstance(after, Prompt):
                 return _asked(ask_id, turn, after)
             self._search(directory, path).finish_queued()
@@ -186,7 +186,7 @@ def build(runs: Runs) -> MCPServer:
             Path(problem), language, device, precision, mode, seed, require_custom, target
         )
         folder = str(Path(prompts).resolve()) if prompts else ""
-        plan = Plan((PERSON,), prompts=folder, memory=memory)
+        plan = Plan((MANUAL,), prompts=folder, memory=memory)
         with _told():
             return runs.start(asked, steps, Path(run) if run else None, plan, settings or [])
 

@@ -9,7 +9,7 @@ from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.node import StepKind
 from adaexplore.core.proposal import Proposal
 
-PERSON = "ask"
+MANUAL = "ask"
 """The proposer whose prompts are answered by whoever runs `ask` and `tell`."""
 
 AskState = Literal["open", "queued", "done", "expired"]
@@ -37,7 +37,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Exchange:
     """One turn of an ask's conversation with a model, `at` seconds since the epoch."""
 
     ask_id: int

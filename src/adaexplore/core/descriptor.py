@@ -19,9 +19,9 @@ class Descriptor:
     `instructions` are sorted names (see `evaluate.instructions`). What nobody could say is empty
     or 0.
 
-    `form` and `code` are equal for candidates that are the same but for what does not matter:
-    `canonical.form` of the source, and the same with the machine code of Triton kernels in place of
-    their bodies. Empty means equal to none.
+    Candidates with equal `form` or equal `code` do the same work. `form` is the fingerprint of the
+    source (`languages.fingerprint`); in `code` the machine code of Triton kernels replaces their
+    bodies. An empty value equals none.
     """
 
     own: tuple[float, ...] = ()

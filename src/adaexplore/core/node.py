@@ -49,7 +49,7 @@ def searched(nodes: Sequence[Node]) -> list[Node]:
     return [node for node in nodes if node.step_kind != "tune"]
 
 
-def under_way_s(nodes: Sequence[Node]) -> list[float]:
+def busy_s(nodes: Sequence[Node]) -> list[float]:
     """For how long any of these steps had been under way by the end of each.
 
     Those that were so together count once, and the time between sessions does not.
@@ -67,7 +67,7 @@ def under_way_s(nodes: Sequence[Node]) -> list[float]:
     return found
 
 
-def best_passed(evaluations: Mapping[int, Evaluation]) -> int | None:
+def best_correct(evaluations: Mapping[int, Evaluation]) -> int | None:
     """The id of the best correct one, the first of equals; None where none is correct."""
     right = [name for name, evaluation in evaluations.items() if isinstance(evaluation, Passed)]
     return max(right, key=lambda name: rank(evaluations[name]), default=None)

@@ -18,7 +18,7 @@ class Context:
 
     A large step sees `pool`, the representative kernels to beat; a small step sees `window`, the
     recent path, oldest first, whose last node is the one to change. `history` is every node
-    recorded so far (a proposer without a model avoids repeating itself by it), `abreast` how many
+    recorded so far (a proposer without a model avoids repeating itself by it), `in_flight` how many
     steps were under way beside them. `seed` is this step's own seed: the same context and seed give
     the same proposal. `facts` is what the evaluator
     found out about the reference and `environment` the machine, as in the run's record.
@@ -30,7 +30,7 @@ class Context:
     window: Sequence[Node] = ()
     pool: Sequence[Node] = ()
     history: Sequence[Node] = field(default=(), repr=False)
-    abreast: int = 0
+    in_flight: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     environment: Mapping[str, Any] = field(default_factory=dict, repr=False)
 

@@ -14,7 +14,7 @@ what compiles and gives a wrong answer; what is right and slow."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-Manner = Literal[FailureStatus, "slow"]
+WitnessStatus = Literal[FailureStatus, "slow"]
 """What is wrong with a witness; a slow one is right."""
 
 Source = Literal["probe", "failure", "import"]
@@ -31,14 +31,14 @@ class Signature:
     construct that it names, `message` its text without names, numbers and places.
     """
 
-    status: Manner
+    status: WitnessStatus
     type: str = ""
     symbol: str = ""
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Platform:
     """A version of Triton, such as "3.6.0", and a target, such as "sm_90".
 
     `gpu` is the name that its driver gives a GPU: speed is a matter of that one, and empty in
@@ -49,9 +49,9 @@ class Where:
     target: str
     gpu: str = ""
 
-    def as_of(self, kind: Kind) -> Where:
+    def as_of(self, kind: Kind) -> Platform:
         """The place as rules of a kind name it."""
-        return self if kind == "speed" else Where(self.triton, self.target)
+        return self if kind == "speed" else Platform(self.triton, self.target)
 
     def __str__(self) -> str:
         return " ".join(filter(None, [self.triton, self.target, self.gpu]))
@@ -61,7 +61,7 @@ class Where:
 class Gain:
     """How many times as fast as a witness its remedy was in a place, with the 95 % interval."""
 
-    where: Where
+    where: Platform
     speedup: float
     speedup_ci: tuple[float, float]
 
@@ -106,8 +106,8 @@ class Rule:
     witness: str
     remedy: str
     signature: Signature
-    holds: tuple[Where, ...] = ()
-    gone: tuple[Where, ...] = ()
+    holds: tuple[Platform, ...] = ()
+    gone: tuple[Platform, ...] = ()
     support: int = 1
     tasks: tuple[str, ...] = ()
     source: Source = "probe"

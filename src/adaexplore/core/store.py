@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from adaexplore.core.ask import Ask, AskRecord, AskState, Call
+from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.config import Settings
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.node import Node
@@ -111,14 +111,14 @@ class Store(Protocol):
         """The asks in these states (all, if none is named), in order."""
         ...
 
-    def add_call(self, call: Call) -> None:
+    def add_call(self, call: Exchange) -> None:
         """Keeps one turn of an open ask; it may have cost money, so it is kept before it is used.
 
         Raises `ValueError` if the ask is not open.
         """
         ...
 
-    def calls(self, ask_id: int | None = None) -> list[Call]:
+    def calls(self, ask_id: int | None = None) -> list[Exchange]:
         """The turns of one ask, or of all, in order."""
         ...
 

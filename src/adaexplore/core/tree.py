@@ -132,7 +132,7 @@ class Tree:
         if vertex.correct and (head not in best or rank > self._vertices[best[head]].rank):
             best[head] = node_id
 
-    def add_void(self, node_id: int, parent_id: int, step_kind: StepKind) -> None:
+    def add_unjudged(self, node_id: int, parent_id: int, step_kind: StepKind) -> None:
         """Takes in a step that says nothing about its candidate: the machinery failed.
 
         It is nobody's child and counts nowhere, so that nothing leads to it; what grew from it all

@@ -28,7 +28,7 @@ Codes = Mapping[str, Collection[str]]
 """Hashes of the machine code of Triton kernels, by the kernel's name."""
 
 
-def form(source: str, compiled: Codes = MappingProxyType({})) -> str:
+def fingerprint(source: str, compiled: Codes = MappingProxyType({})) -> str:
     """A sha256 that sources share which do the same; empty for what is no Python.
 
     Left out are comments (those of C++ in strings too), layout, docstrings, and the names that

@@ -32,7 +32,7 @@ _FIRST_REPLY_TOKENS = 4000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BudgetLimits:
     """What a run may use in all; None where there is no limit."""
 
     usd: float | None = None
@@ -41,7 +41,7 @@ class Limits:
     seconds: float | None = None
 
 
-def parse_budget(text: str) -> Limits:
+def parse_budget(text: str) -> BudgetLimits:
     """The limits in words such as "2usd", "500ktok", "30min", or several with commas between.
 
     Raises `BadInputError`, with examples, for anything else.
@@ -61,7 +61,7 @@ def parse_budget(text: str) -> Limits:
         if name in limits:
             raise BadInputError(f"budget {text!r} limits {name} twice; {_EXAMPLES}")
         limits[name] = int(amount) if name in ("steps", "tokens") else amount
-    return Limits(**limits)  # type: ignore[arg-type]
+    return BudgetLimits(**limits)  # type: ignore[arg-type]
 
 
 class Budget:
@@ -143,7 +143,7 @@ class Budget:
         return f"the budget is used up: {'; '.join(parts)}"
 
 
-class Budgeted:
+class BudgetedClient:
     """A client whose calls count against a budget.
 
     A reply without token counts or without a cost is counted as estimated from its length. Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from adaexplore.llm.retry import Patience
+from adaexplore.llm.retry import RetryPolicy
 
 COMPATIBLE = "openai-compatible"
 """The provider's name for any server that speaks OpenAI's Chat Completions."""
@@ -25,4 +25,4 @@ class ClientOptions:
     temperature: float | None = None
     call_timeout_s: float = 600.0
     concurrency: int = 8
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)

@@ -11,7 +11,7 @@ from adaexplore.core.client import Client, ModelOutageError, Prompt, Reply
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
 
 
-class Enduring:
+class OutageTolerantClient:
     """A client that waits out a model's outages, for `patience_s` seconds each.
 
     Whoever finds the model out of reach first asks again, at growing intervals, and all others wait

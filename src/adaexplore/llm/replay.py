@@ -25,7 +25,7 @@ class UnseenPromptError(BadInputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedReplies:
     """One prompt and the replies of one model to it, first to last."""
 
     prompt: Prompt
@@ -33,7 +33,7 @@ class Call:
     replies: tuple[Reply, ...]
 
 
-class Recording:
+class RecordingClient:
     """A client whose calls are kept in a folder, each on disk before its reply is handed on.
 
     Replies to a prompt that the folder has already follow those it has. One process at a time
@@ -60,7 +60,7 @@ class Recording:
         path = self._folder / file_name(prompt, self.model)
         with self._writing:
             earlier = load(path).replies if path.exists() else ()
-            save(path, Call(prompt, self.model, (*earlier, reply)))
+            save(path, RecordedReplies(prompt, self.model, (*earlier, reply)))
         return reply
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Recording:
         self._client.close()
 
 
-class Replay:
+class ReplayClient:
     """A client that answers from a folder of recorded calls, without any provider.
 
     A prompt that is asked again gets its next reply, and when there is no other, the last. A prompt
@@ -125,7 +125,7 @@ def file_name(prompt: Prompt, model: str) -> str:
     return f"{prompt.digest[:16]}{_suffix(model)}"
 
 
-def save(path: Path, call: Call) -> None:
+def save(path: Path, call: RecordedReplies) -> None:
     """Writes a call; a kill leaves the old file or the new one."""
     data = {
         "label": call.prompt.label,
@@ -148,13 +148,13 @@ def save(path: Path, call: Call) -> None:
         raise BadInputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def load(path: Path) -> Call:
+def load(path: Path) -> RecordedReplies:
     """Reads a call; `BadInputError` if the file holds none."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         messages = tuple(Message(m["role"], "\n".join(m["text"])) for m in data["prompt"])
         replies = tuple(_reply_from_json(reply, data["model"]) for reply in data["replies"])
-        call = Call(Prompt(messages, data["label"]), data["model"], replies)
+        call = RecordedReplies(Prompt(messages, data["label"]), data["model"], replies)
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:

@@ -25,7 +25,7 @@ class TransientError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often and how long one reply is tried for.
 
     Waits double from `first_wait_s` to at most `longest_wait_s`, each drawn uniformly from zero to
@@ -47,7 +47,7 @@ class Patience:
 
 def with_retries(
     attempt: Callable[[], T],
-    patience: Patience,
+    patience: RetryPolicy,
     *,
     who: str,
     sleep: Callable[[float], None] = time.sleep,

@@ -11,7 +11,7 @@ from importlib.resources import files
 from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.feedback import render
-from adaexplore.core.rule import KINDS, Kind, Matcher, Rule, Where
+from adaexplore.core.rule import KINDS, Kind, Matcher, Platform, Rule
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker
@@ -78,7 +78,7 @@ def written(case: Case, checker: Checker, known: Sequence[Rule] = ()) -> Writing
     return Written(None, f"asked twice: {why}")
 
 
-def _asking(case: Case, where: Where, near: Sequence[Rule]) -> Prompt:
+def _asking(case: Case, where: Platform, near: Sequence[Rule]) -> Prompt:
     system = _templates().render("system.j2", {"where": where})
     told = {"case": case, "failure": render(case.failed), "most_chars": MOST_CHARS, "near": near}
     user = _templates().render("rule.j2", told)
@@ -90,7 +90,7 @@ def _templates() -> Templates:
     return Templates(files("adaexplore.memory") / "templates", {}, TEMPLATES)
 
 
-def _near(case: Case, known: Sequence[Rule], where: Where) -> Sequence[Rule]:
+def _near(case: Case, known: Sequence[Rule], where: Platform) -> Sequence[Rule]:
     """The known rules that a case may be one more case of."""
     told = f"{case.witness}\n{render(case.failed)}"
     found = relevant(

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
-from adaexplore.core.rule import Gain, Rule, Signature, Where
+from adaexplore.core.rule import Gain, Platform, Rule, Signature
 from adaexplore.memory.signature import signature_of
 
 LEAST_SPEEDUP = 1.05
@@ -81,7 +81,7 @@ class Checker:
     """
 
     def __init__(
-        self, new_judge: NewJudge, where: Where, at_end: Callable[[], None] = lambda: None
+        self, new_judge: NewJudge, where: Platform, at_end: Callable[[], None] = lambda: None
     ) -> None:
         self._new_judge = new_judge
         self._at_end = at_end
@@ -166,7 +166,7 @@ def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:
     return ""
 
 
-def _gain(where: Where, witness: Evaluation, remedy: Evaluation) -> Gain | None:
+def _gain(where: Platform, witness: Evaluation, remedy: Evaluation) -> Gain | None:
     """What was measured; None where the two were not timed beside each other."""
     timing = remedy.measured if isinstance(remedy, Passed) else None
     if not isinstance(witness, Passed) or timing is None or timing.parent is None:
@@ -190,7 +190,9 @@ def _doubt(witness: Evaluation, remedy: Evaluation, gain: Gain | None) -> str:
     return f"the remedy {standing}: {measured}"
 
 
-def _noted(rule: Rule, where: Where, *, true: bool, gone: bool, gain: Gain | None = None) -> Rule:
+def _noted(
+    rule: Rule, where: Platform, *, true: bool, gone: bool, gain: Gain | None = None
+) -> Rule:
     """The rule with this place under `holds` or `gone`, or, where nothing is clear, neither."""
     holds = tuple(w for w in rule.holds if w != where) + ((where,) if true else ())
     ended = tuple(w for w in rule.gone if w != where) + ((where,) if gone else ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from adaexplore.core.rule import Gain, Kind, Rule, Where
+from adaexplore.core.rule import Gain, Kind, Platform, Rule
 
 _TITLES: dict[Kind, str] = {
     "compile": "Language and functions",
@@ -80,6 +80,6 @@ def gain_text(gain: Gain) -> str:
     return f"{gain.speedup:.3g}x ({low:.3g} to {high:.3g}) on {place_name(gain.where)}"
 
 
-def place_name(where: Where) -> str:
+def place_name(where: Platform) -> str:
     """A place in words."""
     return f"Triton {where.triton} for {' '.join(filter(None, [where.target, where.gpu]))}"

@@ -15,7 +15,16 @@ import tomlkit
 from tomlkit.items import String, StringType
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.rule import KINDS, Gain, Manner, Matcher, Rule, Signature, Source, Where
+from adaexplore.core.rule import (
+    KINDS,
+    Gain,
+    Matcher,
+    Platform,
+    Rule,
+    Signature,
+    Source,
+    WitnessStatus,
+)
 from adaexplore.memory.patterns import check_matcher
 
 FORMAT_VERSION = 1
@@ -181,7 +190,7 @@ def _rule(place: str, name: str, table: Any) -> Rule:
 
 
 def _signature(data: Mapping[str, Any]) -> Signature:
-    if data.get("status") not in get_args(Manner):
+    if data.get("status") not in get_args(WitnessStatus):
         raise ValueError("its signature has no 'status' of a failure")
     return Signature(**{key: str(value) for key, value in data.items()})  # type: ignore[arg-type]
 
@@ -194,12 +203,12 @@ def _matcher(data: Mapping[str, Any]) -> Matcher:
     return matcher
 
 
-def _where(text: Any) -> Where:
+def _where(text: Any) -> Platform:
     triton, _, place = str(text).partition(" ")
     target, _, gpu = place.partition(" ")
     if not target:
         raise ValueError(f"{text!r} is to be a version and a target, such as '3.6.0 sm_90'")
-    return Where(triton, target, gpu)
+    return Platform(triton, target, gpu)
 
 
 def _gain(where: str, numbers: Any) -> Gain:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from adaexplore.core.rule import Gain, Rule, Signature, Where
+from adaexplore.core.rule import Gain, Platform, Rule, Signature
 from adaexplore.core.units import estimated_tokens
 from adaexplore.memory.signature import alike
 
@@ -36,12 +36,12 @@ def applies(rule: Rule, triton: str, target: str = "", gpu: str = "") -> bool:
     nearest version, an earlier one if there is any. A speed rule is asked about a GPU: another one
     of the same target stands for it, one of another target does not.
     """
-    return any(where in rule.holds for where in _telling(rule, Where(triton, target, gpu)))
+    return any(where in rule.holds for where in _telling(rule, Platform(triton, target, gpu)))
 
 
 def gain_at(rule: Rule, triton: str, target: str = "", gpu: str = "") -> Gain | None:
     """The largest measured gain that speaks for a speed rule here; see `applies`."""
-    telling = _telling(rule, Where(triton, target, gpu))
+    telling = _telling(rule, Platform(triton, target, gpu))
     gains = [gain for gain in rule.gains if gain.where in telling and gain.where in rule.holds]
     return max(gains, key=lambda gain: gain.speedup, default=None)
 
@@ -117,7 +117,7 @@ def _within(most_tokens: int, rules: Iterable[Rule]) -> list[Rule]:
     return chosen
 
 
-def _telling(rule: Rule, here: Where) -> Collection[Where]:
+def _telling(rule: Rule, here: Platform) -> Collection[Platform]:
     """The places where a rule was tried whose word counts for another: itself, or the nearest."""
     here = here.as_of(rule.kind)
     seen = (*rule.holds, *rule.gone)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 
-from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.client import Message
 from adaexplore.core.node import Node
 
-Conversation = tuple[Call, ...]
+Conversation = tuple[Exchange, ...]
 """A step's calls, first to last."""
 
 
@@ -31,10 +31,10 @@ def asks_of(nodes: Iterable[Node], asks: Iterable[AskRecord]) -> Mapping[int, As
 
 
 def conversations(
-    nodes: Iterable[Node], asks: Iterable[AskRecord], calls: Iterable[Call]
+    nodes: Iterable[Node], asks: Iterable[AskRecord], calls: Iterable[Exchange]
 ) -> Mapping[int, Conversation]:
     """The calls of each step that any were made for, by the step's id."""
-    said: dict[int, list[Call]] = defaultdict(list)
+    said: dict[int, list[Exchange]] = defaultdict(list)
     for call in calls:
         said[call.ask_id].append(call)
     found = asks_of(nodes, asks)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adaexplore.core.ask import PERSON, Call
+from adaexplore.core.ask import MANUAL, Exchange
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.report.conversations import Conversation
@@ -40,7 +40,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """What one model cost; `PERSON` is whoever answers by hand."""
+    """What one model cost; `MANUAL` is whoever answers by hand."""
 
     model: str
     spent: Spent
@@ -90,7 +90,7 @@ class Costs:
 
 def summarize_costs(
     nodes: Sequence[Node],
-    calls: Sequence[Call],
+    calls: Sequence[Exchange],
     conversations: Mapping[int, Conversation],
     gains: Sequence[float],
     tokens_of: Callable[[str], int],
@@ -101,7 +101,7 @@ def summarize_costs(
     `tokens_of` estimates the tokens of a text that nobody has counted.
     """
 
-    def spent(some: Iterable[Call]) -> Spent:
+    def spent(some: Iterable[Exchange]) -> Spent:
         return _spent(some, tokens_of)
 
     models = {call.reply.model for call in calls}
@@ -117,7 +117,7 @@ def summarize_costs(
     )
 
 
-def _spent(calls: Iterable[Call], tokens_of: Callable[[str], int]) -> Spent:
+def _spent(calls: Iterable[Exchange], tokens_of: Callable[[str], int]) -> Spent:
     replies = []
     input_tokens = output_tokens = estimated = 0
     for call in calls:
@@ -138,18 +138,18 @@ def _spent(calls: Iterable[Call], tokens_of: Callable[[str], int]) -> Spent:
         cached_tokens=sum(reply.usage.cached_tokens for reply in replies),
         estimated=estimated,
         cost_usd=sum(reply.usage.cost_usd or 0.0 for reply in replies),
-        unpriced=sum(r.usage.cost_usd is None for r in replies if r.model != PERSON),
-        by_hand=sum(reply.model == PERSON for reply in replies),
+        unpriced=sum(r.usage.cost_usd is None for r in replies if r.model != MANUAL),
+        by_hand=sum(reply.model == MANUAL for reply in replies),
         waited_s=sum(reply.latency_s for reply in replies),
     )
 
 
 def _forms(
     nodes: Sequence[Node],
-    calls: Sequence[Call],
+    calls: Sequence[Exchange],
     conversations: Mapping[int, Conversation],
     gains: Sequence[float],
-    spent: Callable[[Iterable[Call]], Spent],
+    spent: Callable[[Iterable[Exchange]], Spent],
 ) -> tuple[FormCost, ...]:
     gain_of = {node.id: gain for node, gain in zip(nodes, gains, strict=True)}
     members: dict[str, list[Node]] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.core.node import Node, best_passed
+from adaexplore.core.node import Node, best_correct
 from adaexplore.report import text
 
 Verdict = Literal["faster", "no_gain", "not_confirmed", "unmeasured", "no_correct", "empty"]
@@ -67,7 +67,7 @@ def _headline(
     searched = best.evaluation.timing
     if isinstance(searched, Estimate):
         return _unmeasured(nodes, best, searched)
-    winner = _find(nodes, best_passed(confirmations))
+    winner = _find(nodes, best_correct(confirmations))
     confirmed = confirmations[winner.id] if winner else None
     if winner and isinstance(confirmed, Passed) and confirmed.measured:
         caveat = _remeasured(winner, best, searched, confirmations)

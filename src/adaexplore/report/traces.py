@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from adaexplore.core.evaluation import Passed, Timing
-from adaexplore.core.node import Node, under_way_s
+from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
 from adaexplore.report import text
 from adaexplore.report.diversity import DiversityPoint
@@ -97,7 +97,7 @@ def points(
     evaluations, tokens = 0, 0
     usd = device_s = 0.0
     for number, (node, bill, apart, seconds) in enumerate(
-        zip(nodes, spent, spread, under_way_s(nodes), strict=True), 1
+        zip(nodes, spent, spread, busy_s(nodes), strict=True), 1
     ):
         known = node.reused and (node.candidate in seen or not node.evaluation.cost.wall_s)
         if not known and not node.proposal.failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Finish, Prompt, Reply
 from adaexplore.core.errors import BadInputError
 from adaexplore.run.proposers import Plan, check_answered, model_proposers
@@ -24,10 +24,10 @@ def written(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str
     require_left(study, directory, count)
     make_folder(folder)
     for _ in range(count):
-        study.prompt(PERSON)
+        study.prompt(MANUAL)
     files = {}
     for opened in study.open():
-        if opened.proposer != PERSON:  # a seed that was stopped half-way
+        if opened.proposer != MANUAL:  # a seed that was stopped half-way
             continue
         number, turn = study.turn(opened.id)
         if isinstance(turn, Prompt):
@@ -56,7 +56,7 @@ def take(path: Path, folder: Path) -> None:
 def unanswered(store: Store, folder: Path) -> list[int]:
     """The open asks to whose last prompt there is no reply in a folder, by their ids."""
     asks = [record.ask for record in store.asks("open")]
-    opened = [ask.id for ask in asks if ask.proposer == PERSON]  # not a seed, stopped half-way
+    opened = [ask.id for ask in asks if ask.proposer == MANUAL]  # not a seed, stopped half-way
     turns = {ask_id: len(store.calls(ask_id)) + 1 for ask_id in opened}
     return [i for i in opened if not (folder / f"{i}.{turns[i]}{REPLY_SUFFIX}").exists()]
 
@@ -142,7 +142,7 @@ def tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
     if 0 <= number < len(told) and told[number].reply.text == text:
         return "told before"
     finish: Finish = "complete" if text.strip() else "empty"
-    turn = study.tell(ask_id, number, Reply(text, PERSON, finish))
+    turn = study.tell(ask_id, number, Reply(text, MANUAL, finish))
     if isinstance(turn, Prompt):
         after = _write(file.parent, ask_id, number + 1, turn)
         return f"taken; there is a follow-up, {turn.label}: {after.name}"

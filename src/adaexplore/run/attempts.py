@@ -9,7 +9,7 @@ from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError, Client
 from adaexplore.core.config import Settings
 from adaexplore.core.errors import BadProblemError
@@ -29,7 +29,7 @@ from adaexplore.store import RunDirectory, make_run, open_run
 class Task:
     """A problem, its run's folder, and what the run is made with.
 
-    `plan` names one proposer: a model, or `PERSON`, whose prompts and replies are files in `asks`.
+    `plan` names one proposer: a model, or `MANUAL`, whose prompts and replies are files in `asks`.
     A run ends after so many `steps`, or with the first candidate that is right.
     """
 
@@ -83,7 +83,7 @@ def attempt_all(
 def _attempt(server: ForkServer, clients: Mapping[str, Client], task: Task) -> Attempted:
     if not task.run.exists():
         _make(server, task)
-    if PERSON in task.plan.proposers:
+    if MANUAL in task.plan.proposers:
         return _by_hand(server, task)
     with open_run(task.run) as directory, ExitStack() as stack:
         run = directory.store.run()

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from adaexplore.core.errors import AdaExploreError, BadProblemError, InfrastructureError
 from adaexplore.run.workers import Landed, Workers
-from adaexplore.search.allocation import Allocation, Standing, choose_problem
+from adaexplore.search.allocation import Allocation, Arm, choose_problem
 
 KEPT_READY = 2
 """Searches that keep their prepared reference while others have their turn: it takes memory."""
@@ -26,7 +26,7 @@ class Progress:
     answer, and are not made yet.
     """
 
-    standing: Standing
+    standing: Arm
     left: int
     ended: str = ""
     unconfirmed: bool = False
@@ -106,7 +106,7 @@ class _Runner:
         return not (self.at_work or self.lost or self.progress.ended) and self.progress.left > 0
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> Arm:
         return replace(self.progress.standing, under_way=self.steps)
 
 
@@ -171,10 +171,10 @@ class Campaign:
         wanted = first if first > 0 else self._rules.turn_steps
         runner.finished = False
         runner.steps = min(wanted, runner.progress.left, allowed)
-        abreast = max(self._rules.parallel // max(self._unfinished(), 1), 1)
+        in_flight = max(self._rules.parallel // max(self._unfinished(), 1), 1)
         if not runner.course.device:
             runner.course.device = min(runner.course.devices, key=self._load)
-        self._start(runner, partial(runner.course.turn, runner.steps, min(abreast, runner.steps)))
+        self._start(runner, partial(runner.course.turn, runner.steps, min(in_flight, runner.steps)))
         return True
 
     def _begin_finish(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Settings, parse_settings
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Language, Mode, Precision, TargetName
@@ -198,11 +198,11 @@ def _entry(path: Path, table: ProblemTable, defaults: Options, said: Options) ->
 
 
 def _proposers(models: Sequence[str], proposer: str | None) -> tuple[str, ...]:
-    if proposer != PERSON:
+    if proposer != MANUAL:
         return proposers(models, compiler=proposer is not None)
     if models:
-        raise BadInputError(f"--proposer {PERSON}: prompts are answered by you or by a --model")
-    return (PERSON,)
+        raise BadInputError(f"--proposer {MANUAL}: prompts are answered by you or by a --model")
+    return (MANUAL,)
 
 
 def _listed(value: str | Sequence[str] | None) -> tuple[str, ...]:

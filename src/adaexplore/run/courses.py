@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Client
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.node import Node, searched
@@ -31,9 +31,9 @@ from adaexplore.run.records import command, record_of
 from adaexplore.run.search import Listener, Search
 from adaexplore.run.session import Asked, Session, device_of, load_problem, session_on, start_server
 from adaexplore.sandbox.process import ForkServer
-from adaexplore.search.allocation import Standing
+from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
-from adaexplore.search.headroom import best_measured, headroom, why_stop
+from adaexplore.search.headroom import best_measured, headroom, stop_reason
 from adaexplore.store import RunDirectory, make_run, open_run, read_run
 from adaexplore.store.directory import DATABASE_NAME
 
@@ -152,13 +152,13 @@ class SearchCourse:
         """See `campaign.Course`."""
         nodes, facts = self.nodes()
         steps = searched(nodes)
-        standing = Standing(
+        standing = Arm(
             gains=gains(steps),
             costs=[_seconds(node) if self._common.by_time else 1.0 for node in steps],
             headroom=headroom(nodes, facts),
         )
         left = max((self.entry.steps or MOST_STEPS) - len(steps), 0)
-        ended = why_stop(nodes, facts, self._settings) or ("" if left else "all steps made")
+        ended = stop_reason(nodes, facts, self._settings) or ("" if left else "all steps made")
         return Progress(standing, left, ended, unconfirmed=self._is_unconfirmed(nodes))
 
     def waits(self) -> str:
@@ -173,7 +173,7 @@ class SearchCourse:
             until = len(searched(store.nodes())) + steps
             stopped = self._search(directory, begun, parallel, self._common.spent).run(until)
             nodes = store.nodes()
-            if stopped and not why_stop(nodes, store.run().reference, settings):
+            if stopped and not stop_reason(nodes, store.run().reference, settings):
                 self._common.out_of_money = self._common.out_of_money or stopped
             store.set_steps(self.entry.steps or len(searched(nodes)))
 
@@ -270,7 +270,7 @@ class SearchCourse:
         if self.exists:
             return open_run(self.path)
         problem, plan, steps = begun.problem, begun.plan, self.entry.steps or MOST_STEPS
-        name = "start" if PERSON in plan.proposers else "explore"
+        name = "start" if MANUAL in plan.proposers else "explore"
         words = command(name, self.asked, problem, steps, self._pairs, plan)
         seed, settings = self.entry.seed, self._settings
         record = record_of(begun.session, problem, settings, plan, seed, steps, words)
@@ -297,15 +297,15 @@ class AnsweredCourse(SearchCourse):
     """A course for whose steps somebody answers prompts, as files in `asks`.
 
     A turn takes what was answered, evaluates it, and asks for its steps: those wait then, at most
-    so many as `abreast`, because who answers them together learns nothing from one for another.
+    so many as `in_flight`, because who answers them together learns nothing from one for another.
     """
 
     def __init__(
-        self, entry: Entry, folder: Path, common: Common, line: ProgressRow, abreast: int
+        self, entry: Entry, folder: Path, common: Common, line: ProgressRow, in_flight: int
     ) -> None:
         super().__init__(entry, folder, common, line)
         self.asks = folder / "asks" / entry.name
-        self._abreast = abreast
+        self._in_flight = in_flight
 
     def progress(self) -> Progress:
         """See `campaign.Course`."""
@@ -334,7 +334,7 @@ class AnsweredCourse(SearchCourse):
             search.finish_queued()
             now, waiting = len(searched(store.nodes())), len(store.asks("open"))
             left = store.run().steps - now - waiting
-            new = min(steps - (now - made), left, self._abreast - waiting)
+            new = min(steps - (now - made), left, self._in_flight - waiting)
             asks.written(directory, max(new, 0), self.asks)
 
     def _waiting(self) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Cost, Evaluation, Passed
 from adaexplore.core.node import Node
-from adaexplore.languages.fingerprint import form
+from adaexplore.languages.fingerprint import fingerprint
 
 
 class Known:
@@ -37,7 +37,7 @@ class Known:
         same_text = self._by_text.get(candidate.digest)
         if same_text is not None:
             return same_text
-        key = form(candidate.source)
+        key = fingerprint(candidate.source)
         return taken_over(self._by_form[key], Cost()) if key and key in self._by_form else None
 
     def compiled_alike(self, evaluation: Evaluation) -> Passed | None:

@@ -25,7 +25,7 @@ Ask = Callable[[Prompt], Reply]
 Tell = Callable[[str], None]
 """Is told in one line of everything that happens."""
 
-PERSON = "ask"
+MANUAL = "ask"
 """Who replies in files."""
 
 
@@ -166,7 +166,7 @@ def _as_text(prompt: Prompt) -> str:
 
 def _read(path: Path) -> Reply:
     text = path.read_text(encoding="utf-8", errors="replace")
-    return Reply(text, PERSON, "complete" if text.strip() else "empty")
+    return Reply(text, MANUAL, "complete" if text.strip() else "empty")
 
 
 def _write(path: Path, data: object) -> None:

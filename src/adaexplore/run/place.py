@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.problem import Problem, TargetName
-from adaexplore.core.rule import Where
+from adaexplore.core.rule import Platform
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
@@ -31,7 +31,7 @@ class Place:
         self.device = device_of("cpu" if device is None and target else device)
         self.target = target_of(target, self.device, "triton")
         triton = version("triton")
-        self.where = Where(triton, self.target) if self.target else _on_gpu(triton, self.device)
+        self.where = Platform(triton, self.target) if self.target else _on_gpu(triton, self.device)
 
     def checker(self) -> Checker:
         """A checker with a fork server of its own."""
@@ -51,12 +51,12 @@ class Place:
         return f"Triton {', '.join(filter(None, [where.triton, where.target, where.gpu]))}"
 
 
-def _on_gpu(triton: str, device: str) -> Where:
+def _on_gpu(triton: str, device: str) -> Platform:
     """The place that a GPU is."""
     import torch
 
     major, minor = torch.cuda.get_device_capability(device)
-    return Where(triton, f"sm_{major}{minor}", torch.cuda.get_device_name(device))
+    return Platform(triton, f"sm_{major}{minor}", torch.cuda.get_device_name(device))
 
 
 def at_once(*, gpu: bool = False) -> int:

@@ -9,20 +9,20 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Client
 from adaexplore.core.config import Settings
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.node import Node, under_way_s
+from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context, Proposer
 from adaexplore.core.rule import Rule
 from adaexplore.core.units import duration_s
 from adaexplore.languages import DIALECTS
-from adaexplore.llm.budget import Budget, Budgeted, Limits, counted, parse_budget, total
+from adaexplore.llm.budget import Budget, BudgetedClient, BudgetLimits, counted, parse_budget, total
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
-from adaexplore.llm.replay import Recording, Replay
+from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.memory.files import from_data, load, to_data
 from adaexplore.propose.model.prompts import Prompts, Setting, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
@@ -30,7 +30,7 @@ from adaexplore.propose.model.rehearsal import rehearse
 from adaexplore.run.recall import linting, memory_for, recalling
 from adaexplore.run.study import Study
 from adaexplore.search.ensemble import choose_proposer
-from adaexplore.search.summary import failure_statistics
+from adaexplore.search.failure_summary import failure_statistics
 from adaexplore.store import RunRecord, Store
 
 COMPILER = "compiler"
@@ -63,12 +63,12 @@ class Plan:
     @property
     def models(self) -> list[str]:
         """The proposers that are models."""
-        return [name for name in self.proposers if name not in (COMPILER, PERSON)]
+        return [name for name in self.proposers if name not in (COMPILER, MANUAL)]
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> BudgetLimits:
         """The budget, parsed; `BadInputError` for one that says nothing."""
-        return parse_budget(self.budget) if self.budget else Limits()
+        return parse_budget(self.budget) if self.budget else BudgetLimits()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -119,7 +119,7 @@ def with_memory(plan: Plan, problem: Problem) -> Plan:
 
     Raises `BadInputError` for a memory that cannot be used.
     """
-    if not plan.models and PERSON not in plan.proposers:
+    if not plan.models and MANUAL not in plan.proposers:
         return plan
     name, rules = memory_for(problem, plan.memory)
     return replace(plan, memory=name, rules=rules)
@@ -133,9 +133,9 @@ def proposers(models: Sequence[str], compiler: bool) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(models))
     if COMPILER in names:
         raise BadInputError(f"--model {COMPILER}: that is no model; write --proposer {COMPILER}")
-    if PERSON in names:
+    if MANUAL in names:
         raise BadInputError(
-            f"--model {PERSON}: that is no model; `adaexplore start` makes a run that you or an "
+            f"--model {MANUAL}: that is no model; `adaexplore start` makes a run that you or an "
             "agent answer"
         )
     return (*names, COMPILER) if compiler or not names else names
@@ -150,7 +150,7 @@ def check(plan: Plan) -> None:
     limits = plan.limits
     if (limits.usd or limits.tokens) and not plan.models:
         raise BadInputError("a budget in usd or tokens goes with --model; there is none")
-    of_prompts = () if PERSON in plan.proposers else ("prompts", "memory")
+    of_prompts = () if MANUAL in plan.proposers else ("prompts", "memory")
     for option in (*of_prompts, "record", "replay", "base_url", "memory_update"):
         if getattr(plan, option) and not plan.models:
             raise BadInputError(f"--{option.replace('_', '-')} goes with --model; there is none")
@@ -196,7 +196,7 @@ def check_compiler(problem: Problem) -> None:
 
 def check_answered(run: RunRecord, path: Path) -> None:
     """Raises `BadInputError` for a run that is no matter of ask and tell."""
-    if PERSON not in Plan.from_json(run.plan, run.proposer).proposers:
+    if MANUAL not in Plan.from_json(run.plan, run.proposer).proposers:
         raise BadInputError(
             f"{path} is searched by {run.proposer}: go on with `adaexplore resume`; "
             "`adaexplore start` makes a run that you or an agent answer"
@@ -205,7 +205,7 @@ def check_answered(run: RunRecord, path: Path) -> None:
 
 def check_searched(run: RunRecord, path: Path) -> None:
     """Raises `BadInputError` for a run that only ask and tell go on with."""
-    if PERSON in Plan.from_json(run.plan, run.proposer).proposers:
+    if MANUAL in Plan.from_json(run.plan, run.proposer).proposers:
         raise BadInputError(
             f"{path} is answered by you or an agent: go on with `adaexplore ask`, `tell` and "
             "`evaluate-pending`"
@@ -222,7 +222,7 @@ def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
 
 
 def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], list[str]]:
-    """What `recall` has, and what the steps so far teach (`search.summary`)."""
+    """What `recall` has, and what the steps so far teach (`search.failure_summary`)."""
     return lambda context: [*recall(context), *failure_statistics(context.history)]
 
 
@@ -240,16 +240,16 @@ def open_clients(plan: Plan, *stores: Store) -> Iterator[dict[str, Client]]:
     with ExitStack() as stack:
         for name in plan.models:
             client = stack.enter_context(closing(_client(name, plan)))
-            clients[name] = Budgeted(client, budget)
+            clients[name] = BudgetedClient(client, budget)
         yield clients
 
 
 def _client(name: str, plan: Plan) -> Client:
     if plan.replay:
-        return Replay(Path(plan.replay), name)
+        return ReplayClient(Path(plan.replay), name)
     base_url = plan.base_url if name.startswith(f"{COMPATIBLE}:") else ""
     client = open_client(name, options=ClientOptions(base_url=base_url or None))
-    return Recording(client, Path(plan.record)) if plan.record else client
+    return RecordingClient(client, Path(plan.record)) if plan.record else client
 
 
 def chooser(plan: Plan, settings: Settings, store: Store) -> Callable[[Study], str]:
@@ -270,12 +270,12 @@ def chooser(plan: Plan, settings: Settings, store: Store) -> Callable[[Study], s
     return choose
 
 
-def clock(limits: Limits, nodes: Sequence[Node]) -> Callable[[], str | None]:
+def clock(limits: BudgetLimits, nodes: Sequence[Node]) -> Callable[[], str | None]:
     """Says why there shall be no next step, once the steps have taken the budget's time.
 
     Those of earlier sessions, `nodes`, count as well; what went on between sessions does not.
     """
-    started, limit_s = time.monotonic() - max(under_way_s(nodes), default=0.0), limits.seconds
+    started, limit_s = time.monotonic() - max(busy_s(nodes), default=0.0), limits.seconds
 
     def spent() -> str | None:
         if limit_s is not None and time.monotonic() - started >= limit_s:

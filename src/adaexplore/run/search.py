@@ -17,15 +17,15 @@ from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Dialogue, Proposer
-from adaexplore.llm.outage import Enduring
+from adaexplore.llm.outage import OutageTolerantClient
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
 from adaexplore.run.study import Study
 from adaexplore.run.winner import Winner
 from adaexplore.run.workers import Landed, Workers
-from adaexplore.search import settled
-from adaexplore.search.headroom import why_stop
+from adaexplore.search import worst_of
+from adaexplore.search.headroom import stop_reason
 from adaexplore.store import Store
 
 
@@ -118,7 +118,7 @@ class Search:
         self._error: Exception | None = None
         patience_s = self._run.settings.outage_patience_s
         self._clients = {
-            name: Enduring(client, patience_s, self._waiting, sleep=sleep)
+            name: OutageTolerantClient(client, patience_s, self._waiting, sleep=sleep)
             for name, client in (clients or {}).items()
         }
 
@@ -170,7 +170,7 @@ class Search:
         """The asks that a kill left under way, then new ones, as long as there are to be more."""
         left = iter(self._store.asks("open", "queued"))
         while self._study.searched + self._at_work(tuning=False) < steps:
-            reason = self._spent() or why_stop(self._study.nodes, facts, self._run.settings)
+            reason = self._spent() or stop_reason(self._study.nodes, facts, self._run.settings)
             if reason:
                 self._stop(reason)
                 return
@@ -322,7 +322,7 @@ class Search:
             self._evaluate(step, candidate)
             return
         _, *others = self._alike.pop(candidate.digest)
-        self._record(step, settled(step.evaluations))
+        self._record(step, worst_of(step.evaluations))
         for other in others:
             self._judge(other)
 

@@ -32,7 +32,7 @@ from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
-from adaexplore.sandbox.watch import OverrunError
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 PRELOAD = (
     "torch",
@@ -168,7 +168,7 @@ class Session:
                     found = run_job(self.server, _FITS, request, _FITS_S, confined="cpu")
             except TimeoutError:
                 return False  # tiles that take so long to compile spill all they have
-            except (WorkerDiedError, OverrunError):
+            except (WorkerDiedError, LimitExceededError):
                 return True  # the judge says what is wrong with it
             return not found["why"]
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Passed, rank
@@ -28,11 +28,11 @@ from adaexplore.run.evaluation_cache import Known
 from adaexplore.search import (
     POLICIES,
     Tree,
-    credited,
+    context_ids,
+    needs_remeasure,
     reward_function,
-    shown_to,
+    shrunk,
     step_rng,
-    takes_lead,
     traits_of,
 )
 from adaexplore.store import Store
@@ -93,7 +93,7 @@ class Study:
         number = self._store.ask_count() + 1
         rng = step_rng(self._run.seed, number)
         place = self._policy.select(self._tree, rng)
-        shown = shown_to(self._tree, place, self._run.settings, rng)
+        shown = context_ids(self._tree, place, self._run.settings, rng)
         large = place.step_kind == "large"
         return Ask(
             id=number,
@@ -181,7 +181,7 @@ class Study:
 
     def keep(self, ask_id: int, prompt: Prompt, reply: Reply) -> None:
         """Keeps one turn of an open ask, for who goes through its dialogue: before it is used."""
-        self._store.add_call(Call(ask_id, prompt, reply, self._now()))
+        self._store.add_call(Exchange(ask_id, prompt, reply, self._now()))
 
     def queue(self, ask: Ask, proposal: Proposal) -> Proposal:
         """Keeps what an ask's dialogue came to, as it waits for its evaluation from now on."""
@@ -201,7 +201,7 @@ class Study:
     def is_to_be_rechecked(self, evaluation: Evaluation) -> bool:
         """Whether a candidate is to be evaluated once more before it is recorded."""
         best = self.best.evaluation if self.best else None
-        return self._run.settings.rechecks and takes_lead(evaluation, best)
+        return self._run.settings.rechecks and needs_remeasure(evaluation, best)
 
     def parent(self, ask: Ask) -> Node | None:
         """The node an ask grows from; None for the empty root."""
@@ -292,7 +292,7 @@ class Study:
                 window=tuple(nodes[i - 1] for i in ask.window),
                 pool=tuple(nodes[i - 1] for i in ask.pool),
                 history=tuple(nodes[: ask.seen]),
-                abreast=max(ask.id - 1 - ask.seen, 0),
+                in_flight=max(ask.id - 1 - ask.seen, 0),
                 facts=self._store.reference_for(ask.id),
                 environment=self._run.environment,
             )
@@ -314,7 +314,7 @@ class Study:
         self.nodes.append(node)
         self._tuned += node.step_kind == "tune"
         if evaluation.status == "infra_error":
-            self._tree.add_void(node.id, node.parent_id, node.step_kind)
+            self._tree.add_unjudged(node.id, node.parent_id, node.step_kind)
             return
         self._grow(node)
         self._policy.record(self._tree, node.id, traits_of(node))
@@ -332,6 +332,6 @@ class Study:
             return
         believed = evaluation
         if settings.shrinks:
-            believed = credited(evaluation, self._tree[node.parent_id].log_speed)
+            believed = shrunk(evaluation, self._tree[node.parent_id].log_speed)
         reward = self._reward(believed)
         self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))

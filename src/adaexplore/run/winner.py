@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.node import Node, best_passed
+from adaexplore.core.node import Node, best_correct
 from adaexplore.run.study import Study
 from adaexplore.search import next_to_confirm
 from adaexplore.store import Confirmation, Store
@@ -27,7 +27,7 @@ class Winner:
         best, confirmed = self._study.best, self._confirmed()
         if best is None:
             return
-        winner = best_passed(confirmed) if best.id in confirmed else None
+        winner = best_correct(confirmed) if best.id in confirmed else None
         self.lead(best if winner is None else self._study.nodes[winner - 1])
 
     def lead(self, node: Node) -> None:

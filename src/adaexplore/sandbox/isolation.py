@@ -28,7 +28,7 @@ def confine(folder: Path, caches: Path, *, gpu: bool) -> int | None:
 
     What remains: reading and running what belongs to the system, the interpreter and this package,
     and the caches in `caches`; writing in `folder`; with `gpu`, NVIDIA's devices. Returns the
-    descriptor by which a `Watch` supervises it, None where the kernel has none.
+    descriptor by which a `Watchdog` supervises it, None where the kernel has none.
     """
     prctl(_PR_SET_CHILD_SUBREAPER, 1)  # its orphans stay its own, so that they are counted
     prctl(_PR_SET_DUMPABLE, 1)  # unlike the trusted processes: its watch reads it in /proc

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from adaexplore.sandbox.channel import Channel
-from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.limits import ResourceLimits
 from adaexplore.sandbox.process import ForkServer
 
 
@@ -17,7 +17,7 @@ def run_job(
     request: Mapping[str, Any],
     timeout_s: float,
     *,
-    limits: Limits | None = None,
+    limits: ResourceLimits | None = None,
     environment: Mapping[str, str] | None = None,
     confined: Literal["cpu", "gpu"] | None = None,
 ) -> dict[str, Any]:
@@ -25,9 +25,9 @@ def run_job(
 
     `environment` is added to its own. A job that runs untrusted code is `confined` (see
     `ForkServer.spawn`). Raises `TimeoutError`
-    when it takes longer than `timeout_s`, `OverrunError` when a confined one takes more than its
-    limits, and `WorkerDiedError` when it crashes; an exception inside the job counts as a crash,
-    its traceback being in the error's log.
+    when it takes longer than `timeout_s`, `LimitExceededError` when a confined one takes more than
+    its limits, and `WorkerDiedError` when it crashes; an exception inside the job counts as a
+    crash, its traceback being in the error's log.
     """
     worker = server.spawn(
         f"{__name__}:serve",

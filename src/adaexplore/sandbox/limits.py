@@ -50,7 +50,7 @@ _DEFAULTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """Resource limits of one worker; None means unlimited.
 
     The kernel keeps two of them, in every process alike: `memory_bytes` bounds private writable
@@ -83,14 +83,14 @@ class Limits:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
-def limits_of_candidates(memory_bytes: int, *, gpu: bool) -> Limits:
+def candidate_limits(memory_bytes: int, *, gpu: bool) -> ResourceLimits:
     """What a candidate may use; `memory_bytes` binds it on the CPU.
 
     On a GPU machine it may have half of the host's memory. Tasks: eight threads for each core would
     be generous, and compilers take some.
     """
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Limits(
+    return ResourceLimits(
         memory_bytes=None if gpu else memory_bytes,
         file_bytes=_FILE_BYTES,
         total_bytes=installed // 2 if gpu else memory_bytes,

@@ -21,9 +21,9 @@ from adaexplore.core.errors import InfrastructureError
 from adaexplore.sandbox import isolation, landlock
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.gpus import seen
-from adaexplore.sandbox.limits import Limits, clean_environment
+from adaexplore.sandbox.limits import ResourceLimits, clean_environment
 from adaexplore.sandbox.server import OWN_FOLDER
-from adaexplore.sandbox.watch import INTERVAL_S, OverrunError, Watch
+from adaexplore.sandbox.watchdog import INTERVAL_S, LimitExceededError, Watchdog
 
 _PREFIX = "adaexplore-"
 _START_S = 300.0  # importing torch from a cold disk can take minutes
@@ -69,14 +69,14 @@ class Worker:
         pid: int,
         channel: Channel,
         folder: Path,
-        confined_to: Limits | None = None,
+        confined_to: ResourceLimits | None = None,
     ) -> None:
         self._server = server
         self._channel = channel
         self.pid = pid
         self.folder = folder
         self._confined_to = confined_to
-        self._watch: Watch | None = None
+        self._watch: Watchdog | None = None
         self._ending = threading.Lock()
         self._ended = False
         self._status: int | None = None
@@ -86,8 +86,8 @@ class Worker:
     ) -> dict[str, Any]:
         """Sends a request and waits for its reply.
 
-        Raises `TimeoutError`, `OverrunError` (the worker is then killed) or `WorkerDiedError`; and
-        `InfrastructureError` for a worker that could not be confined.
+        Raises `TimeoutError`, `LimitExceededError` (the worker is then killed) or
+        `WorkerDiedError`; and `InfrastructureError` for a worker that could not be confined.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         if self._confined_to and not self._watch:
@@ -99,14 +99,14 @@ class Worker:
             if self._watch:
                 self._attend(self._watch, deadline)
             return self._channel.receive(_left(deadline))
-        except (TimeoutError, OverrunError):
+        except (TimeoutError, LimitExceededError):
             self.kill()
             raise
         except ChannelClosedError:
             status = self.kill()
             raise WorkerDiedError(status, self.log_tail()) from None
 
-    def _begin_watch(self, limits: Limits) -> Watch:
+    def _begin_watch(self, limits: ResourceLimits) -> Watchdog:
         """Receives what a confined worker sends before it runs anything."""
         try:
             _, fds = self._channel.receive_with_fds(_START_S)
@@ -116,13 +116,13 @@ class Worker:
             raise InfrastructureError(
                 f"a worker could not be confined: {lines[-1] if lines else error}"
             ) from None
-        return Watch(self.pid, self.folder, limits, fds[0] if fds else None)
+        return Watchdog(self.pid, self.folder, limits, fds[0] if fds else None)
 
-    def _attend(self, watch: Watch, deadline: float | None) -> None:
+    def _attend(self, watch: Watchdog, deadline: float | None) -> None:
         """Supervises the worker until its reply begins.
 
-        Raises `TimeoutError`, `OverrunError`, or `ChannelClosedError` where it has ended: what it
-        has forked may hold the channel open.
+        Raises `TimeoutError`, `LimitExceededError`, or `ChannelClosedError` where it has ended:
+        what it has forked may hold the channel open.
         """
         poll = select.poll()
         poll.register(self._channel.fileno(), select.POLLIN)
@@ -279,7 +279,7 @@ class ForkServer:
         entry: str,
         *,
         name: str,
-        limits: Limits | None = None,
+        limits: ResourceLimits | None = None,
         environment: Mapping[str, str] | None = None,
         may_spawn: bool = False,
         confined: Literal["cpu", "gpu"] | None = None,
@@ -303,13 +303,13 @@ class ForkServer:
             "entry": entry,
             "folder": str(folder),
             "environment": {**seen(), **(environment or {})},
-            "limits": (limits or Limits()).to_json(),
+            "limits": (limits or ResourceLimits()).to_json(),
             "may_spawn": may_spawn,
             "confined": confined,
         }
         reply = self._request(request, [theirs.fileno()])
         theirs.close()
-        held_to = (limits or Limits()) if confined else None
+        held_to = (limits or ResourceLimits()) if confined else None
         return Worker(self, reply["pid"], ours, folder, held_to)
 
     def reap(self, pid: int) -> int | None:

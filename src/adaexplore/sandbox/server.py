@@ -26,7 +26,7 @@ from adaexplore.sandbox import isolation, namespaces
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.family import children
 from adaexplore.sandbox.limits import (
-    Limits,
+    ResourceLimits,
     adopt_orphans,
     allow_many_files,
     clean_environment,
@@ -156,7 +156,7 @@ def _run_worker(
         tempfile.tempdir = None  # the server's own was remembered
         os.chdir(folder)
         _copy_kernels(Path(request["caches"]), folder)
-        Limits(**request["limits"]).apply()
+        ResourceLimits(**request["limits"]).apply()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         if request["confined"]:

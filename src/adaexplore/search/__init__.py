@@ -4,9 +4,9 @@ One step of a search, everything else left out:
 
     rng = step_rng(seed, step)
     selection = policy.select(tree, rng)
-    shown = shown_to(tree, selection, settings, rng)
+    shown = context_ids(tree, selection, settings, rng)
     ...                                                          # propose, evaluate
-    believed = credited(evaluation, tree[selection.node_id].log_speed)
+    believed = shrunk(evaluation, tree[selection.node_id].log_speed)
     reward = reward_function(settings.reward)(believed)
     tree.add(step, selection.node_id, selection.step_kind, reward, rank(believed))
     policy.record(tree, step, traits_of(node))
@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from adaexplore.core.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
-from adaexplore.search.credit import credited, next_to_confirm, settled, takes_lead
 from adaexplore.search.policies import POLICIES
-from adaexplore.search.pool import large_pool, shown_to, small_window
+from adaexplore.search.pool import context_ids, large_pool, small_window
 from adaexplore.search.reward import reward_function
 from adaexplore.search.rng import step_rng
 from adaexplore.search.traits import CompiledTraits, SourceTraits, traits_of
+from adaexplore.search.winners_curse import needs_remeasure, next_to_confirm, shrunk, worst_of
 
 __all__ = [
     "POLICIES",
@@ -34,14 +34,14 @@ __all__ = [
     "SourceTraits",
     "Traits",
     "Tree",
-    "credited",
+    "context_ids",
     "large_pool",
+    "needs_remeasure",
     "next_to_confirm",
     "reward_function",
-    "settled",
-    "shown_to",
+    "shrunk",
     "small_window",
     "step_rng",
-    "takes_lead",
     "traits_of",
+    "worst_of",
 ]

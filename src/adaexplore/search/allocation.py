@@ -25,7 +25,7 @@ _UNKNOWN_HEADROOM = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Arm:
     """Where a problem's search stands.
 
     `gains` has ln of the factor by which each step raised the best speedup, `costs` what each step
@@ -44,7 +44,7 @@ class Standing:
         return len(self.gains) + self.under_way
 
 
-def choose_problem(standings: Sequence[Standing], allocation: Allocation, first: int) -> int:
+def choose_problem(standings: Sequence[Arm], allocation: Allocation, first: int) -> int:
     """The index of the problem whose search goes on.
 
     Every problem gets `first` steps, at least one, before any gets more, and none falls far behind
@@ -75,7 +75,7 @@ def choose_problem(standings: Sequence[Standing], allocation: Allocation, first:
     return max(range(len(standings)), key=bound)
 
 
-def _faded(standing: Standing, room: float, usual_cost: float) -> tuple[float, float, float]:
+def _faded(standing: Arm, room: float, usual_cost: float) -> tuple[float, float, float]:
     """Steps, their cost and the parts of the headroom that they closed, the last counting most."""
     steps, cost, closed = 0.0, 0.0, 0.0
     weight = 1.0

@@ -54,7 +54,7 @@ def roofline_share(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | N
     return reached if reached is None or reached <= _DISPROVED else None
 
 
-def why_stop(nodes: Sequence[Node], facts: Mapping[str, Any], settings: Settings) -> str | None:
+def stop_reason(nodes: Sequence[Node], facts: Mapping[str, Any], settings: Settings) -> str | None:
     """Why a search shall make no further step, None if it shall.
 
     Where `settings.stop_near` is set, because there is a correct kernel, and it or a baseline

@@ -15,7 +15,7 @@ from adaexplore.search.traits import distance
 _SHARPNESS = 4.0
 
 
-def shown_to(
+def context_ids(
     tree: Tree, selection: Selection, settings: Settings, rng: random.Random
 ) -> tuple[int, ...]:
     """Ids of the kernels that a selected step is shown.
@@ -54,7 +54,7 @@ def large_pool(tree: Tree, node_id: int, settings: Settings, rng: random.Random)
     return pool
 
 
-def diverse(
+def diverse_pool(
     tree: Tree,
     shown: Sequence[int],
     others: Sequence[int],

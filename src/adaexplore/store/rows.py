@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Settings
@@ -129,7 +129,7 @@ def proposal_of(data: Mapping[str, Any]) -> Proposal:
     return Proposal(**{**data, "candidate": Candidate(**data["candidate"])})
 
 
-def call_values(call: Call) -> dict[str, Any]:
+def call_values(call: Exchange) -> dict[str, Any]:
     """A row of `schema.calls`."""
     prompt, reply = call.prompt, call.reply
     return {
@@ -147,9 +147,9 @@ def call_values(call: Call) -> dict[str, Any]:
     }
 
 
-def call_of(row: Row[Any]) -> Call:
+def call_of(row: Row[Any]) -> Exchange:
     """The call of a row."""
     prompt = Prompt(tuple(Message(**m) for m in row.messages), row.label)
     usage = Usage(**row.usage)
     reply = Reply(row.text, row.model, row.finish, usage, row.latency_s, row.attempts)
-    return Call(row.ask_id, prompt, reply, row.at)
+    return Exchange(row.ask_id, prompt, reply, row.at)

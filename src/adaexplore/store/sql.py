@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from adaexplore.core.ask import Ask, AskRecord, AskState, Call
+from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import from_json, to_json
@@ -152,13 +152,13 @@ class SqlStore:
         with self._transaction("read the asks") as connection:
             return [rows.ask_record(row) for row in _all(connection, schema.asks, *which)]
 
-    def add_call(self, call: Call) -> None:
+    def add_call(self, call: Exchange) -> None:
         """Keeps one turn of an open ask."""
         with self._transaction("keep a model's reply") as connection:
             _require_state(connection, call.ask_id, "open")
             connection.execute(insert(schema.calls).values(rows.call_values(call)))
 
-    def calls(self, ask_id: int | None = None) -> list[Call]:
+    def calls(self, ask_id: int | None = None) -> list[Exchange]:
         """The turns of one ask, or of all, in order."""
         which = [] if ask_id is None else [schema.calls.c.ask_id == ask_id]
         with self._transaction("read the models' replies") as connection:

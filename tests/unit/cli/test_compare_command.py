@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adaexplore.core.ask import Ask, Call
+from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Settings
@@ -72,7 +72,9 @@ def record(
                 store.open_ask(Ask(number, 0, "large", 7, (), (), 0, proposer, began))
                 usage = Usage(900, 100, cost_usd=usd) if counted else Usage()
                 reply = Reply("Done.", proposer, usage=usage)
-                store.add_call(Call(number, Prompt((Message("user", "?"),), "large"), reply, began))
+                store.add_call(
+                    Exchange(number, Prompt((Message("user", "?"),), "large"), reply, began)
+                )
                 if lost:
                     store.expire(number)
             store.queue(number, proposal)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from adaexplore.core.evaluation import Estimate, Failed, Passed
-from adaexplore.core.rule import Where
+from adaexplore.core.rule import Platform
 from adaexplore.memory.check import Checked
 from adaexplore.memory.files import BUNDLED, load, memory_path, save
 from adaexplore.run import check_rules as adapt
@@ -90,7 +90,7 @@ class TestTried:
     def test_what_was_tried_before_ctrl_c_is_kept(
         self, adaexplore, monkeypatch, tmp_path, rules, command
     ):
-        here = Where("0.0.1", "sm_90")
+        here = Platform("0.0.1", "sm_90")
         path = tmp_path / "memory.toml"
         known = [rules["no-break"], rules["no-continue"]]
         save(path, known if command == "check" else [])

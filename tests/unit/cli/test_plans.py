@@ -6,7 +6,7 @@ import pytest
 from answering import LOCAL, MODULE, kept
 from test_asks import RIGHT, SETTINGS, names
 
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import parse_settings
 from adaexplore.core.problem import Problem
 from adaexplore.store import RunRecord, create_run, open_run
@@ -46,12 +46,12 @@ def made(tmp_path, problem):
         problem=Problem("problem", problem.read_text(), "cpp", "cpu"),
         settings=parse_settings(SETTINGS[1::2]),
         seed=0,
-        proposer=PERSON,
+        proposer=MANUAL,
         steps=3,
         environment={"device": "cpu"},
         command="adaexplore start problem.py",
         created_at=0.0,
-        plan={"proposers": [PERSON]},
+        plan={"proposers": [MANUAL]},
     )
     create_run(path, record).close()
     return path
@@ -157,7 +157,7 @@ class TestTemplates:
     ):
         broken = {"mine/hardware.j2": "{{ baselines_us.eager | time }}"}
         with open_run(made) as directory:
-            directory.store.set_plan({"proposers": [PERSON], "templates": broken})
+            directory.store.set_plan({"proposers": [MANUAL], "templates": broken})
         assert "mine/hardware.j2, line 1: " in adaexplore("ask", made, "-o", asks).complaint
         with open_run(made) as directory:
             assert directory.store.ask_count() == 0

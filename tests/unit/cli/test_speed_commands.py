@@ -8,14 +8,14 @@ from rich.console import Console
 
 from adaexplore.cli.adapt import tried
 from adaexplore.core.evaluation import Estimate, Passed
-from adaexplore.core.rule import Gain, Signature, Where
+from adaexplore.core.rule import Gain, Platform, Signature
 from adaexplore.memory.check import Checked
 from adaexplore.memory.files import load, save
 from adaexplore.run import check_rules as adapt
 from adaexplore_lab.probes.speed import SPEED
 
 TARGET = ("--device", "cpu", "--target", "sm_90")
-H200 = Where("3.9.0", "sm_90", "NVIDIA H200")
+H200 = Platform("3.9.0", "sm_90", "NVIDIA H200")
 RULE = dataclasses.replace(
     SPEED[0].rule(),
     signature=Signature("slow"),

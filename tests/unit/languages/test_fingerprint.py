@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.languages.fingerprint import form
+from adaexplore.languages.fingerprint import fingerprint
 
 SOURCE = '''
 import torch, triton
@@ -47,7 +47,7 @@ def changed(*pairs):
     ],
 )
 def test_what_does_not_matter(pairs):
-    assert form(changed(*pairs)) == form(SOURCE)
+    assert fingerprint(changed(*pairs)) == fingerprint(SOURCE)
 
 
 @pytest.mark.parametrize(
@@ -62,52 +62,58 @@ def test_what_does_not_matter(pairs):
     ],
 )
 def test_what_does(pairs):
-    assert form(changed(*pairs)) != form(SOURCE)
+    assert fingerprint(changed(*pairs)) != fingerprint(SOURCE)
 
 
 def test_parameters_that_are_passed_by_name_keep_it():
     first = "def f(a, b):\n    return a - b\ny = f(a=1, b=2)\n"
-    assert form(first) != form(first.replace("(a, b)", "(b, a)").replace("a - b", "b - a"))
+    assert fingerprint(first) != fingerprint(
+        first.replace("(a, b)", "(b, a)").replace("a - b", "b - a")
+    )
 
 
 def test_a_source_that_reads_itself_is_like_no_other():
     source = SOURCE + "\ntext = open(__file__).read()\n"
-    assert form(source) != form(source.replace("  # rounds down", ""))
+    assert fingerprint(source) != fingerprint(source.replace("  # rounds down", ""))
 
 
 def test_comments_of_cpp_in_strings():
     source = 'code = """\nvoid f() {  // first\n  g("//"); /* then */\n}\n"""\n'
-    assert form(source) == form(source.replace("first", "second").replace("/* then */", ""))
-    assert form(source) != form(source.replace('"//"', '"/"'))
-    assert form(source) != form(source.replace("  // first\n", "  // first "))
+    assert fingerprint(source) == fingerprint(
+        source.replace("first", "second").replace("/* then */", "")
+    )
+    assert fingerprint(source) != fingerprint(source.replace('"//"', '"/"'))
+    assert fingerprint(source) != fingerprint(source.replace("  // first\n", "  // first "))
 
 
 @given(st.text())
 def test_any_text_has_a_form_or_none(text):
-    assert form(text) == form(text)
-    assert len(form(text)) in (0, 64)
+    assert fingerprint(text) == fingerprint(text)
+    assert len(fingerprint(text)) in (0, 64)
 
 
 class TestWithCompiledKernels:
     def test_bodies_of_launched_kernels_are_told_by_their_code(self):
         other = changed(("v * 2", "v + v"), ("scale", "double"), ("offs", "at"))
-        assert form(SOURCE, {"scale": ["c0de"]}) == form(other, {"double": ["c0de"]})
-        assert form(SOURCE, {"scale": ["c0de"]}) != form(SOURCE, {"scale": ["f00d"]})
+        assert fingerprint(SOURCE, {"scale": ["c0de"]}) == fingerprint(other, {"double": ["c0de"]})
+        assert fingerprint(SOURCE, {"scale": ["c0de"]}) != fingerprint(SOURCE, {"scale": ["f00d"]})
 
     def test_the_body_of_a_kernel_that_nobody_saw_matters(self):
         other = changed(("tl.load(x + offs)", "tl.load(x + offs + 1)"))
-        assert form(SOURCE, {"scale": ["c0de"]}) == form(other, {"scale": ["c0de"]})
-        assert form(SOURCE, {"else": ["c0de"]}) != form(other, {"else": ["c0de"]})
-        assert form(SOURCE, {}) != form(other, {})
+        assert fingerprint(SOURCE, {"scale": ["c0de"]}) == fingerprint(other, {"scale": ["c0de"]})
+        assert fingerprint(SOURCE, {"else": ["c0de"]}) != fingerprint(other, {"else": ["c0de"]})
+        assert fingerprint(SOURCE, {}) != fingerprint(other, {})
 
     def test_which_kernel_has_which_code_matters(self):
         codes = {"scale": ["a"], "helper": ["b"]}
-        assert form(SOURCE, codes) != form(SOURCE, {"scale": ["b"], "helper": ["a"]})
-        assert form(SOURCE, {"_helion_f": ["a"]}) != form(SOURCE, {"_helion_f": ["b"]})
+        assert fingerprint(SOURCE, codes) != fingerprint(SOURCE, {"scale": ["b"], "helper": ["a"]})
+        assert fingerprint(SOURCE, {"_helion_f": ["a"]}) != fingerprint(
+            SOURCE, {"_helion_f": ["b"]}
+        )
 
     def test_what_the_host_does_matters(self):
         other = changed(("numel() // 64", "numel() // 128"))
-        assert form(SOURCE, {"scale": ["c0de"]}) != form(other, {"scale": ["c0de"]})
+        assert fingerprint(SOURCE, {"scale": ["c0de"]}) != fingerprint(other, {"scale": ["c0de"]})
 
     def test_what_is_no_python_is_like_nothing(self):
-        assert form("def (", {"scale": ["c0de"]}) == ""
+        assert fingerprint("def (", {"scale": ["c0de"]}) == ""

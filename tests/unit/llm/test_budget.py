@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adaexplore.core.client import BudgetSpentError, Message, ModelOutageError, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
-from adaexplore.llm.budget import Budget, Budgeted, Limits, parse_budget
+from adaexplore.llm.budget import Budget, BudgetedClient, BudgetLimits, parse_budget
 from adaexplore.llm.prices import list_price_usd
 
 PROMPT = Prompt((Message("user", "x" * 300),))  # about 100 tokens
@@ -18,17 +18,17 @@ MODEL = "openai:gpt-5-mini"
 @pytest.mark.parametrize(
     ("text", "limits"),
     [
-        ("2usd", Limits(usd=2)),
-        ("0.25 usd", Limits(usd=0.25)),
-        ("800tok", Limits(tokens=800)),
-        ("500ktok", Limits(tokens=500_000)),
-        ("1.5Mtok", Limits(tokens=1_500_000)),
-        ("100steps", Limits(steps=100)),
-        ("1step", Limits(steps=1)),
-        ("90s", Limits(seconds=90)),
-        ("30min", Limits(seconds=1800)),
-        ("1.5h", Limits(seconds=5400)),
-        ("2usd, 100steps,2h", Limits(usd=2, steps=100, seconds=7200)),
+        ("2usd", BudgetLimits(usd=2)),
+        ("0.25 usd", BudgetLimits(usd=0.25)),
+        ("800tok", BudgetLimits(tokens=800)),
+        ("500ktok", BudgetLimits(tokens=500_000)),
+        ("1.5Mtok", BudgetLimits(tokens=1_500_000)),
+        ("100steps", BudgetLimits(steps=100)),
+        ("1step", BudgetLimits(steps=1)),
+        ("90s", BudgetLimits(seconds=90)),
+        ("30min", BudgetLimits(seconds=1800)),
+        ("1.5h", BudgetLimits(seconds=5400)),
+        ("2usd, 100steps,2h", BudgetLimits(usd=2, steps=100, seconds=7200)),
     ],
 )
 def test_budgets_are_read(text, limits):
@@ -66,7 +66,7 @@ def test_no_text_breaks_the_parser(text):
         limits = parse_budget(text)
     except BadInputError:
         return
-    assert limits != Limits()
+    assert limits != BudgetLimits()
 
 
 def used(tokens, cost_usd=None):
@@ -156,7 +156,7 @@ def test_the_limit_holds_whatever_calls_use_together(sizes):
 
 def test_a_budgeted_client_spends_what_its_replies_cost():
     budget = Budget(limit_usd=1.0)
-    client = Budgeted(FakeClient("a", "b"), budget)
+    client = BudgetedClient(FakeClient("a", "b"), budget)
 
     client.ask(PROMPT)
     client.ask(PROMPT)
@@ -166,7 +166,7 @@ def test_a_budgeted_client_spends_what_its_replies_cost():
 
 def test_no_call_begins_that_may_not_fit():
     inner = FakeClient("a", "b", "c")
-    client = Budgeted(inner, Budget(limit_tokens=4500))  # a first reply is taken for 4000
+    client = BudgetedClient(inner, Budget(limit_tokens=4500))  # a first reply is taken for 4000
     long = Prompt((Message("user", "x" * 9000),))
 
     with pytest.raises(BudgetSpentError):
@@ -190,7 +190,7 @@ def test_replies_without_counts_are_estimated():
     budget = Budget(limit_usd=1.0)
     reply = Reply("y" * 900, MODEL)
 
-    Budgeted(FakeClient(reply), budget).ask(PROMPT)
+    BudgetedClient(FakeClient(reply), budget).ask(PROMPT)
 
     assert (budget.spent.input_tokens, budget.spent.output_tokens) == (100, 300)
     assert budget.spent.cost_usd == list_price_usd(MODEL, 100, 300)
@@ -199,7 +199,7 @@ def test_replies_without_counts_are_estimated():
 def test_replies_without_a_cost_take_the_list_price():
     budget = Budget(limit_usd=1.0)
 
-    Budgeted(FakeClient(Reply("y", MODEL, usage=Usage(1000, 1000))), budget).ask(PROMPT)
+    BudgetedClient(FakeClient(Reply("y", MODEL, usage=Usage(1000, 1000))), budget).ask(PROMPT)
 
     assert budget.spent.cost_usd == list_price_usd(MODEL, 1000, 1000)
 
@@ -209,7 +209,7 @@ def test_money_cannot_limit_a_model_without_a_price(model):
     inner = FakeClient("a", model=model)
 
     with pytest.raises(BadInputError, match=f"no price is known for {model}"):
-        Budgeted(inner, Budget(limit_usd=1.0))
+        BudgetedClient(inner, Budget(limit_usd=1.0))
 
     assert inner.asked == []
 
@@ -218,7 +218,7 @@ def test_tokens_can_limit_a_model_without_a_price():
     budget = Budget(limit_tokens=100_000)
     reply = Reply("y", "vllm:x", usage=Usage(10, 10))
 
-    Budgeted(FakeClient(reply, model="vllm:x"), budget).ask(PROMPT)
+    BudgetedClient(FakeClient(reply, model="vllm:x"), budget).ask(PROMPT)
 
     assert budget.spent == Usage(10, 10, 0, None)
 
@@ -226,6 +226,6 @@ def test_tokens_can_limit_a_model_without_a_price():
 def test_closing_closes_the_client():
     inner = FakeClient()
 
-    Budgeted(inner, Budget()).close()
+    BudgetedClient(inner, Budget()).close()
 
     assert inner.closed

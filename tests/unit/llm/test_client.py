@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adaexplore.core.client import Message, Prompt
-from adaexplore.llm.budget import Budget, Budgeted
-from adaexplore.llm.replay import Recording, Replay
+from adaexplore.llm.budget import Budget, BudgetedClient
+from adaexplore.llm.replay import RecordingClient, ReplayClient
 from llm_server import Say
 
 
@@ -52,18 +52,18 @@ def provider(name):
 
 
 def budgeted(open_here, folder):
-    return Budgeted(open_here("openai-chat:gpt-5-mini"), Budget(limit_usd=1.0))
+    return BudgetedClient(open_here("openai-chat:gpt-5-mini"), Budget(limit_usd=1.0))
 
 
 def recording(open_here, folder):
-    return Recording(open_here("openai-chat:gpt-5-mini"), folder)
+    return RecordingClient(open_here("openai-chat:gpt-5-mini"), folder)
 
 
 def replay(open_here, folder):
-    first = Recording(open_here("openai-chat:gpt-5-mini"), folder)
+    first = RecordingClient(open_here("openai-chat:gpt-5-mini"), folder)
     for prompt in ALL:
         first.ask(prompt)
-    return Replay(folder, first.model)
+    return ReplayClient(folder, first.model)
 
 
 @pytest.fixture(

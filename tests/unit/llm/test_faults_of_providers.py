@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 
 from adaexplore.core.client import ContextTooLongError, Message, ModelOutageError, Prompt
 from adaexplore.core.errors import BadInputError
-from adaexplore.llm.retry import Patience
+from adaexplore.llm.retry import RetryPolicy
 from llm_server import KEY, cut, cut_json, hang, html, status
 
 PROMPT = Prompt((Message("system", "be brief"), Message("user", "hello")))
@@ -71,7 +71,7 @@ def test_waits_as_long_as_it_is_asked_to(open_here, llm, waits, name):
         status(503, retry_after=format_datetime(datetime.now(UTC) + timedelta(hours=1), True))
     )
 
-    open_here(name, patience=Patience(total_s=7200)).ask(PROMPT)
+    open_here(name, patience=RetryPolicy(total_s=7200)).ask(PROMPT)
 
     assert 17 <= waits[0] <= 18
     assert 3500 < waits[1] <= 3601
@@ -89,7 +89,7 @@ def test_an_outage_says_who_how_often_and_why(open_here, llm, name):
     llm.script.extend([status(500, "on fire")] * 3)
 
     with pytest.raises(ModelOutageError) as caught:
-        open_here(name, patience=Patience(attempts=3)).ask(PROMPT)
+        open_here(name, patience=RetryPolicy(attempts=3)).ask(PROMPT)
 
     said = str(caught.value)
     assert "\n" not in said
@@ -112,7 +112,7 @@ def test_nobody_at_the_address_is_an_outage(open_here, monkeypatch):
     monkeypatch.setenv("ADAEXPLORE_BASE_URL", "http://127.0.0.1:9/v1")
 
     with pytest.raises(ModelOutageError, match=r"127\.0\.0\.1:9"):
-        open_here("openai-compatible:local", patience=Patience(attempts=2)).ask(PROMPT)
+        open_here("openai-compatible:local", patience=RetryPolicy(attempts=2)).ask(PROMPT)
 
 
 @pytest.mark.parametrize(

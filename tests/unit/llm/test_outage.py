@@ -8,7 +8,7 @@ from fake_client import FakeClient
 
 from adaexplore.core.client import Message, ModelOutageError, Prompt
 from adaexplore.core.errors import BadInputError
-from adaexplore.llm.outage import Enduring
+from adaexplore.llm.outage import OutageTolerantClient
 
 PROMPT = Prompt((Message("user", "hello"),))
 DOWN = ModelOutageError("out of reach")
@@ -41,7 +41,7 @@ class Provider:
 def enduring(client, patience_s=1000.0):
     told, slept = [], []
     waiting = lambda reason, wait_s: told.append((reason, wait_s))  # noqa: E731
-    return Enduring(client, patience_s, waiting, sleep=slept.append), told, slept
+    return OutageTolerantClient(client, patience_s, waiting, sleep=slept.append), told, slept
 
 
 def test_without_an_outage_it_is_the_client():
@@ -88,7 +88,7 @@ def test_one_asks_again_for_all():
         slept.append(seconds)
         provider.up = len(slept) == 3
 
-    client = Enduring(provider, 1000.0, lambda *_: None, sleep=sleep)
+    client = OutageTolerantClient(provider, 1000.0, lambda *_: None, sleep=sleep)
     with ThreadPoolExecutor(5) as threads:
         replies = list(threads.map(client.ask, [PROMPT] * 5))
     assert [reply.text for reply in replies] == ["fine"] * 5
@@ -99,7 +99,7 @@ def test_one_asks_again_for_all():
 def test_all_give_up_together():
     provider = Provider(together=5)
     slept = []
-    client = Enduring(provider, 12.0, lambda *_: None, sleep=slept.append)
+    client = OutageTolerantClient(provider, 12.0, lambda *_: None, sleep=slept.append)
     with ThreadPoolExecutor(5) as threads:
         asked = [threads.submit(client.ask, PROMPT) for _ in range(5)]
         assert all(isinstance(each.exception(), ModelOutageError) for each in asked)

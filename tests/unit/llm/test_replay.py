@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
-from adaexplore.llm.replay import Recording, Replay, UnseenPromptError
+from adaexplore.llm.replay import RecordingClient, ReplayClient, UnseenPromptError
 
 MODEL = "openai:gpt-5-mini"
 SYSTEM = Message("system", "You write kernels.\nBe brief.")
@@ -18,7 +18,7 @@ def prompt(text: str, label: str = "large") -> Prompt:
 
 
 def record(folder, text, *answers, model=MODEL):
-    client = Recording(FakeClient(*answers, model=model), folder)
+    client = RecordingClient(FakeClient(*answers, model=model), folder)
     for _ in answers:
         client.ask(prompt(text))
     return client
@@ -28,12 +28,12 @@ def test_replies_come_back_equal(tmp_path):
     reply = Reply("a\nb\n", MODEL, "truncated", Usage(10, 20, 3, 0.5), 1.25, attempts=2)
     record(tmp_path, "hello", reply)
 
-    assert Replay(tmp_path, MODEL).ask(prompt("hello")) == reply
+    assert ReplayClient(tmp_path, MODEL).ask(prompt("hello")) == reply
 
 
 def test_a_prompt_asked_again_gets_the_next_reply_and_then_the_last(tmp_path):
     record(tmp_path, "hello", "one", "two")
-    replay = Replay(tmp_path, MODEL)
+    replay = ReplayClient(tmp_path, MODEL)
 
     assert [replay.ask(prompt("hello")).text for _ in range(4)] == ["one", "two", "two", "two"]
 
@@ -41,7 +41,7 @@ def test_a_prompt_asked_again_gets_the_next_reply_and_then_the_last(tmp_path):
 def test_later_recordings_follow_earlier_ones(tmp_path):
     record(tmp_path, "hello", "one")
     record(tmp_path, "hello", "two")
-    replay = Replay(tmp_path, MODEL)
+    replay = ReplayClient(tmp_path, MODEL)
 
     assert [replay.ask(prompt("hello")).text for _ in range(2)] == ["one", "two"]
 
@@ -50,14 +50,14 @@ def test_models_are_kept_apart(tmp_path):
     record(tmp_path, "hello", "mini")
     record(tmp_path, "hello", "other", model="openrouter:some/other")
 
-    assert Replay(tmp_path, MODEL).ask(prompt("hello")).text == "mini"
-    assert Replay(tmp_path, "openrouter:some/other").ask(prompt("hello")).text == "other"
+    assert ReplayClient(tmp_path, MODEL).ask(prompt("hello")).text == "mini"
+    assert ReplayClient(tmp_path, "openrouter:some/other").ask(prompt("hello")).text == "other"
 
 
 def test_the_label_does_not_matter(tmp_path):
     record(tmp_path, "hello", "one")
 
-    assert Replay(tmp_path, MODEL).ask(prompt("hello", label="small")).text == "one"
+    assert ReplayClient(tmp_path, MODEL).ask(prompt("hello", label="small")).text == "one"
 
 
 def test_files_are_for_people(tmp_path):
@@ -79,7 +79,7 @@ def test_an_unseen_prompt_is_told_the_nearest_and_where_they_part(tmp_path):
     near = prompt("a matmul\nof 4096\nin fp32")
 
     with pytest.raises(UnseenPromptError) as caught:
-        Replay(tmp_path, MODEL).ask(prompt("a matmul\nof 8192\nin fp32", label="small.tuner"))
+        ReplayClient(tmp_path, MODEL).ask(prompt("a matmul\nof 8192\nin fp32", label="small.tuner"))
 
     said = str(caught.value)
     assert f"{near.digest[:16]}.openai-gpt-5-mini.json" in said
@@ -92,16 +92,16 @@ def test_a_prompt_that_goes_on_parts_at_the_end(tmp_path):
     record(tmp_path, "hello", "one")
 
     with pytest.raises(UnseenPromptError, match=r"recorded '\(the end\)', asked 'more'"):
-        Replay(tmp_path, MODEL).ask(prompt("hello\nmore"))
+        ReplayClient(tmp_path, MODEL).ask(prompt("hello\nmore"))
 
 
 def test_a_folder_without_calls_of_the_model_is_refused(tmp_path):
     record(tmp_path, "hello", "one")
 
     with pytest.raises(BadInputError, match="only of openai:gpt-5-mini"):
-        Replay(tmp_path, "anthropic:claude")
+        ReplayClient(tmp_path, "anthropic:claude")
     with pytest.raises(BadInputError, match="nowhere: no such folder"):
-        Replay(tmp_path / "nowhere", MODEL)
+        ReplayClient(tmp_path / "nowhere", MODEL)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_a_damaged_file_is_named(tmp_path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     with pytest.raises(BadInputError, match=path.name):
-        Replay(tmp_path, MODEL).ask(prompt("hello"))
+        ReplayClient(tmp_path, MODEL).ask(prompt("hello"))
 
 
 def test_a_place_that_cannot_hold_recordings_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(BadInputError, match="cannot record there"):
-        Recording(FakeClient(), tmp_path / "file")
+        RecordingClient(FakeClient(), tmp_path / "file")
 
 
 @given(told=st.text(), answer=st.text())
@@ -138,12 +138,12 @@ def test_any_text_comes_back_letter_by_letter(tmp_path_factory, told, answer):
     folder = tmp_path_factory.mktemp("calls")
     record(folder, told, answer)
 
-    assert Replay(folder, MODEL).ask(prompt(told)).text == answer
+    assert ReplayClient(folder, MODEL).ask(prompt(told)).text == answer
 
 
 def test_closing_closes_the_client(tmp_path):
     inner = FakeClient()
 
-    Recording(inner, tmp_path).close()
+    RecordingClient(inner, tmp_path).close()
 
     assert inner.closed

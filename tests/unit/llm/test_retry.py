@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adaexplore.core.client import ModelOutageError
 from adaexplore.core.errors import BadInputError
-from adaexplore.llm.retry import Patience, TransientError, with_retries
+from adaexplore.llm.retry import RetryPolicy, TransientError, with_retries
 
 
 class Clock:
@@ -44,7 +44,7 @@ def tried(attempt, patience, clock):
 def test_a_first_success_waits_for_nothing():
     clock = Clock()
 
-    assert tried(failing(), Patience(), clock) == ("done", 1)
+    assert tried(failing(), RetryPolicy(), clock) == ("done", 1)
     assert clock.slept == []
 
 
@@ -52,7 +52,7 @@ def test_only_what_may_pass_is_tried_again():
     clock = Clock()
 
     with pytest.raises(BadInputError, match="mend it"):
-        tried(failing(BadInputError("mend it")), Patience(), clock)
+        tried(failing(BadInputError("mend it")), RetryPolicy(), clock)
     assert clock.slept == []
 
 
@@ -60,14 +60,14 @@ def test_gives_up_after_its_attempts():
     clock = Clock()
 
     with pytest.raises(ModelOutageError, match="x:y gave no answer in 3 attempts: down"):
-        tried(failing(*[TransientError("down")] * 9), Patience(attempts=3), clock)
+        tried(failing(*[TransientError("down")] * 9), RetryPolicy(attempts=3), clock)
     assert len(clock.slept) == 2
 
 
 @given(st.lists(st.none() | st.floats(0, 100), max_size=30), st.floats(1, 300), st.integers(1, 40))
 def test_no_attempt_begins_after_the_patience_is_spent(asked, total_s, attempts):
     clock = Clock()
-    patience = Patience(attempts, total_s)
+    patience = RetryPolicy(attempts, total_s)
     began = []
 
     def attempt():
@@ -87,7 +87,7 @@ def test_no_attempt_begins_after_the_patience_is_spent(asked, total_s, attempts)
 
 @given(st.integers(1, 60), st.none() | st.floats(0, 1000), st.randoms(use_true_random=False))
 def test_waits_stay_within_their_bounds(failed, asked, rng):
-    patience = Patience(first_wait_s=2.0, longest_wait_s=30.0)
+    patience = RetryPolicy(first_wait_s=2.0, longest_wait_s=30.0)
 
     wait = patience.wait_s(failed, asked, rng)
 
@@ -100,7 +100,7 @@ def test_waits_stay_within_their_bounds(failed, asked, rng):
 def test_waits_are_spread_over_the_whole_range():
     rng = random.Random(1)
 
-    waits = [Patience().wait_s(4, None, rng) for _ in range(1000)]
+    waits = [RetryPolicy().wait_s(4, None, rng) for _ in range(1000)]
 
     assert min(waits) < 1
     assert max(waits) > 7

@@ -8,14 +8,14 @@ from importlib.metadata import version
 import pytest
 
 from adaexplore.core.problem import Problem
-from adaexplore.core.rule import Where
+from adaexplore.core.rule import Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import BUNDLED, load, memory_path
 from adaexplore.run import check_rules as adapt
 from adaexplore_lab.probes import PROBES
 
-HERE = Where(version("triton"), "sm_90")
+HERE = Platform(version("triton"), "sm_90")
 _SAMPLE = 3
 
 

@@ -9,7 +9,7 @@ from adaexplore.core.evaluation import Failed, Fault, Mismatch
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.rule import Signature, Where
+from adaexplore.core.rule import Platform, Signature
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import (
     Case,
@@ -56,7 +56,7 @@ class Judge:
 
 
 def checker(bad, failed=None):
-    return Checker(lambda name, source: Judge(bad, failed or fault()), Where("3.9.0", "sm_90"))
+    return Checker(lambda name, source: Judge(bad, failed or fault()), Platform("3.9.0", "sm_90"))
 
 
 def test_only_failures_of_the_candidate_s_own_are_taken():

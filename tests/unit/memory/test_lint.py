@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_memory_files import RULE
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.rule import Matcher, Where
+from adaexplore.core.rule import Matcher, Platform
 from adaexplore.memory.files import load, save
 from adaexplore.memory.kernels import Module
 from adaexplore.memory.lint import advice, lint
@@ -162,8 +162,8 @@ def rule(name, code, *, holds=("3.9.0",), gone=()):
         RULE,
         name=name,
         matcher=Matcher((code,)),
-        holds=tuple(Where(v, "sm_90") for v in holds),
-        gone=tuple(Where(v, "sm_90") for v in gone),
+        holds=tuple(Platform(v, "sm_90") for v in holds),
+        gone=tuple(Platform(v, "sm_90") for v in gone),
     )
 
 

@@ -8,12 +8,12 @@ from test_memory_files import RULE
 
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
-from adaexplore.core.rule import Signature, Where
+from adaexplore.core.rule import Platform, Signature
 from adaexplore.memory.check import Checker
 from adaexplore.run import check_rules as adapt
 from adaexplore_lab.probes.base import elementwise, with_body
 
-HERE = Where("9.9.9", "sm_90")
+HERE = Platform("9.9.9", "sm_90")
 PASSED = Passed("fp32", 0.0, Estimate(1.0, "memory", "sm_90"))
 BROKEN = Failed("compile_error", "no", feedback=Fault("TypeError", "no ** at 7:3", 7))
 BASE = dataclasses.replace(RULE, holds=(), gone=(), signature=Signature("compile_error"))

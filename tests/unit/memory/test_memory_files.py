@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.rule import Matcher, Rule, Signature, Where
+from adaexplore.core.rule import Matcher, Platform, Rule, Signature
 from adaexplore.memory.files import load, save
 
 RULE = Rule(
@@ -16,8 +16,8 @@ RULE = Rule(
     witness='class ModelNew:\n    """Says \'so\'."""\n',
     remedy="class ModelNew:\n    pass\n",
     signature=Signature("compile_error", "UnsupportedLanguageConstruct", "**", "no **"),
-    holds=(Where("3.6.0", "sm_90"), Where("3.9.0", "sm_90")),
-    gone=(Where("3.12.0", "sm_100"),),
+    holds=(Platform("3.6.0", "sm_90"), Platform("3.9.0", "sm_90")),
+    gone=(Platform("3.12.0", "sm_100"),),
     support=4,
     tasks=("a", "b"),
     topics=("**", "pow"),

@@ -2,10 +2,10 @@ import dataclasses
 
 from test_memory_files import RULE
 
-from adaexplore.core.rule import Where
+from adaexplore.core.rule import Platform
 from adaexplore.memory.merge import difference, merged
 
-A, B = Where("3.6.0", "sm_90"), Where("3.9.0", "sm_90")
+A, B = Platform("3.6.0", "sm_90"), Platform("3.9.0", "sm_90")
 BASE = dataclasses.replace(RULE, holds=(A,), gone=(), tasks=("t1",), support=2, topics=("x",))
 
 

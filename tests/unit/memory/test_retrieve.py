@@ -3,10 +3,10 @@ import dataclasses
 import pytest
 from test_memory_files import RULE
 
-from adaexplore.core.rule import Signature, Where
+from adaexplore.core.rule import Platform, Signature
 from adaexplore.memory.retrieve import applies, relevant, tokens
 
-HERE = Where("3.9.0", "sm_90")
+HERE = Platform("3.9.0", "sm_90")
 BASE = dataclasses.replace(RULE, holds=(HERE,), gone=(), lift=None)
 
 
@@ -92,11 +92,11 @@ class TestApplies:
         assert applies(BASE, "3.9.0", "sm_90")
 
     def test_not_where_it_is_gone(self):
-        new = Where("4.0.0", "sm_90")
+        new = Platform("4.0.0", "sm_90")
         assert not applies(dataclasses.replace(BASE, gone=(new,)), "4.0.0", "sm_90")
 
     def test_what_was_seen_there_decides(self):
-        both = dataclasses.replace(BASE, gone=(Where("3.9.0", "sm_100"),))
+        both = dataclasses.replace(BASE, gone=(Platform("3.9.0", "sm_100"),))
         assert applies(both, "3.9.0", "sm_90")
         assert applies(both, "3.9.0")
         assert not applies(both, "3.9.0", "sm_100")
@@ -106,7 +106,7 @@ class TestApplies:
         ("version", "true"), [("3.5.1", True), ("3.7.0", True), ("3.10.0", False), ("4.0", False)]
     )
     def test_else_what_was_seen_on_the_nearest_version(self, version, true):
-        ended = dataclasses.replace(BASE, holds=(Where("3.6.0", "sm_90"),), gone=(HERE,))
+        ended = dataclasses.replace(BASE, holds=(Platform("3.6.0", "sm_90"),), gone=(HERE,))
         assert applies(ended, version, "sm_90") == true
 
     def test_a_version_may_be_a_build_of_ones_own(self):

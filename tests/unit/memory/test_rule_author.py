@@ -6,12 +6,12 @@ from test_memory_check import PASSED
 
 from adaexplore.core.client import Reply
 from adaexplore.core.evaluation import Failed, Fault
-from adaexplore.core.rule import Matcher, Where
+from adaexplore.core.rule import Matcher, Platform
 from adaexplore.memory.author import written
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import case_of, grouped
 
-HERE = Where("3.9.0", "sm_90")
+HERE = Platform("3.9.0", "sm_90")
 REMEDY = "b = good()\n\nclass ModelNew:\n    pass\n"
 SMALLER = "class Model:\n    small = True\n"
 

@@ -9,7 +9,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Estimate, Failed, Paired, Passed, Timing
 from adaexplore.core.problem import Problem
-from adaexplore.core.rule import Gain, Signature, Where
+from adaexplore.core.rule import Gain, Platform, Signature
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.exports import as_markdown
@@ -17,8 +17,8 @@ from adaexplore.memory.files import from_data, load, save, to_data
 from adaexplore.memory.merge import merged
 from adaexplore.memory.retrieve import applies, faster, gain_at, relevant, tokens
 
-HERE = Where("3.9.0", "sm_90", "NVIDIA H200")
-OFFLINE = Where("3.9.0", "sm_90")
+HERE = Platform("3.9.0", "sm_90", "NVIDIA H200")
+OFFLINE = Platform("3.9.0", "sm_90")
 BASE = dataclasses.replace(
     RULE,
     name="large-tiles",
@@ -187,7 +187,7 @@ def test_a_real_pair_is_measured(server):
         witness=SUM.format("torch.stack([row.sum() for row in x for _ in range(9)])[::9]"),
         remedy=SUM.format("x.sum(1)"),
     )
-    checker = Checker(Local, Where("3.9.0", "sm_90", "a CPU"))
+    checker = Checker(Local, Platform("3.9.0", "sm_90", "a CPU"))
     one = checker.check(rule)
     checker.close()
     assert one.true, one.why
@@ -220,7 +220,7 @@ class TestFiles:
 
 class TestMerged:
     def test_gains_of_both_are_kept_and_the_later_one_counts(self):
-        other = Where("3.9.0", "sm_90", "NVIDIA H100")
+        other = Platform("3.9.0", "sm_90", "NVIDIA H100")
         old = dataclasses.replace(
             held("large-tiles", 1.8), gains=(gain(1.8), gain(1.5, other)), holds=(other, HERE)
         )
@@ -234,7 +234,7 @@ class TestMerged:
 
 
 class TestRetrieved:
-    H100 = Where("3.9.0", "sm_90", "NVIDIA H100 80GB HBM3")
+    H100 = Platform("3.9.0", "sm_90", "NVIDIA H100 80GB HBM3")
 
     def named(self, rules, text, **options):
         found = faster(rules, text, triton="3.9.0", target="sm_90", gpu=HERE.gpu, **options)
@@ -264,7 +264,7 @@ class TestRetrieved:
         assert gain_at(rule, "3.9.0", "sm_100", "NVIDIA B200") is None
 
     def test_the_same_gpu_on_another_version_before_another_gpu(self):
-        older = Where("3.6.0", "sm_90", HERE.gpu)
+        older = Platform("3.6.0", "sm_90", HERE.gpu)
         gains = (gain(2.0, older), gain(5.0, self.H100))
         rule = dataclasses.replace(BASE, holds=(older, self.H100), gains=gains)
         assert gain_at(rule, "3.9.0", "sm_90", HERE.gpu) == gain(2.0, older)

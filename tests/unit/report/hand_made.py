@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaexplore.core.ask import Ask, AskRecord, Call
+from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
@@ -55,11 +55,11 @@ def node(node_id: int, evaluation: Evaluation, parent_id: int = 0, **changes: An
 
 def call(
     ask_id: int, model: str = "some:model", cost_usd: float | None = None, **changes: Any
-) -> Call:
+) -> Exchange:
     """Of 100 tokens in and 20 out, in 2 s."""
     reply = {"text": "Done.", "usage": Usage(100, 20, 40, cost_usd), "latency_s": 2.0, **changes}
     prompt = Prompt((Message("user", "Faster!"),), "large")
-    return Call(ask_id, prompt, Reply(model=model, **reply), 0.0)
+    return Exchange(ask_id, prompt, Reply(model=model, **reply), 0.0)
 
 
 def ask(ask_id: int, opened_at: float, parent_id: int = 0, state: Any = "done") -> AskRecord:

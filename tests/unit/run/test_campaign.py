@@ -6,7 +6,7 @@ import pytest
 
 from adaexplore.core.errors import BadInputError, BadProblemError, InfrastructureError
 from adaexplore.run.campaign import Campaign, Progress, Rules
-from adaexplore.search.allocation import Standing
+from adaexplore.search.allocation import Arm
 
 
 class Course:
@@ -19,7 +19,7 @@ class Course:
 
     def progress(self):
         left = self.steps - self.made
-        standing = Standing([self.gain] * self.made, [1.0] * self.made, self.room)
+        standing = Arm([self.gain] * self.made, [1.0] * self.made, self.room)
         unconfirmed = self.made > self.confirmed
         return Progress(standing, left, "" if left else "all made", unconfirmed)
 

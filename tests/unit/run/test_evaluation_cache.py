@@ -7,7 +7,7 @@ from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import Cost, Estimate, Failed, Paired, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
-from adaexplore.languages.fingerprint import form
+from adaexplore.languages.fingerprint import fingerprint
 from adaexplore.run.evaluation_cache import Known
 
 SOURCE = "def f(count):\n    return count + 1\n"
@@ -18,7 +18,7 @@ PARENT = Paired(9.0, 1.1, (1.0, 1.2))
 
 def passed(source, code="c0de", speedup=2.0):
     timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, speedup, (1.9, 2.1), speedup, 7, PARENT)
-    described = Descriptor(form=form(source), code=code)
+    described = Descriptor(form=fingerprint(source), code=code)
     return Passed("fp32", 1e-7, timing, Cost(3.0, 1.0), descriptor=described)
 
 

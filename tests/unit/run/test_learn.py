@@ -9,7 +9,7 @@ from adaexplore.core.client import BudgetSpentError, Reply
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.problem import Problem
-from adaexplore.core.rule import Matcher, Where
+from adaexplore.core.rule import Matcher, Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Failure
@@ -17,7 +17,7 @@ from adaexplore.memory.files import load
 from adaexplore.run.learn import learn
 from adaexplore_lab.probes.base import elementwise, with_body
 
-HERE = Where("3.9.0", "sm_90")
+HERE = Platform("3.9.0", "sm_90")
 SOURCE = "a = 1\nb = bad(a + 2)\nc = 3\n\n\nclass ModelNew:\n    d = 4\n"
 REMEDY = "b = good()\n\nclass ModelNew:\n    pass\n"
 MESSAGE = "module has no attribute 'bad'"

@@ -11,11 +11,11 @@ from adaexplore.core.config import Settings
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Problem
-from adaexplore.llm.budget import Budget, Budgeted
+from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.options import ClientOptions
 from adaexplore.llm.providers import open_client
-from adaexplore.llm.replay import Recording, Replay
-from adaexplore.llm.retry import Patience
+from adaexplore.llm.replay import RecordingClient, ReplayClient
+from adaexplore.llm.retry import RetryPolicy
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.run.search import Listener, Search
@@ -29,7 +29,7 @@ SETTINGS = Settings(
 )
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 NAMES = ["openai:gpt-5-mini", "anthropic:claude-haiku-4-5"]
-QUICK = ClientOptions(call_timeout_s=20.0, patience=Patience(attempts=4))
+QUICK = ClientOptions(call_timeout_s=20.0, patience=RetryPolicy(attempts=4))
 FAULTS = [
     status(429, "slow down", retry_after="2"),
     status(500),
@@ -216,7 +216,7 @@ def test_at_its_budget_the_run_ends_well(llm, new_run):
     budget = Budget(limit_tokens=20_000)
     heard = Heard()
     path = new_run(NAMES[0], steps=1000)
-    found = search(path, Budgeted(asking(NAMES[0]), budget), heard)
+    found = search(path, BudgetedClient(asking(NAMES[0]), budget), heard)
     assert "budget" in heard.stopped
     assert 0 < len(found) < 1000
     assert budget.spent.input_tokens + budget.spent.output_tokens <= 20_000
@@ -226,7 +226,7 @@ def test_with_several_calls_in_flight_the_budget_holds_and_every_reply_is_kept(l
     budget = Budget(limit_tokens=12_000)
     heard, path = Heard(), new_run(NAMES[0], steps=1000)
     llm.script.extend(f for pair in zip(FAULTS[:2] * 3, [None] * 6, strict=True) for f in pair)
-    found = search(path, Budgeted(asking(NAMES[0]), budget), heard, parallel=4)
+    found = search(path, BudgetedClient(asking(NAMES[0]), budget), heard, parallel=4)
     assert "budget" in heard.stopped
     assert 0 < len(found) < 1000
     used = budget.spent.input_tokens + budget.spent.output_tokens
@@ -244,9 +244,9 @@ def test_with_several_calls_in_flight_the_budget_holds_and_every_reply_is_kept(l
 
 def test_a_recorded_search_is_replayed_without_a_model(llm, new_run, tmp_path):
     folder = tmp_path / "replies"
-    recorded = search(new_run(NAMES[0]), Recording(asking(NAMES[0]), folder))
+    recorded = search(new_run(NAMES[0]), RecordingClient(asking(NAMES[0]), folder))
     asked = len(llm.conversations)
-    replayed = search(new_run(NAMES[0]), Replay(folder, NAMES[0]))
+    replayed = search(new_run(NAMES[0]), ReplayClient(folder, NAMES[0]))
     assert replayed == recorded
     assert len(llm.conversations) == asked
 

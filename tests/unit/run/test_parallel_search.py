@@ -177,9 +177,9 @@ class TestSteps:
 
         def begin(context):
             yield from ()
-            if context.abreast >= 2:  # two are proposed only while the others are evaluated
+            if context.in_flight >= 2:  # two are proposed only while the others are evaluated
                 together.wait()
-            return Proposal(Candidate(f"class ModelNew: {context.abreast}", "cpp"), "fake", "")
+            return Proposal(Candidate(f"class ModelNew: {context.in_flight}", "cpp"), "fake", "")
 
         def evaluate(candidate, parent=None, *, again=False):
             if candidate.source[-1] in "01":

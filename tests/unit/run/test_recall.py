@@ -7,7 +7,7 @@ from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context
-from adaexplore.core.rule import Gain, Matcher, Rule, Signature, Where
+from adaexplore.core.rule import Gain, Matcher, Platform, Rule, Signature
 from adaexplore.run.recall import linting, recalling
 
 DOT = Rule(
@@ -18,7 +18,7 @@ DOT = Rule(
     witness="w",
     remedy="m",
     signature=Signature("compile_error", "CompilationError", "dot"),
-    holds=(Where("3.9.0", "sm_90"),),
+    holds=(Platform("3.9.0", "sm_90"),),
     topics=("tl.dot",),
 )
 RELU = dataclasses.replace(
@@ -68,7 +68,7 @@ def test_before_there_is_code_whatever_fits():
 
 
 class TestSpeed:
-    H200 = Where("3.9.0", "sm_90", "NVIDIA H200")
+    H200 = Platform("3.9.0", "sm_90", "NVIDIA H200")
     TILES = dataclasses.replace(
         DOT,
         name="tiles",

@@ -14,7 +14,7 @@ from worker_entries import SLEEPER
 
 from adaexplore.sandbox import landlock
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.limits import ResourceLimits
 
 ENOUGH_S = 60.0
 IN_FORCE = "adaexplore.sandbox.isolation:in_force"
@@ -26,7 +26,7 @@ def python(server):
     workers = []
 
     def python(code, given=None, confined="cpu"):
-        limits = Limits(file_bytes=1 << 30)
+        limits = ResourceLimits(file_bytes=1 << 30)
         workers.append(
             server.spawn("worker_entries:act", name="worker", confined=confined, limits=limits)
         )

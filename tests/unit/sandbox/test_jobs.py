@@ -1,7 +1,7 @@
 import pytest
 
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.limits import ResourceLimits
 from adaexplore.sandbox.process import WorkerDiedError
 
 
@@ -24,7 +24,7 @@ class TestRunJob:
             run_job(server, "worker_entries:sleep", {}, 0.2)
 
     def test_limits_hold(self, server):
-        limits = Limits(memory_bytes=1 << 20)
+        limits = ResourceLimits(memory_bytes=1 << 20)
         with pytest.raises(WorkerDiedError):
             run_job(server, "worker_entries:grow_large", {}, 30.0, limits=limits)
 

@@ -1,10 +1,10 @@
-"""Limits are put on a process for good, so every one here is put on a worker."""
+"""ResourceLimits are put on a process for good, so every one here is put on a worker."""
 
 import errno
 
 import pytest
 
-from adaexplore.sandbox.limits import Limits, clean_environment
+from adaexplore.sandbox.limits import ResourceLimits, clean_environment
 
 MIB = 1 << 20
 
@@ -24,30 +24,30 @@ def worker(server):
 
 class TestFiles:
     def test_endless_output_is_bounded_and_the_writer_is_told(self, worker):
-        spammer = worker(limits=Limits(file_bytes=4 * MIB))
+        spammer = worker(limits=ResourceLimits(file_bytes=4 * MIB))
         reply = spammer.call({"do": "spam", "megabytes": 10_000}, 60.0)
         assert reply == {"raised": "OSError", "errno": errno.EFBIG}
         assert (spammer.folder / "log.txt").stat().st_size == 4 * MIB
 
     def test_others_go_on(self, worker):
-        spammer, other = worker(limits=Limits(file_bytes=MIB)), worker()
+        spammer, other = worker(limits=ResourceLimits(file_bytes=MIB)), worker()
         spammer.call({"do": "spam", "megabytes": 10_000}, 60.0)
         assert other.call({"do": "spam", "megabytes": 2}, 60.0) == {}
 
     def test_only_the_end_of_the_output_is_read_back(self, worker):
-        spammer = worker(limits=Limits(file_bytes=8 * MIB))
+        spammer = worker(limits=ResourceLimits(file_bytes=8 * MIB))
         spammer.call({"do": "spam", "megabytes": 8}, 60.0)
         assert 0 < len(spammer.log_tail()) < MIB
 
 
 class TestMemory:
     def test_an_allocation_past_the_limit_fails(self, worker):
-        limited = worker(limits=Limits(memory_bytes=2048 * MIB))
+        limited = worker(limits=ResourceLimits(memory_bytes=2048 * MIB))
         reply = limited.call({"do": "grow", "bytes": 4096 * MIB}, 60.0)
         assert reply["raised"] == "MemoryError"
 
     def test_one_below_it_succeeds(self, worker):
-        limited = worker(limits=Limits(memory_bytes=2048 * MIB))
+        limited = worker(limits=ResourceLimits(memory_bytes=2048 * MIB))
         assert limited.call({"do": "grow", "bytes": 16 * MIB}, 60.0) == {"grown": 16 * MIB}
 
 

@@ -15,9 +15,9 @@ from worker_entries import SLEEPER
 
 from adaexplore.sandbox import seccomp
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
-from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.limits import ResourceLimits
 from adaexplore.sandbox.syscalls import known_machine
-from adaexplore.sandbox.watch import Watch
+from adaexplore.sandbox.watchdog import Watchdog
 
 pytestmark = pytest.mark.skipif(not known_machine(), reason="system calls are not known")
 
@@ -34,7 +34,7 @@ def filtered(tmp_path):
             _serve(theirs, function)
         theirs.close()
         _, [listener] = ours.receive_with_fds(30.0)
-        watch = Watch(pid, tmp_path, Limits(), listener)
+        watch = Watchdog(pid, tmp_path, ResourceLimits(), listener)
         try:
             return _attend(watch, ours)
         finally:

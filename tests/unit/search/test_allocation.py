@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.search.allocation import Standing, choose_problem
+from adaexplore.search.allocation import Arm, choose_problem
 
 standings = st.lists(
     st.builds(
-        lambda gains, headroom, under_way: Standing(gains, [1.0] * len(gains), headroom, under_way),
+        lambda gains, headroom, under_way: Arm(gains, [1.0] * len(gains), headroom, under_way),
         st.lists(st.floats(0.0, 3.0), max_size=12),
         st.none() | st.floats(0.0, 5.0),
         st.integers(0, 4),
@@ -19,7 +19,7 @@ standings = st.lists(
 
 
 def stood(gains, headroom=1.0, cost=1.0, under_way=0):
-    return Standing(gains, [cost] * len(gains), headroom, under_way)
+    return Arm(gains, [cost] * len(gains), headroom, under_way)
 
 
 @given(standings, st.sampled_from(["uniform", "headroom"]), st.integers(0, 8))

@@ -2,7 +2,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
-from adaexplore.search.summary import failure_statistics
+from adaexplore.search.failure_summary import failure_statistics
 
 
 def failed(number, status, reason):

@@ -9,7 +9,7 @@ from adaexplore.core.config import Settings
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
-from adaexplore.search.headroom import best_measured, headroom, roofline_share, why_stop
+from adaexplore.search.headroom import best_measured, headroom, roofline_share, stop_reason
 
 FACTS = {"baselines_us": {"eager": 100.0, "compile": 80.0}, "roofline": {"floor_us": 20.0}}
 
@@ -42,14 +42,14 @@ def test_it_shrinks_with_the_best_kernel_and_is_never_negative():
 
 def test_a_floor_that_a_kernel_is_far_below_is_none():
     assert headroom(steps(5.0), FACTS) is None
-    assert why_stop(steps(5.0), FACTS, Settings(stop_near=0.9)) is None
+    assert stop_reason(steps(5.0), FACTS, Settings(stop_near=0.9)) is None
 
 
 @pytest.mark.parametrize("facts", [{}, {"roofline": None, "baselines_us": {"eager": 1.0}}])
 def test_without_a_floor_nobody_knows(facts):
     assert headroom(steps(2.0), facts) is None
     assert roofline_share(steps(2.0), facts) is None
-    assert why_stop(steps(2.0), facts, Settings(stop_near=0.1)) is None
+    assert stop_reason(steps(2.0), facts, Settings(stop_near=0.1)) is None
 
 
 def test_the_first_of_equals_is_the_best():
@@ -59,36 +59,36 @@ def test_the_first_of_equals_is_the_best():
 
 
 def test_nothing_stops_a_search_that_is_not_to_be_stopped():
-    assert why_stop(steps(*[None] * 200, 4.0), FACTS, Settings()) is None
+    assert stop_reason(steps(*[None] * 200, 4.0), FACTS, Settings()) is None
 
 
 def test_near_the_roofline():
     settings = Settings(stop_near=0.9)
-    assert why_stop(steps(3.5), FACTS, settings) is None
-    assert why_stop(steps(3.7), FACTS, settings) == "near the roofline: 92 % of it reached"
+    assert stop_reason(steps(3.5), FACTS, settings) is None
+    assert stop_reason(steps(3.7), FACTS, settings) == "near the roofline: 92 % of it reached"
 
 
 def test_a_fast_baseline_alone_does_not_end_a_search_that_has_nothing_to_show():
     facts = FACTS | {"roofline": {"floor_us": 79.0}}
     settings = Settings(stop_near=0.9)
-    assert why_stop(steps(None), facts, settings) is None
-    assert why_stop(steps(None, 0.7), facts, settings)
+    assert stop_reason(steps(None), facts, settings) is None
+    assert stop_reason(steps(None, 0.7), facts, settings)
 
 
 def test_a_flat_curve():
     settings = Settings(stop_flat=3)
-    assert why_stop(steps(2.0, 1.0, None), FACTS, settings) is None
-    reason = why_stop(steps(2.0, 1.0, None, 2.01), FACTS, settings)
+    assert stop_reason(steps(2.0, 1.0, None), FACTS, settings) is None
+    reason = stop_reason(steps(2.0, 1.0, None, 2.01), FACTS, settings)
     assert reason == "flat: the last 3 steps gained less than 1 %"
-    assert why_stop(steps(2.0, 1.0, None, 2.1), FACTS, settings) is None
+    assert stop_reason(steps(2.0, 1.0, None, 2.1), FACTS, settings) is None
 
 
 def test_many_small_gains_are_no_flat_curve():
     curve = [1.5 * 1.005**step for step in range(20)]
-    assert why_stop(steps(*curve), FACTS, Settings(stop_flat=3)) is None
+    assert stop_reason(steps(*curve), FACTS, Settings(stop_flat=3)) is None
 
 
 def test_what_the_machinery_lost_says_nothing_of_the_curve():
     settings = Settings(stop_flat=2)
-    assert why_stop(steps(2.0, "lost", "lost", "lost"), FACTS, settings) is None
-    assert why_stop(steps(2.0, "lost", None, None), FACTS, settings)
+    assert stop_reason(steps(2.0, "lost", "lost", "lost"), FACTS, settings) is None
+    assert stop_reason(steps(2.0, "lost", None, None), FACTS, settings)

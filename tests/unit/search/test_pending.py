@@ -38,9 +38,9 @@ def test_what_never_began_cannot_end(tree):
 
 
 def test_a_step_that_the_machinery_failed_counts_nowhere(tree):
-    tree.add_void(3, 2, "small")
+    tree.add_unjudged(3, 2, "small")
     assert tree[2].visits == 1
     assert tree[2].children == []
     assert tree.path(3) == [ROOT_ID, 1, 2, 3]
     with pytest.raises(ValueError, match="already"):
-        tree.add_void(3, 2, "small")
+        tree.add_unjudged(3, 2, "small")

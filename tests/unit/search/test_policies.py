@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adaexplore.core.config import PolicyName, Settings
 from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.search import POLICIES, Policy, Tree, shown_to
+from adaexplore.search import POLICIES, Policy, Tree, context_ids
 
 fewer = examples(max_examples=30, deadline=None)  # of each, for each of eleven policies
 policies = pytest.mark.parametrize("name", sorted(POLICIES))
@@ -94,7 +94,7 @@ def told(policy: Policy, history: History, *, selecting: bool = False) -> Tree:
         if selecting:
             policy.select(tree, random.Random(node_id))
         if step.void:
-            tree.add_void(node_id, step.parent_id, step.kind)
+            tree.add_unjudged(node_id, step.parent_id, step.kind)
         else:
             tree.add(node_id, step.parent_id, step.kind, step.reward, step.rank)
             policy.record(tree, node_id, step.look)
@@ -117,7 +117,7 @@ def test_a_selection_is_a_step_that_can_be_made(name, history, settings, seed):
     assert selection.node_id in tree
     assert selection.node_id == ROOT_ID or not history.steps[selection.node_id - 1].void
     assert selection.step_kind == "large" or selection.node_id != ROOT_ID
-    shown = shown_to(tree, selection, settings, random.Random(seed))
+    shown = context_ids(tree, selection, settings, random.Random(seed))
     assert len(set(shown)) == len(shown) <= max(settings.pool_size, settings.window)
     if selection.step_kind == "large":
         assert len(shown) <= settings.pool_size

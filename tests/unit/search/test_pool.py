@@ -11,7 +11,7 @@ from random_trees import Step, ancestors, grow, steps, subtree
 from adaexplore.core.config import Settings
 from adaexplore.core.node import ROOT_ID
 from adaexplore.search import Tree, large_pool, small_window
-from adaexplore.search.pool import diverse, softmax_choice, truncated_geometric
+from adaexplore.search.pool import diverse_pool, softmax_choice, truncated_geometric
 
 WRONG = (True, False, 0.0, 0.0)
 
@@ -202,7 +202,7 @@ class TestDiverse:
 
     def drawn(self, tree, shown, others, looks, size):
         return Counter(
-            tuple(diverse(tree, shown, others, looks, size, random.Random(seed)))
+            tuple(diverse_pool(tree, shown, others, looks, size, random.Random(seed)))
             for seed in range(300)
         )
 
@@ -223,4 +223,4 @@ class TestDiverse:
 
     def test_no_more_than_there_is_room_for(self, kernels):
         looks = dict.fromkeys(range(1, 5), Look((1.0, 0.0)))
-        assert diverse(kernels, [1, 2, 3], [4], looks, 2, random.Random(0)) == [1, 2]
+        assert diverse_pool(kernels, [1, 2, 3], [4], looks, 2, random.Random(0)) == [1, 2]

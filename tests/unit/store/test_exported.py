@@ -4,7 +4,7 @@ import lzma
 import pytest
 from stored_runs import sample_node, sample_run
 
-from adaexplore.core.ask import Ask, Call
+from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.store import FORMAT_VERSION
@@ -19,7 +19,7 @@ def run(tmp_path):
             store.record(sample_node(number))
         store.open_ask(Ask(1, 0, "large", 5, (1, 2), (), 7, "ask", 1.5e9))
         prompt = Prompt((Message("user", "Faster\0? ü"),), "large")
-        store.add_call(Call(1, prompt, Reply("Nö", "ask"), 1.5e9))
+        store.add_call(Exchange(1, prompt, Reply("Nö", "ask"), 1.5e9))
         store.confirm(Confirmation(2, sample_node(2).evaluation, 1.6e9))
         store.set_plan({"proposers": ["ask"]})
         yield run

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.cli.adapt import problems_in, say
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError
 from adaexplore.core.config import Settings, parse_pairs, parse_settings
 from adaexplore.core.errors import BadInputError, BadProblemError
@@ -111,7 +111,7 @@ def _plan(options: Options) -> Plan:
     if not options.model:
         if options.budget:
             raise BadInputError("--budget goes with --model; there is none")
-        return with_templates(Plan((PERSON,)), options.prompts)
+        return with_templates(Plan((MANUAL,)), options.prompts)
     plan = Plan(proposers([options.model], compiler=False), budget=options.budget)
     plan = with_templates(plan, options.prompts)
     check(plan)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from adaexplore.core.ask import PERSON
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError, Client
 from adaexplore.core.config import Settings
 from adaexplore.core.errors import BadInputError
@@ -16,7 +16,7 @@ from adaexplore.core.feedback import verdict
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context, Proposer
-from adaexplore.core.rule import Rule, Where
+from adaexplore.core.rule import Platform, Rule
 from adaexplore.core.units import estimated_tokens
 from adaexplore.run import ask_files as asks
 from adaexplore.run.proposers import Plan, model_proposers
@@ -63,7 +63,7 @@ class FirstTries:
     """So many first tries, `repeats`, at each task in each arm, kept below a folder.
 
     The first arm has no memory, and the second is what others may leave a rule out of. `plan` names
-    a model, or `PERSON`, whose prompts and replies are files. `demands` are what some tasks are
+    a model, or `MANUAL`, whose prompts and replies are files. `demands` are what some tasks are
     asked for besides, by their names.
     """
 
@@ -71,7 +71,7 @@ class FirstTries:
     arms: tuple[Arm, ...]
     settings: Settings
     repeats: int
-    where: Where
+    where: Platform
     plan: Plan
     demands: Mapping[str, str] = field(default_factory=dict)
 
@@ -152,7 +152,7 @@ class FirstTries:
 
     @property
     def _by_hand(self) -> bool:
-        return self.proposer == PERSON
+        return self.proposer == MANUAL
 
     def _has(self, problem: Problem, rule: str) -> bool:
         """Whether a first prompt with the memory has a rule."""

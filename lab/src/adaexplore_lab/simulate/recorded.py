@@ -12,8 +12,8 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Passed, Status
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.policy import Cell
-from adaexplore.search.credit import deviation
 from adaexplore.search.traits import traits_of
+from adaexplore.search.winners_curse import deviation
 
 
 @dataclass(frozen=True, slots=True)

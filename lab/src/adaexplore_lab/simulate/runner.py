@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 from adaexplore.core.config import Settings
 from adaexplore.core.evaluation import Evaluation, rank
-from adaexplore.core.node import ROOT_ID, best_passed
+from adaexplore.core.node import ROOT_ID, best_correct
 from adaexplore.search import (
     Selection,
     Tree,
-    credited,
+    context_ids,
+    needs_remeasure,
     next_to_confirm,
     reward_function,
-    settled,
-    shown_to,
+    shrunk,
     step_rng,
-    takes_lead,
+    worst_of,
 )
 from adaexplore_lab.simulate.contenders import Contender
 from adaexplore_lab.simulate.landscape import Kernel, Landscape, World
@@ -77,7 +77,7 @@ def run(
             rng = step_rng(seed, asked)
             selection = policy.select(tree, rng)
             tree.begin(selection.node_id, selection.step_kind)
-            under_way.append((selection, shown_to(tree, selection, settings, rng), rng))
+            under_way.append((selection, context_ids(tree, selection, settings, rng), rng))
         selection, shown, rng = under_way.popleft()
         at = selection.node_id
         parent = kernels[at - 1] if at != ROOT_ID else None
@@ -85,11 +85,11 @@ def run(
         kernels.append(kernel)
         number = len(kernels)
         evaluation = kernel.evaluation
-        best = best_passed(searched)
-        if settings.rechecks and takes_lead(evaluation, searched[best] if best else None):
-            evaluation = settled([evaluation, world.measure(kernel, rng).evaluation])
+        best = best_correct(searched)
+        if settings.rechecks and needs_remeasure(evaluation, searched[best] if best else None):
+            evaluation = worst_of([evaluation, world.measure(kernel, rng).evaluation])
         searched[number] = evaluation
-        believed = credited(evaluation, tree[at].log_speed) if settings.shrinks else evaluation
+        believed = shrunk(evaluation, tree[at].log_speed) if settings.shrinks else evaluation
         tree.end(at, selection.step_kind)
         tree.add(number, at, selection.step_kind, reward(believed), rank(believed))
         policy.record(tree, number, kernel.look)
@@ -112,8 +112,8 @@ def _shipped(
         while (chosen := next_to_confirm(searched, confirmed, settings.confirm_top)) is not None:
             confirmed[chosen] = world.measure(kernels[chosen - 1], rng).evaluation
     decided = confirmed or searched
-    winner = best_passed(decided)
-    if winner is None or not takes_lead(decided[winner], None):
+    winner = best_correct(decided)
+    if winner is None or not needs_remeasure(decided[winner], None):
         return 1.0
     return kernels[winner - 1].speedup
 

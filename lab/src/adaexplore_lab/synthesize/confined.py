@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
-from adaexplore.sandbox.watch import OverrunError
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 TIMEOUT_S = 60.0
 MEMORY_BYTES = 4 << 30
@@ -23,12 +23,12 @@ def run_confined(
     server: ForkServer, entry: str, request: Mapping[str, Any], timeout_s: float = TIMEOUT_S
 ) -> dict[str, Any]:
     """What a job gives, or `{"why": ...}` where it takes too long, too much, or dies."""
-    limits = limits_of_candidates(MEMORY_BYTES, gpu=False)
+    limits = candidate_limits(MEMORY_BYTES, gpu=False)
     try:
         return run_job(server, entry, request, timeout_s, limits=limits, confined="cpu")
     except TimeoutError:
         return {"why": f"it takes longer than {timeout_s:g} s"}
-    except OverrunError as error:
+    except LimitExceededError as error:
         return {"why": str(error)}
     except WorkerDiedError as error:
         last = (error.log.strip().splitlines() or [""])[-1]

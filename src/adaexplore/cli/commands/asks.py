@@ -49,14 +49,14 @@ def start(
     `evaluate-pending` on the machine with the device.
     """
     from adaexplore.cli import asks as commands
-    from adaexplore.core.ask import PERSON
+    from adaexplore.core.ask import MANUAL
     from adaexplore.run.proposers import Plan
     from adaexplore.run.session import Asked
 
     status = commands.start(
         Asked(problem, language, device, precision, mode, seed, require_custom, target),
         steps=steps,
-        plan=Plan(proposers=(PERSON,), prompts=folder_text(prompts), memory=memory),
+        plan=Plan(proposers=(MANUAL,), prompts=folder_text(prompts), memory=memory),
         run=run,
         settings=settings or [],
     )

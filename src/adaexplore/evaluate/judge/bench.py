@@ -21,7 +21,7 @@ from adaexplore.evaluate.timing.measure import discounted
 from adaexplore.evaluate.wire.tensors import share
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer
 
 WORKER = "adaexplore.evaluate.judge.worker:main"
@@ -35,7 +35,7 @@ class Bench:
         self._server = server
         self._on_cpu = on_cpu = reference.problem.device == "cpu"
         self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
-        self._limits = limits_of_candidates(memory_bytes, gpu=not on_cpu)
+        self._limits = candidate_limits(memory_bytes, gpu=not on_cpu)
         self._environment = {} if on_cpu else _environment(reference.problem)
         self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
         self._kept = KeptCandidates(reference.problem.device)

@@ -48,7 +48,7 @@ class Conversation:
     def freeze(self) -> None:
         """Stops every thread of the candidate's process and its descendants until `thaw`.
 
-        While nobody attends to it none of them can be born (see `sandbox.watch`).
+        While nobody attends to it none of them can be born (see `sandbox.watchdog`).
         """
         self._signal(signal.SIGSTOP)
 

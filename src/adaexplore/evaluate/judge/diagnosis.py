@@ -19,7 +19,7 @@ from adaexplore.evaluate.truth.precision import up_to
 from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.evaluate.wire.tensors import SharedTensor
 from adaexplore.sandbox.process import WorkerDiedError
-from adaexplore.sandbox.watch import OverrunError
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 _PATIENCE_S = 20.0
 
@@ -65,7 +65,7 @@ def diagnose(
             labels = ("decoy", *labels)
     except Stop as trouble:
         return Diagnosis(note=trouble.verdict.reason)
-    except (TimeoutError, WorkerDiedError, OverrunError) as trouble:
+    except (TimeoutError, WorkerDiedError, LimitExceededError) as trouble:
         return Diagnosis(note=f"{trouble or type(trouble).__name__}, while {talk.stage}")
     return Diagnosis(found.profile, labels)
 

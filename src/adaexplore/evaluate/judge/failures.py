@@ -8,7 +8,7 @@ from typing import Any
 from adaexplore.core.evaluation import Failed, FailureStatus, Fault
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
 from adaexplore.sandbox.process import WorkerDiedError
-from adaexplore.sandbox.watch import OverrunError
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 _COMPILE = frozenset(
     {
@@ -70,7 +70,7 @@ def died(error: WorkerDiedError, stage: str) -> Failed:
     return Failed(status, reason, log)
 
 
-def overran(error: OverrunError, stage: str) -> Failed:
+def overran(error: LimitExceededError, stage: str) -> Failed:
     """The verdict for a candidate that was ended because it took too much of something."""
     status: FailureStatus = "out_of_memory" if error.resource == "memory" else "rejected"
     return Failed(status, f"{error}, while {stage}")

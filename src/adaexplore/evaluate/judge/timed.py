@@ -14,7 +14,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.sandbox.process import WorkerDiedError
-from adaexplore.sandbox.watch import OverrunError
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 _LATENCY_SPAN_NS = 5_000_000
 _LEAVING_S = 1.0
@@ -139,7 +139,7 @@ class TimedParent:
             self._talk.ask({"op": "warm"})
             self._fresh.refill(count)
             times = self._talk.ask(_time(self._fresh, count))["times_us"]
-        except (Stop, TimeoutError, WorkerDiedError, OverrunError) as error:
+        except (Stop, TimeoutError, WorkerDiedError, LimitExceededError) as error:
             raise ParentLostError from error
         self.end()
         return [float(t) for t in times]

@@ -41,12 +41,12 @@ from adaexplore.evaluate.truth.mismatch import find_mismatch
 from adaexplore.evaluate.truth.precision import up_to
 from adaexplore.evaluate.wire.tensors import SharedTensor
 from adaexplore.languages import DIALECTS
-from adaexplore.languages.fingerprint import form
+from adaexplore.languages.fingerprint import fingerprint
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.user_code import Inputs, map_tensors
-from adaexplore.sandbox.watch import OverrunError
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 _OTHERS = "other programs keep the GPU busy: nothing can be timed on it; end them and go on"
 
@@ -63,7 +63,7 @@ def decided(run: Callable[[], _Result], talk: Conversation, timeout_s: float) ->
         return Failed("timeout", f"not done after {timeout_s:g} s, while {talk.stage}")
     except WorkerDiedError as error:
         return died(error, talk.stage)
-    except OverrunError as error:
+    except LimitExceededError as error:
         return overran(error, talk.stage)
 
 
@@ -150,7 +150,7 @@ class CandidateRun:
             error=self._error,
             timing=replace(same.measured, parent=None),
             labels=tuple(dict.fromkeys((*self._labels, *same.labels))),
-            descriptor=replace(same.descriptor, form=form(self._candidate.source)),
+            descriptor=replace(same.descriptor, form=fingerprint(self._candidate.source)),
         )
 
     def _load(self) -> None:
@@ -251,7 +251,7 @@ class CandidateRun:
             self._compare_with_given_weights()
         except Stop as stop:
             raise Stop(min(as_made, stop.verdict, key=_distance)) from stop
-        except (TimeoutError, WorkerDiedError, OverrunError) as error:
+        except (TimeoutError, WorkerDiedError, LimitExceededError) as error:
             raise Stop(as_made) from error
 
     def _compare_with_given_weights(self) -> None:

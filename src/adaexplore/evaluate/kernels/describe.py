@@ -15,7 +15,7 @@ from typing import Any
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import Profile, Roofline
 from adaexplore.evaluate.kernels.instructions import of_source
-from adaexplore.languages.fingerprint import form
+from adaexplore.languages.fingerprint import fingerprint
 
 _LEAST_SHARE = 0.01
 """Kernels with less of the time are not part of how the work is divided."""
@@ -67,7 +67,7 @@ def read_launched(reply: Mapping[str, Any]) -> OwnKernels:
 
 def code_of_candidate(source: str, own: OwnKernels) -> str:
     """What it shares with candidates that come to the same (see `Descriptor.code`)."""
-    return form(source, own.codes)
+    return fingerprint(source, own.codes)
 
 
 def describe(source: str, own: OwnKernels, parts: Sequence[Part], bytes_per_s: float) -> Descriptor:
@@ -82,7 +82,7 @@ def describe(source: str, own: OwnKernels, parts: Sequence[Part], bytes_per_s: f
         block=main.block if main else (),
         bytes_per_s=bytes_per_s if math.isfinite(bytes_per_s) else 0.0,
         instructions=tuple(sorted(own.instructions if own.codes else of_source(source))),
-        form=form(source),
+        form=fingerprint(source),
         code=code_of_candidate(source, own),
     )
 

@@ -27,7 +27,7 @@ from adaexplore.evaluate.offline.verify import WORKER, Limit, SmallBench
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 
 _JOB_S = 300.0
@@ -166,7 +166,7 @@ class OfflineBench:
 
     def compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
         """What its kernels need at full size, or why that is not known."""
-        limits = limits_of_candidates(self._memory_bytes, gpu=False)
+        limits = candidate_limits(self._memory_bytes, gpu=False)
         worker = self._server.spawn(
             WORKER,
             name="candidate",

@@ -17,7 +17,7 @@ from adaexplore.evaluate.offline.shrink import Variant
 from adaexplore.evaluate.offline.sizes import follow
 from adaexplore.evaluate.wire.tensors import share
 from adaexplore.languages import DIALECTS
-from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer
 
 WORKER = "adaexplore.evaluate.offline.worker:main"
@@ -60,7 +60,7 @@ class SmallBench:
         self._thorough = thorough
         self.reference = Reference(replace(problem, source=variant.source), folder)
         self._server = server
-        self._limits = limits_of_candidates(memory_bytes, gpu=False)
+        self._limits = candidate_limits(memory_bytes, gpu=False)
         self._buffers = [share(t.contiguous()) for _, t in self.reference.outputs]
 
     def evaluate(self, candidate: Candidate, limit: Limit, estimate: Estimate) -> Evaluation:

@@ -126,8 +126,8 @@ def _large_tries(context: Context, rng: random.Random) -> list[Family]:
         for name in (settings["family"], *settings["passed_over"])
     }
     fresh = [f for f in families(problem.device, problem.precision) if f.name not in tried]
-    if fresh and context.abreast:  # the first ones are being tried, by the steps beside this one
-        taken = context.abreast % len(fresh)
+    if fresh and context.in_flight:  # the first ones are being tried, by the steps beside this one
+        taken = context.in_flight % len(fresh)
         return fresh[taken:] + fresh[:taken]
     if fresh:
         return _slightly_shuffled(fresh, rng)

@@ -42,7 +42,7 @@ SHARED: Mapping[str, str] = {
     "rules": "rules from memory, most useful first",
     "demand": "what the user wants every kernel to do besides; empty if nothing",
     "tried": "steps like this one and what became of them, best first",
-    "abreast": "how many steps are under way beside this one",
+    "in_flight": "how many steps are under way beside this one",
     "patch_format": "a patch as the parser of replies reads it",
 }
 """Variables that every template may use, and what they hold."""
@@ -100,8 +100,8 @@ class Setting:
     `facts` is what the evaluator found out about the reference and `environment` about the machine,
     as a run records them. `rules` are from memory, most useful first. `compiler_source` is
     Inductor's kernels for the problem, empty where they help nobody, and `demand` what the user
-    wants of every kernel besides. `tried` are steps like this one, best first, and `abreast` is how
-    many are under way.
+    wants of every kernel besides. `tried` are steps like this one, best first, and `in_flight` is
+    how many are under way.
     """
 
     problem: Problem
@@ -111,7 +111,7 @@ class Setting:
     compiler_source: str = ""
     demand: str = ""
     tried: Sequence[Node] = ()
-    abreast: int = 0
+    in_flight: int = 0
 
 
 class Prompts:
@@ -275,7 +275,7 @@ def _variables(setting: Setting) -> dict[str, Any]:
         "rules": setting.rules,
         "demand": setting.demand.strip(),
         "tried": [shown(node) for node in setting.tried],
-        "abreast": setting.abreast,
+        "in_flight": setting.in_flight,
         "patch_format": FORMAT,
     }
 

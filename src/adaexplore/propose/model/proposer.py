@@ -80,7 +80,7 @@ class ModelProposer:
             rules=tuple(self._rules(context)),
             demand=self._settings.demand,
             tried=tried_beside(context),
-            abreast=context.abreast,
+            in_flight=context.in_flight,
         )
         form, talk = self._talk(context, setting)
         tokens: Counter[str] = Counter()

@@ -24,7 +24,7 @@ def rehearse(prompts: Prompts, setting: Setting) -> None:
     broken = _node(setting.problem, 3, _FAILED)
     pool, window = [slow, fast], [fast, broken]
     prompts.large(setting, [])
-    setting = replace(setting, tried=[slow, broken], abreast=1)
+    setting = replace(setting, tried=[slow, broken], in_flight=1)
     prompts.large(setting, pool, left_out=1)
     prompts.strategy(setting, pool)
     prompts.large_with_strategy(setting, pool, CATALOGUE[0].name, "a plan")

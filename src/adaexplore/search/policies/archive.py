@@ -11,7 +11,7 @@ from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.core.policy import Cell, Policy, Selection, Traits
 from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Ranking
-from adaexplore.search.pool import diverse
+from adaexplore.search.pool import diverse_pool
 
 _PRIOR_GAIN = 0.1
 _PRIOR_STEPS = 2.0
@@ -19,7 +19,7 @@ _RAREST = 0.1
 
 
 class Archive(Policy):
-    """Top and diverse kernels, grown where and by the kind of step that gains most.
+    """Top and diverse_pool kernels, grown where and by the kind of step that gains most.
 
     After Kernel-Smith (arXiv 2603.28342), whose population is an archive of top-performing and
     diverse programs, and whose training keeps the steps that stay correct and gain much. Here that
@@ -96,4 +96,4 @@ class Archive(Policy):
         pool = list(dict.fromkeys([chosen, top[0]]))
         others = [kernel for kernel in self._cells.values() if kernel not in pool]
         size = self._settings.pool_size
-        return tuple(diverse(tree, pool, others, self._traits, size, rng))
+        return tuple(diverse_pool(tree, pool, others, self._traits, size, rng))

@@ -20,7 +20,7 @@ class EpsilonNet(Policy):
     a kernel nearer than `epsilon` to one of the queue is left out. Here it takes that one's place
     if it is faster, since kernels that read alike need not be. Priority is the kernel's speed, that
     of failures 0; the queue holds `memory` kernels. Distances are between `Traits.vector`s in place
-    of a model's embeddings. Its summarizer is `search.summary`.
+    of a model's embeddings. Its summarizer is `search.failure_summary`.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from adaexplore.evaluate.kernels.describe import (
     measured_parts,
     read_launched,
 )
-from adaexplore.languages.fingerprint import form
+from adaexplore.languages.fingerprint import fingerprint
 
 SOURCE = "@triton.jit\ndef k(x):\n    tl.atomic_add(x, 1)\n"
 LAUNCH = Launch((64, 2, 1), (128, 1, 1), 32, 0)
@@ -36,8 +36,8 @@ def test_instructions_are_the_compiled_ones_where_they_are_known():
 def test_the_code_stands_for_the_body():
     own = OwnKernels.of([("k", "c0de", [])])
     other = describe(SOURCE.replace("1", "2"), own, [], 0.0)
-    assert describe(SOURCE, own, [], 0.0).code == other.code != form(SOURCE)
-    assert describe(SOURCE, own, [], 0.0).form == form(SOURCE) != other.form
+    assert describe(SOURCE, own, [], 0.0).code == other.code != fingerprint(SOURCE)
+    assert describe(SOURCE, own, [], 0.0).form == fingerprint(SOURCE) != other.form
 
 
 def test_a_candidate_without_a_profile_is_described_by_its_source():

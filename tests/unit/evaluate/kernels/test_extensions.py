@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from adaexplore.evaluate.judge.failures import COMPILING, raised
-from adaexplore.sandbox.limits import limits_of_candidates
+from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.user_code import Arguments
 
 pytest.importorskip("triton")  # tells the candidate of a GPU
@@ -50,7 +50,7 @@ def pickled(value):
 
 @pytest.fixture
 def worker(server):
-    limits = limits_of_candidates(4 << 30, gpu=False)
+    limits = candidate_limits(4 << 30, gpu=False)
     worker = server.spawn(
         "adaexplore.evaluate.judge.worker:main", name="candidate", limits=limits, confined="cpu"
     )

@@ -211,9 +211,9 @@ def test_imports_no_torch() -> None:
 
 def test_steps_beside_each_other_try_different_families():
     firsts = []
-    for abreast in range(4):
+    for in_flight in range(4):
         job = Job()
-        context = Context(problem(), "large", seed=7, abreast=abreast)
+        context = Context(problem(), "large", seed=7, in_flight=in_flight)
         proposed(CompilerProposer(job, timeout_s=60.0), context)
         firsts.append(job.requests[0]["tries"][0]["family"])
     assert len(set(firsts[1:])) == 3

@@ -244,7 +244,7 @@ class TestWhatElseWasTried:
         assert "old one" not in told
 
     def test_how_many_are_writing_at_the_same_time_is_said(self):
-        context = Context(PROBLEM, "large", 1, abreast=1)
+        context = Context(PROBLEM, "large", 1, in_flight=1)
         told = Talk([module(ONE)], context).prompts[0].messages[-1].text
         assert "1 more answer to this is being written meanwhile" in told
 

@@ -20,7 +20,7 @@ from adaexplore.sandbox.family import (
     tasks,
     written_bytes,
 )
-from adaexplore.sandbox.limits import Limits
+from adaexplore.sandbox.limits import ResourceLimits
 from adaexplore.sandbox.seccomp import Question, answer, receive
 
 INTERVAL_S = 0.1
@@ -29,7 +29,7 @@ _MOST_FILES = 50_000
 Resource = Literal["processes", "memory", "disk"]
 
 
-class OverrunError(RuntimeError):
+class LimitExceededError(RuntimeError):
     """A worker took more of a resource than its limits allow, and was ended for it."""
 
     def __init__(self, resource: Resource, what: str) -> None:
@@ -37,14 +37,16 @@ class OverrunError(RuntimeError):
         super().__init__(what)
 
 
-class Watch:
+class Watchdog:
     """Holds one worker, with all its descendants, to its limits.
 
     `listener` is its seccomp supervisor's descriptor, taken over; None where it has none, and then
     processes are only counted now and then.
     """
 
-    def __init__(self, pid: int, folder: Path, limits: Limits, listener: int | None) -> None:
+    def __init__(
+        self, pid: int, folder: Path, limits: ResourceLimits, listener: int | None
+    ) -> None:
         self._pid = pid
         self._folder = folder
         self._limits = limits
@@ -68,7 +70,7 @@ class Watch:
                 os.close(fd)
 
     def answer(self) -> None:
-        """Answers one question, or raises `OverrunError`."""
+        """Answers one question, or raises `LimitExceededError`."""
         assert self.listener is not None
         question = receive(self.listener)
         if question is None:
@@ -77,7 +79,7 @@ class Watch:
         answer(self.listener, question, allow=allow)
 
     def look(self) -> None:
-        """Raises `OverrunError` if the worker uses more memory or disk, or is more processes."""
+        """Raise `LimitExceededError` if the worker exceeds memory, disk or its process count."""
         pids = [self._pid]
         if not self._alone:
             pids = family(self._pid)
@@ -102,7 +104,7 @@ class Watch:
         self._tasks = tasks(pids)
         most = self._limits.tasks
         if most is not None and self._tasks >= most:
-            raise OverrunError("processes", f"more than {most} processes and threads at once")
+            raise LimitExceededError("processes", f"more than {most} processes and threads at once")
 
     def _check_memory(self, pids: list[int]) -> None:
         most = self._limits.total_bytes
@@ -112,7 +114,7 @@ class Watch:
         own = sum(max(resident_bytes(pid) - inherited, 0) for pid in pids) - self._given_bytes
         # An upper bound, which costs little; what several have in common is counted in each.
         if own > most and proportional_bytes(pids) - inherited > most:
-            raise OverrunError("memory", f"more than {most / 2**30:.3g} GiB of memory in all")
+            raise LimitExceededError("memory", f"more than {most / 2**30:.3g} GiB of memory in all")
 
     def _check_disk(self, pids: list[int]) -> None:
         """Looks closer only if the disk has lost that much, to whomever."""
@@ -123,9 +125,9 @@ class Watch:
         if self._free[0] - free_bytes > most:
             kept_bytes, _ = _content(self._folder)
             if max(kept_bytes, written_bytes(pids)) > most:
-                raise OverrunError("disk", f"wrote more than {most / 2**30:.3g} GiB to disk")
+                raise LimitExceededError("disk", f"wrote more than {most / 2**30:.3g} GiB to disk")
         elif self._free[1] - free_files > _MOST_FILES and _content(self._folder)[1] > _MOST_FILES:
-            raise OverrunError("disk", f"wrote more than {_MOST_FILES} files")
+            raise LimitExceededError("disk", f"wrote more than {_MOST_FILES} files")
 
 
 def _free(folder: Path) -> tuple[int, int]:

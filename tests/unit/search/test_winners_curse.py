@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.evaluation import Cost, Estimate, Failed, Passed, Timing
-from adaexplore.search import credited, next_to_confirm, settled, takes_lead
-from adaexplore.search.credit import deviation
+from adaexplore.search import needs_remeasure, next_to_confirm, shrunk, worst_of
+from adaexplore.search.winners_curse import deviation
 
 
 def measured(speedup, spread=1.0, cost=Cost()):  # noqa: B008 - immutable
@@ -32,13 +32,13 @@ class TestCredit:
         """A deviation of 0.1, as of a step's gains, leaves half of the distance in ln."""
         evaluation = measured(2.0, math.exp(1.96 * 0.1))
         assert deviation(evaluation.timing) == pytest.approx(0.1)
-        assert speedup_of(credited(evaluation, math.log(1.5))) == pytest.approx(math.sqrt(3.0))
+        assert speedup_of(shrunk(evaluation, math.log(1.5))) == pytest.approx(math.sqrt(3.0))
 
     @given(st.floats(0.1, 20), st.floats(0.1, 20), st.floats(1, 3), st.floats(1, 3))
     def test_it_lies_between_and_the_nearer_to_the_parent_the_noisier(self, now, before, a, b):
         quiet, noisy = sorted((a, b))
         credits = [
-            speedup_of(credited(measured(now, spread), math.log(before)))
+            speedup_of(shrunk(measured(now, spread), math.log(before)))
             for spread in (1.0, quiet, noisy)
         ]
         assert credits[0] == pytest.approx(now)
@@ -47,32 +47,32 @@ class TestCredit:
 
     @pytest.mark.parametrize("evaluation", [WRONG, ESTIMATED, measured(2.0, 1.5)])
     def test_what_is_not_measured_or_has_no_parent_stays_as_it_is(self, evaluation):
-        assert credited(evaluation, -math.inf) is evaluation
+        assert shrunk(evaluation, -math.inf) is evaluation
         if evaluation is not WRONG and evaluation.measured is None:
-            assert credited(evaluation, 0.5) is evaluation
+            assert shrunk(evaluation, 0.5) is evaluation
 
     def test_next_to_nothing_is_believed_to_be_as_its_parent(self):
-        assert speedup_of(credited(measured(0.0), math.log(0.5))) == pytest.approx(0.5)
+        assert speedup_of(shrunk(measured(0.0), math.log(0.5))) == pytest.approx(0.5)
 
 
 class TestLead:
     def test_it_takes_more_than_pytorch_and_the_best(self):
-        assert takes_lead(measured(1.1), None)
-        assert takes_lead(measured(1.3), measured(1.2))
-        assert not takes_lead(measured(1.2), measured(1.2))
-        assert not takes_lead(measured(0.9), None)
-        assert not takes_lead(ESTIMATED, None)
-        assert not takes_lead(WRONG, None)
+        assert needs_remeasure(measured(1.1), None)
+        assert needs_remeasure(measured(1.3), measured(1.2))
+        assert not needs_remeasure(measured(1.2), measured(1.2))
+        assert not needs_remeasure(measured(0.9), None)
+        assert not needs_remeasure(ESTIMATED, None)
+        assert not needs_remeasure(WRONG, None)
 
     def test_the_worst_counts_at_the_cost_of_all(self):
         first, second = measured(1.5, cost=Cost(3.0, 1.0)), measured(1.3, cost=Cost(2.0, 0.5))
-        found = settled([first, second])
+        found = worst_of([first, second])
         assert (speedup_of(found), found.cost) == (1.3, Cost(5.0, 1.5))
-        assert settled([first, WRONG]).status == "wrong_output"
+        assert worst_of([first, WRONG]).status == "wrong_output"
 
     def test_lost_machinery_says_nothing(self):
-        assert speedup_of(settled([measured(1.5), BROKEN])) == 1.5
-        assert settled([BROKEN]) == BROKEN
+        assert speedup_of(worst_of([measured(1.5), BROKEN])) == 1.5
+        assert worst_of([BROKEN]) == BROKEN
 
 
 class TestConfirming:

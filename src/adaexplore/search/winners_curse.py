@@ -2,9 +2,9 @@
 
 Whoever is chosen for having measured fastest was, on average, measured too fast (Efron 2011,
 Tweedie's Formula and Selection Bias). Three things are done about it, each tried by simulation
-(docs/search.md): the tree counts a noisy measurement for less (`credited`), what would take the
-lead is measured once more before it does (`takes_lead`, `settled`), and the best of the end are
-measured afresh until no other can be better (`next_to_confirm`).
+(docs/search.md): the tree counts a noisy measurement for less (`shrunk`), what would take the
+lead is measured once more before it does (`needs_remeasure`, `worst_of`), and the best of the end
+are measured afresh until no other can be better (`next_to_confirm`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adaexplore.core.evaluation import Cost, Evaluation, Passed, Timing, rank
-from adaexplore.core.node import best_passed
+from adaexplore.core.node import best_correct
 
 _NORMAL_95 = 3.92  # standard deviations between the ends of a 95 % interval
 _USUAL_GAIN = 0.1
@@ -30,7 +30,7 @@ def deviation(timing: Timing) -> float:
     return math.log(high / low) / _NORMAL_95 if low > 0 else math.inf
 
 
-def credited(evaluation: Evaluation, before: float) -> Evaluation:
+def shrunk(evaluation: Evaluation, before: float) -> Evaluation:
     """The evaluation with the speedup that the tree shall believe.
 
     `before` is what it believes of the parent, in `ln` of the speedup, and minus infinity where
@@ -50,7 +50,7 @@ def credited(evaluation: Evaluation, before: float) -> Evaluation:
     return replace(evaluation, timing=replace(timing, speedup=speedup))
 
 
-def takes_lead(evaluation: Evaluation, best: Evaluation | None) -> bool:
+def needs_remeasure(evaluation: Evaluation, best: Evaluation | None) -> bool:
     """Whether a measurement claims to beat PyTorch and all that was measured so far."""
     timing = evaluation.measured if isinstance(evaluation, Passed) else None
     if timing is None or timing.speedup <= 1:
@@ -58,7 +58,7 @@ def takes_lead(evaluation: Evaluation, best: Evaluation | None) -> bool:
     return best is None or rank(evaluation) > rank(best)
 
 
-def settled(measurements: Sequence[Evaluation]) -> Evaluation:
+def worst_of(measurements: Sequence[Evaluation]) -> Evaluation:
     """The one of a candidate's evaluations that counts: the worst, at the cost of all of them.
 
     One that the machinery failed counts only where there is no other.
@@ -92,7 +92,7 @@ def next_to_confirm(
 
 
 def _may_win(timing: Timing, confirmed: Mapping[int, Evaluation]) -> bool:
-    leader = best_passed(confirmed)
+    leader = best_correct(confirmed)
     best = confirmed[leader] if leader is not None else None
     to_beat = best.measured if isinstance(best, Passed) else None
     return to_beat is None or timing.speedup_ci[1] >= to_beat.speedup_ci[0]

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from adaexplore.sandbox.limits import Limits
-from adaexplore.sandbox.watch import OverrunError
+from adaexplore.sandbox.limits import ResourceLimits
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 ENOUGH_S = 60.0
 MIB = 1 << 20
@@ -17,7 +17,7 @@ def worker(server):
     workers = []
 
     def worker(**limits):
-        limits = Limits(**limits)
+        limits = ResourceLimits(**limits)
         workers.append(
             server.spawn("worker_entries:act", name="watched", confined="cpu", limits=limits)
         )
@@ -32,9 +32,9 @@ def run(worker, code, fds=()):
     return worker.call({"do": "python", "code": code}, ENOUGH_S, fds)["result"]
 
 
-def overrun(worker, code) -> OverrunError:
+def overrun(worker, code) -> LimitExceededError:
     started = time.monotonic()
-    with pytest.raises(OverrunError) as caught:
+    with pytest.raises(LimitExceededError) as caught:
         run(worker, code)
     assert time.monotonic() - started < ENOUGH_S / 2
     return caught.value
