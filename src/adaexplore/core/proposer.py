@@ -18,10 +18,10 @@ class Context:
 
     A large step sees `pool`, the representative kernels to beat; a small step sees `window`, the
     recent path, oldest first, whose last node is the one to change. `history` is every node
-    recorded so far (a proposer without a model avoids repeating itself by it), `in_flight` how many
-    steps were under way beside them. `seed` is this step's own seed: the same context and seed give
-    the same proposal. `facts` is what the evaluator
-    found out about the reference and `environment` the machine, as in the run's record.
+    recorded so far (a proposer without a model uses it to avoid repetition), `in_flight`
+    the number of other steps in flight. `seed` is this step's own seed: the same context and seed
+    give the same proposal. `facts` is the run's record of the reference, `environment` its record
+    of the machine.
     """
 
     problem: Problem

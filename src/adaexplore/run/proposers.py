@@ -24,7 +24,7 @@ from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.memory.files import from_data, load, to_data
-from adaexplore.propose.model.prompts import Prompts, Setting, read_prompts
+from adaexplore.propose.model.prompts import Briefing, Prompts, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.rehearsal import rehearse
 from adaexplore.run.recall import linting, memory_for, recalling
@@ -110,8 +110,8 @@ def try_templates(plan: Plan, run: RunRecord) -> None:
     """Raises `BadInputError` for templates of the user's own that ask for what is not there."""
     if plan.templates:
         rules = tuple(rule.statement for rule in plan.rules)
-        setting = Setting(run.problem, run.reference, run.environment, rules)
-        rehearse(plan.prompt_maker(), setting)
+        briefing = Briefing(run.problem, run.reference, run.environment, rules)
+        rehearse(plan.prompt_maker(), briefing)
 
 
 def with_memory(plan: Plan, problem: Problem) -> Plan:

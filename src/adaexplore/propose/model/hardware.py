@@ -1,7 +1,7 @@
-"""What is known of the hardware that kernels are written for: measured elsewhere, and the sheets.
+"""The hardware that kernels are written for: data sheets and limits of GPUs.
 
-Figures of a GPU come from its vendor's data sheet, dense, and are told beside what was measured.
-A GPU without a sheet here is described by what PyTorch says of it.
+Figures of a GPU come from its vendor's data sheet, without sparsity. Prompts show them beside the
+measured rates. A GPU without a sheet here is described by PyTorch's device properties.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adaexplore.core.problem import Problem, TargetName
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class DataSheet:
     """A GPU's data sheet: `bandwidth` in bytes per second, the rest in FLOP/s without sparsity.
 
     `fp32` is without tensor cores, `tf32` and `half` (fp16, bf16) are with them.
@@ -27,50 +27,50 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a compute capability allows: shared memory of a block in bytes, threads of an SM."""
+class KernelLimits:
+    """Limits of a compute capability: shared memory per block in bytes, threads per SM."""
 
     shared_bytes: int
     threads: int
 
 
-SHEETS: Mapping[str, Sheet] = {
-    "NVIDIA A100-SXM4-40GB": Sheet(1.555e12, 19.5e12, 156e12, 312e12),
-    "NVIDIA A100-SXM4-80GB": Sheet(2.039e12, 19.5e12, 156e12, 312e12),
-    "NVIDIA A100 80GB PCIe": Sheet(1.935e12, 19.5e12, 156e12, 312e12),
-    "NVIDIA RTX A6000": Sheet(0.768e12, 38.7e12, 77.4e12, 154.8e12),
-    "NVIDIA L40S": Sheet(0.864e12, 91.6e12, 183e12, 362e12),
-    "NVIDIA H100 PCIe": Sheet(2.0e12, 51e12, 378e12, 756e12),
-    "NVIDIA H100 80GB HBM3": Sheet(3.35e12, 67e12, 495e12, 989e12),
-    "NVIDIA H200": Sheet(4.8e12, 67e12, 495e12, 989e12),
-    "NVIDIA B200": Sheet(8.0e12, 75e12, 1125e12, 2250e12),
+SHEETS: Mapping[str, DataSheet] = {
+    "NVIDIA A100-SXM4-40GB": DataSheet(1.555e12, 19.5e12, 156e12, 312e12),
+    "NVIDIA A100-SXM4-80GB": DataSheet(2.039e12, 19.5e12, 156e12, 312e12),
+    "NVIDIA A100 80GB PCIe": DataSheet(1.935e12, 19.5e12, 156e12, 312e12),
+    "NVIDIA RTX A6000": DataSheet(0.768e12, 38.7e12, 77.4e12, 154.8e12),
+    "NVIDIA L40S": DataSheet(0.864e12, 91.6e12, 183e12, 362e12),
+    "NVIDIA H100 PCIe": DataSheet(2.0e12, 51e12, 378e12, 756e12),
+    "NVIDIA H100 80GB HBM3": DataSheet(3.35e12, 67e12, 495e12, 989e12),
+    "NVIDIA H200": DataSheet(4.8e12, 67e12, 495e12, 989e12),
+    "NVIDIA B200": DataSheet(8.0e12, 75e12, 1125e12, 2250e12),
 }
-"""By the name PyTorch gives them. Sources: NVIDIA's data sheets of these products."""
+"""Data sheets by PyTorch's name of the GPU. Source: NVIDIA's data sheets of these products."""
 
-LIMITS: Mapping[str, Limits] = {
-    "8.0": Limits(163 << 10, 2048),
-    "8.6": Limits(99 << 10, 1536),
-    "8.9": Limits(99 << 10, 1536),
-    "9.0": Limits(227 << 10, 2048),
-    "10.0": Limits(227 << 10, 2048),
-    "12.0": Limits(99 << 10, 1536),
+LIMITS: Mapping[str, KernelLimits] = {
+    "8.0": KernelLimits(163 << 10, 2048),
+    "8.6": KernelLimits(99 << 10, 1536),
+    "8.9": KernelLimits(99 << 10, 1536),
+    "9.0": KernelLimits(227 << 10, 2048),
+    "10.0": KernelLimits(227 << 10, 2048),
+    "12.0": KernelLimits(99 << 10, 1536),
 }
-"""By compute capability. Source: the CUDA programming guide's table of them."""
+"""Limits by compute capability. Source: the table in the CUDA programming guide."""
 
 _TARGETS: Mapping[TargetName, tuple[str, str, int, int]] = {
     "sm_80": ("NVIDIA A100-SXM4-80GB", "8.0", 108, 40 << 20),
     "sm_90": ("NVIDIA H200", "9.0", 132, 50 << 20),
     "sm_100": ("NVIDIA B200", "10.0", 148, 126 << 20),
 }
-"""The GPU of a target, its compute capability, multiprocessors and bytes of L2, by the sheets."""
+"""GPU of a target, its compute capability, multiprocessors and bytes of L2, by the data sheets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The device that a kernel is to be fast on.
+    """The device that kernels are optimized for.
 
-    `capability` is empty on a CPU. What nobody told is 0 or None. `threads` is how many PyTorch
-    uses on a CPU.
+    `capability` is empty on a CPU. Unknown values are 0 or None. `threads` is the number of threads
+    that PyTorch uses on a CPU.
     """
 
     name: str
@@ -79,32 +79,32 @@ class Hardware:
     memory_gib: float = 0.0
     l2_bytes: int = 0
     threads: int = 0
-    sheet: Sheet | None = None
-    limits: Limits | None = None
+    sheet: DataSheet | None = None
+    limits: KernelLimits | None = None
 
     @property
     def is_gpu(self) -> bool:
-        """Whether it is a GPU, or a kernel is compiled for one."""
+        """True for a GPU, present or a compilation target."""
         return bool(self.capability)
 
     @property
     def has_tf32(self) -> bool:
-        """Whether its tensor cores take fp32 operands, as they do since compute capability 8.0."""
+        """True if the tensor cores take fp32 operands: since compute capability 8.0."""
         return self.generation >= 8
 
     @property
     def has_tma(self) -> bool:
-        """Whether it copies tiles that descriptors describe, as since compute capability 9.0."""
+        """True if it has the tensor memory accelerator (TMA): since compute capability 9.0."""
         return self.generation >= 9
 
     @property
     def generation(self) -> int:
-        """The major compute capability, 0 on a CPU."""
+        """Major compute capability, 0 on a CPU."""
         return int(self.capability.partition(".")[0] or 0)
 
 
 def hardware_of(problem: Problem, environment: Mapping[str, Any]) -> Hardware:
-    """What kernels for `problem` run on, or are compiled for where it names a target."""
+    """Return the device that `problem` runs on, or its target if it names one."""
     if problem.target:
         name, capability, multiprocessors, l2_bytes = _TARGETS[problem.target]
         return Hardware(

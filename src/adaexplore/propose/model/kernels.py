@@ -1,4 +1,4 @@
-"""Kernels of a search as a prompt shows them."""
+"""Kernels of a search as prompts show them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from adaexplore.core.node import Node
 from adaexplore.core.proposer import Context
 
 _CONTEXT_LINES = 2
-_MOST_TRIED = 8  # lines of a prompt
-_COMPACT = 0.5  # changes longer than this share of a source are no shorter way to tell it
+_MAX_TRIED = 8  # lines of a prompt
+_COMPACT = 0.5  # show changes instead of a source if they are at most this share of its length
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A kernel and what was found out about it.
+class KernelView:
+    """A kernel and its evaluation, as templates read them.
 
-    `note` is its proposer's line. `verdict` is one line, `result` all that the evaluator says.
-    `source` is its module, empty where `changes` tell the same: the differences (in unified form)
-    of a kernel to the one shown before it.
+    `note` is the proposer's line. `verdict` is one line, `result` the evaluator's whole text.
+    `source` is the module; it is empty where the next kernel's `changes` replace it. `changes` is
+    the unified diff from the kernel before.
     """
 
     step: int
@@ -35,9 +35,9 @@ class Shown:
     changes: str = ""
 
 
-def shown(node: Node) -> Shown:
-    """A kernel with its whole source."""
-    return Shown(
+def kernel_view(node: Node) -> KernelView:
+    """Return a kernel with its whole source."""
+    return KernelView(
         step=node.id,
         origin=node.proposal.origin,
         note=node.proposal.note,
@@ -48,28 +48,28 @@ def shown(node: Node) -> Shown:
     )
 
 
-def tried_beside(context: Context) -> list[Node]:
-    """What became of steps like this one, best first, beside the kernels that it is shown anyway.
+def tried_before(context: Context) -> list[Node]:
+    """Return steps like this one, best first, without those in the context's pool and window.
 
-    For a small step they are changes to the same kernel, for a large one other new modules.
+    For a small step these are changes to the same kernel, for a large step other new modules.
     """
-    told = {node.id for node in (*context.pool, *context.window)}
+    shown = {node.id for node in (*context.pool, *context.window)}
     if context.step_kind == "small":
         current = context.window[-1].id
         alike = [node for node in context.history if node.parent_id == current]
     else:
         alike = [node for node in context.history if node.step_kind == "large"]
-    others = [node for node in alike if node.id not in told and node.candidate.source]
-    return sorted(others, key=lambda node: rank(node.evaluation), reverse=True)[:_MOST_TRIED]
+    others = [node for node in alike if node.id not in shown and node.candidate.source]
+    return sorted(others, key=lambda node: rank(node.evaluation), reverse=True)[:_MAX_TRIED]
 
 
-def path_of(window: Sequence[Node]) -> list[Shown]:
-    """Kernels that were made one from another, oldest first, told without repetition.
+def path_views(window: Sequence[Node]) -> list[KernelView]:
+    """Return kernels that were made one from another, oldest first, without repetition.
 
-    The last has its whole source. Of an earlier one only the changes that its successor made are
-    told, from which it can be read, unless they are most of it.
+    The last has its whole source. An earlier kernel is replaced by the changes that its successor
+    made, unless these are longer than half of its source.
     """
-    kernels = [shown(node) for node in window]
+    kernels = [kernel_view(node) for node in window]
     for i in range(len(kernels) - 1, 0, -1):
         older, newer = kernels[i - 1], kernels[i]
         changes = _changes(window[i - 1].candidate.source, window[i].candidate.source)
@@ -80,7 +80,7 @@ def path_of(window: Sequence[Node]) -> list[Shown]:
 
 
 def _result(evaluation: Evaluation) -> str:
-    """An estimate is blind to what the compiler says of each kernel, so that is told beside it."""
+    """Return the result, for an estimate with the compiler's report, which the estimate ignores."""
     text = render(evaluation)
     if isinstance(evaluation, Passed) and isinstance(evaluation.timing, Estimate):
         return f"{text}\n{evaluation.detail}".rstrip()
@@ -90,4 +90,4 @@ def _result(evaluation: Evaluation) -> str:
 def _changes(older: str, newer: str) -> str:
     pair = older.splitlines(), newer.splitlines()
     lines = list(difflib.unified_diff(*pair, n=_CONTEXT_LINES, lineterm=""))
-    return "\n".join(lines[2:])  # without the names of two files that do not exist
+    return "\n".join(lines[2:])  # without the two lines of file names

@@ -1,4 +1,4 @@
-"""Proposals from a language model: one dialogue for each form of step."""
+"""Proposals from a language model: one conversation for each form of step."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context, Dialogue
 from adaexplore.llm.code import ReplyError, check_module, extract_code
-from adaexplore.propose.model.kernels import tried_beside
+from adaexplore.propose.model.kernels import tried_before
 from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches
-from adaexplore.propose.model.prompts import Prompts, Setting
+from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.sections import SectionedPrompt
 from adaexplore.propose.model.strategies import find_strategy
 
@@ -27,21 +27,22 @@ ORIGIN = "model"
 _NOTE_CHARS = 300
 _FENCED = re.compile(r"^\s*(```|~~~|<{5,}|={5,}|>{5,})")
 
-Talk = Generator[Prompt, Reply, "_Answer"]
-WorkOn = Callable[[str], Patched]
-"""Makes a source of a reply's text, or raises `ReplyError`."""
+Exchanges = Generator[Prompt, Reply, "_Answer"]
+"""The exchanges of a step with a model, up to an answer."""
+ReadReply = Callable[[str], Patched]
+"""Read a source from a reply's text, or raise `ReplyError`."""
 
 
 class _NoAnswerError(Exception):
-    """The model gave nothing to work with; the step comes to nothing."""
+    """The model gave no usable reply; the step fails."""
 
 
 class _TooLongError(_NoAnswerError):
-    """The model has no room for the prompt."""
+    """The prompt is longer than the model's context."""
 
 
 class _Answer:
-    """A source, the conversation's last prompt and reply, and a line on what was done."""
+    """A source, the conversation's last prompt and reply, and a note in one line."""
 
     def __init__(self, source: str, prompt: Prompt, reply: Reply, note: str) -> None:
         self.source = source
@@ -51,12 +52,12 @@ class _Answer:
 
 
 class ModelProposer:
-    """Asks a language model, whichever answers.
+    """Proposer that asks a language model.
 
-    `rules` are what memory has on a context, most useful first, and `lint` what is known to fail in
-    a source: the model is told of it, once, and may mend it before it is evaluated. Which forms of
-    steps there are is in the settings: a large step regenerates, chooses a strategy first or
-    contrasts two kernels; a small one mends what failed, or revises and patches.
+    `rules` returns memory's rules for a context, most useful first. `lint` returns the known faults
+    of a source; the model is told of them once and may fix them before the evaluation. The settings
+    choose the form of a step. A large step writes a new module, alone, from a chosen strategy or
+    from a contrast of two kernels. A small step repairs a failed kernel, or revises and patches.
     """
 
     def __init__(
@@ -73,19 +74,19 @@ class ModelProposer:
 
     def begin(self, context: Context) -> Dialogue:
         """See `Proposer.begin`."""
-        setting = Setting(
+        briefing = Briefing(
             problem=context.problem,
             facts=context.facts,
             environment=context.environment,
             rules=tuple(self._rules(context)),
             demand=self._settings.demand,
-            tried=tried_beside(context),
+            tried=tried_before(context),
             in_flight=context.in_flight,
         )
-        form, talk = self._talk(context, setting)
+        form, exchanges = self._exchanges(context, briefing)
         tokens: Counter[str] = Counter()
         try:
-            answer = yield from _counting(self._mended(context, talk), tokens)
+            answer = yield from _counting(self._without_faults(context, exchanges), tokens)
         except _NoAnswerError as error:
             return _failed(context.problem, form, str(error), tokens)
         return Proposal(
@@ -98,126 +99,128 @@ class ModelProposer:
         )
 
     def close(self) -> None:
-        """Nothing to end: clients belong to whoever opened them."""
+        """Do nothing: a client is closed by its creator."""
 
-    def _talk(self, context: Context, setting: Setting) -> tuple[str, Talk]:
-        """The form of this step and its conversation."""
+    def _exchanges(self, context: Context, briefing: Briefing) -> tuple[str, Exchanges]:
+        """Return the form of this step and its exchanges."""
         settings, rng = self._settings, random.Random(context.seed)
         if context.step_kind == "small":
             window = [node for node in context.window if node.candidate.source]
             last = context.window[-1]
-            if not last.candidate.source:  # nothing came of that step: there is nothing to change
-                return "large", self._large(setting, [n for n in window if _is_right(n)])
+            if not last.candidate.source:  # that step gave no module: there is nothing to change
+                return "large", self._large(briefing, [n for n in window if _is_right(n)])
             if settings.repair and not _is_right(last):
-                return "repair", self._repair(setting, last)
-            return "patch", self._patch(setting, window)
+                return "repair", self._repair(briefing, last)
+            return "patch", self._patch(briefing, window)
         if len(context.pool) >= 2 and rng.random() < settings.p_contrast:
-            return "contrast", self._contrast(setting, context.pool)
+            return "contrast", self._contrast(briefing, context.pool)
         if rng.random() < settings.p_strategy:
-            return "strategy", self._strategy(setting, context.pool)
-        return "large", self._large(setting, context.pool)
+            return "strategy", self._strategy(briefing, context.pool)
+        return "large", self._large(briefing, context.pool)
 
-    def _large(self, setting: Setting, pool: Sequence[Node]) -> Talk:
+    def _large(self, briefing: Briefing, pool: Sequence[Node]) -> Exchanges:
         def asking(skip: int) -> Prompt:
-            return self._prompts.large(setting, pool[skip:], skip)
+            return self._prompts.large(briefing, pool[skip:], skip)
 
-        return (yield from self._worked_on(asking, len(pool), _module))
+        return (yield from self._asked_for(asking, len(pool), _module))
 
-    def _strategy(self, setting: Setting, pool: Sequence[Node]) -> Talk:
-        """First a named strategy, then the kernel that follows it."""
+    def _strategy(self, briefing: Briefing, pool: Sequence[Node]) -> Exchanges:
+        """Ask for a named strategy, then for a kernel that follows it."""
         _, reply = yield from self._fitting(
-            lambda skip: self._prompts.strategy(setting, pool[skip:]), len(pool)
+            lambda skip: self._prompts.strategy(briefing, pool[skip:]), len(pool)
         )
-        strategy = find_strategy(reply.text) or ""  # any other name leaves the plan by itself
+        strategy = find_strategy(reply.text) or ""  # with another name the plan stands alone
         plan = reply.text.strip()
 
         def asking(skip: int) -> Prompt:
-            return self._prompts.large_with_strategy(setting, pool[skip:], strategy, plan, skip)
+            return self._prompts.large_with_strategy(briefing, pool[skip:], strategy, plan, skip)
 
-        answer = yield from self._worked_on(asking, len(pool), _module)
+        answer = yield from self._asked_for(asking, len(pool), _module)
         answer.note = f"{strategy}; {answer.note}" if strategy else answer.note
         return answer
 
-    def _contrast(self, setting: Setting, pool: Sequence[Node]) -> Talk:
+    def _contrast(self, briefing: Briefing, pool: Sequence[Node]) -> Exchanges:
         ordered = sorted(pool, key=lambda node: rank(node.evaluation))
 
         def asking(_: int) -> Prompt:
-            return self._prompts.contrastive(setting, ordered[-1], ordered[0])
+            return self._prompts.contrastive(briefing, ordered[-1], ordered[0])
 
-        return (yield from self._worked_on(asking, 0, _module))
+        return (yield from self._asked_for(asking, 0, _module))
 
-    def _patch(self, setting: Setting, window: Sequence[Node]) -> Talk:
-        """A reviser says what matters most, a tuner answers with patches."""
+    def _patch(self, briefing: Briefing, window: Sequence[Node]) -> Exchanges:
+        """Ask a reviser for the most important changes, then a tuner for patches."""
         guidance, older = "", len(window) - 1
         if self._settings.reviser and any(map(_is_right, window)):
             _, reply = yield from self._fitting(
-                lambda skip: self._prompts.reviser(setting, window[skip:]), older
+                lambda skip: self._prompts.reviser(briefing, window[skip:]), older
             )
             guidance = reply.text.strip()
 
         def asking(skip: int) -> Prompt:
-            return self._prompts.tuner(setting, window[skip:], guidance, skip)
+            return self._prompts.tuner(briefing, window[skip:], guidance, skip)
 
-        return (yield from self._worked_on(asking, older, _patching(window[-1].candidate.source)))
+        return (yield from self._asked_for(asking, older, _patching(window[-1].candidate.source)))
 
-    def _repair(self, setting: Setting, failed: Node) -> Talk:
+    def _repair(self, briefing: Briefing, failed: Node) -> Exchanges:
         def asking(_: int) -> Prompt:
-            return self._prompts.repair(setting, failed)
+            return self._prompts.repair(briefing, failed)
 
-        return (yield from self._worked_on(asking, 0, _patching(failed.candidate.source)))
+        return (yield from self._asked_for(asking, 0, _patching(failed.candidate.source)))
 
-    def _worked_on(self, asking: Callable[[int], Prompt], most: int, work_on: WorkOn) -> Talk:
-        """The source that `work_on` makes of a reply.
+    def _asked_for(
+        self, asking: Callable[[int], Prompt], max_omitted: int, read: ReadReply
+    ) -> Exchanges:
+        """Return the source that `read` finds in a reply.
 
-        One that it cannot use is asked for again, once, with the reason, if the settings say so.
+        If the settings allow it, an unusable reply is asked for again, once, with the reason.
         """
-        prompt, reply = yield from self._fitting(asking, most)
+        prompt, reply = yield from self._fitting(asking, max_omitted)
         try:
-            return _answer(work_on, prompt, reply)
+            return _answer(read, prompt, reply)
         except ReplyError as error:
             if not self._settings.ask_again:
                 raise _NoAnswerError(_one_line(str(error))) from None
             prompt = prompt.after(reply.text, self._prompts.again(str(error)), "again")
         reply = yield from self._whole(prompt)
         try:
-            return _answer(work_on, prompt, reply)
+            return _answer(read, prompt, reply)
         except ReplyError as error:
             raise _NoAnswerError(f"asked twice: {_one_line(str(error))}") from None
 
-    def _mended(self, context: Context, talk: Talk) -> Talk:
-        """The answer without what is known to fail; as it is where the model does not mend it."""
-        answer = yield from talk
+    def _without_faults(self, context: Context, exchanges: Exchanges) -> Exchanges:
+        """Return the answer with known faults fixed; unchanged if the model does not fix them."""
+        answer = yield from exchanges
         faults = self._lint(context, answer.source) if self._settings.lint else ()
         if not faults:
             return answer
         prompt = answer.prompt.after(answer.reply.text, self._prompts.lint(faults), "lint")
         try:
             reply = yield from self._whole(prompt)
-            mended = _answer(_patching(answer.source), prompt, reply)
+            fixed = _answer(_patching(answer.source), prompt, reply)
         except (_NoAnswerError, ReplyError):
             return answer
-        mended.note = f"{answer.note}; mended what rules forbid" if answer.note else mended.note
-        return mended
+        fixed.note = f"{answer.note}; fixed known faults" if answer.note else fixed.note
+        return fixed
 
     def _fitting(
-        self, asking: Callable[[int], Prompt], most: int
+        self, asking: Callable[[int], Prompt], max_omitted: int
     ) -> Generator[Prompt, Reply, tuple[Prompt, Reply]]:
-        """The first prompt that the model has room for, and its reply.
+        """Return the first prompt that fits the model's context, and its reply.
 
-        `asking` makes one that leaves out so many, from 0 to `most`, of the oldest kernels.
+        `asking(n)` returns the prompt without the `n` oldest kernels, `n` from 0 to `max_omitted`.
         """
-        for skip in range(most + 1):
+        for skip in range(max_omitted + 1):
             prompt = asking(skip)
             try:
                 return prompt, (yield from self._whole(prompt))
             except _TooLongError:
                 continue
         raise _NoAnswerError(
-            "the prompt is longer than the model takes, even without older kernels"
+            "the prompt is longer than the model's context, even without older kernels"
         )
 
     def _whole(self, prompt: Prompt) -> Generator[Prompt, Reply, Reply]:
-        """A reply in full: one that was cut off is continued, once."""
+        """Return a complete reply; a reply that was cut off is continued once."""
         reply = yield prompt
         if reply.finish == "truncated" and reply.text.strip():
             more = yield prompt.after(reply.text, self._prompts.cut_off(), "continue")
@@ -228,11 +231,11 @@ class ModelProposer:
             case "complete" if reply.text.strip():
                 return reply
             case "too_long":
-                raise _TooLongError("the prompt is longer than the model takes")
+                raise _TooLongError("the prompt is longer than the model's context")
             case "refused":
                 raise _NoAnswerError("the model refused to answer")
             case "truncated":
-                raise _NoAnswerError("the model's reply was cut off at its limit, twice")
+                raise _NoAnswerError("the model's reply was cut off at its length limit, twice")
             case _:
                 raise _NoAnswerError("the model's reply is empty")
 
@@ -241,21 +244,21 @@ def _is_right(node: Node) -> bool:
     return isinstance(node.evaluation, Passed)
 
 
-def _answer(work_on: WorkOn, prompt: Prompt, reply: Reply) -> _Answer:
-    """What a reply gives; raises `ReplyError`."""
-    made = work_on(reply.text)
+def _answer(read: ReadReply, prompt: Prompt, reply: Reply) -> _Answer:
+    """Return the answer in a reply; raise `ReplyError` if there is none."""
+    made = read(reply.text)
     return _Answer(made.source, prompt, reply, "; ".join([_note(reply.text), *made.notes]))
 
 
 def _module(text: str) -> Patched:
-    """The whole module in a reply."""
+    """Return the whole module in a reply."""
     return Patched(extract_code(text), ())
 
 
-def _patching(source: str) -> WorkOn:
-    """What makes a source of a reply with patches to `source`; a whole new module will do too."""
+def _patching(source: str) -> ReadReply:
+    """Return a reader of replies with patches to `source`, or with a whole new module."""
 
-    def work_on(text: str) -> Patched:
+    def read(text: str) -> Patched:
         try:
             patched = apply_patches(source, parse_patches(text))
         except ReplyError as error:
@@ -269,17 +272,17 @@ def _patching(source: str) -> WorkOn:
         check_module(patched.source)
         return patched
 
-    return work_on
+    return read
 
 
-def _counting(talk: Talk, tokens: Counter[str]) -> Talk:
-    """The talk, adding up what the sections of its prompts cost."""
+def _counting(exchanges: Exchanges, tokens: Counter[str]) -> Exchanges:
+    """Run the exchanges and add up the token costs of their prompts' sections."""
     try:
-        prompt = next(talk)
+        prompt = next(exchanges)
         while True:
             if isinstance(prompt, SectionedPrompt):
                 tokens.update(prompt.costs)
-            prompt = talk.send((yield prompt))
+            prompt = exchanges.send((yield prompt))
     except StopIteration as end:
         answer: _Answer = end.value
         return answer
@@ -292,7 +295,7 @@ def _failed(problem: Problem, form: str, reason: str, tokens: Counter[str]) -> P
 
 
 def _settings(form: str, tokens: Counter[str]) -> dict[str, Any]:
-    """The form of the step, and about how many tokens each section of its prompts cost."""
+    """Return the form of the step and the estimated tokens of its prompts by section."""
     return {"form": form, "prompt_tokens": dict(tokens)}
 
 
@@ -301,7 +304,7 @@ def _as_text(prompt: Prompt) -> str:
 
 
 def _note(text: str) -> str:
-    """The first line of prose in a reply."""
+    """Return the first line of prose in a reply."""
     fenced = False
     for line in text.splitlines():
         if _FENCED.match(line):

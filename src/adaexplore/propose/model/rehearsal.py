@@ -1,4 +1,4 @@
-"""Trying templates out before a run depends on them."""
+"""A trial of the templates before a run depends on them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Tim
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.propose.model.prompts import Prompts, Setting
+from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.strategies import CATALOGUE
 
 _FAILED = Failed("runtime_error", "it failed", "and this is its log")
 
 
-def rehearse(prompts: Prompts, setting: Setting) -> None:
-    """Makes every prompt once, with what is known of the run, and kernels made up for it.
+def rehearse(prompts: Prompts, briefing: Briefing) -> None:
+    """Render every prompt once, with the facts of the run and two invented kernels.
 
-    Raises `BadInputError`, with file and line, for a template that asks for what is not there.
+    Raises `BadInputError`, with file and line, for a template that uses a missing attribute.
     """
-    slow, fast = (_node(setting.problem, i, _passed(setting.problem, i)) for i in (1, 2))
-    broken = _node(setting.problem, 3, _FAILED)
+    slow, fast = (_node(briefing.problem, i, _passed(briefing.problem, i)) for i in (1, 2))
+    broken = _node(briefing.problem, 3, _FAILED)
     pool, window = [slow, fast], [fast, broken]
-    prompts.large(setting, [])
-    setting = replace(setting, tried=[slow, broken], in_flight=1)
-    prompts.large(setting, pool, left_out=1)
-    prompts.strategy(setting, pool)
-    prompts.large_with_strategy(setting, pool, CATALOGUE[0].name, "a plan")
-    prompts.large_with_strategy(setting, pool, "", "a plan", left_out=1)
-    prompts.contrastive(setting, fast, slow)
-    prompts.reviser(setting, window)
-    prompts.tuner(setting, [fast])
-    prompts.tuner(setting, window, "advice", left_out=1)
-    prompts.repair(setting, broken)
+    prompts.large(briefing, [])
+    briefing = replace(briefing, tried=[slow, broken], in_flight=1)
+    prompts.large(briefing, pool, left_out=1)
+    prompts.strategy(briefing, pool)
+    prompts.large_with_strategy(briefing, pool, CATALOGUE[0].name, "a plan")
+    prompts.large_with_strategy(briefing, pool, "", "a plan", left_out=1)
+    prompts.contrastive(briefing, fast, slow)
+    prompts.reviser(briefing, window)
+    prompts.tuner(briefing, [fast])
+    prompts.tuner(briefing, window, "advice", left_out=1)
+    prompts.repair(briefing, broken)
     prompts.again("a reason")
     prompts.cut_off()
     prompts.lint(["a fault"])

@@ -1,4 +1,4 @@
-"""A prompt that remembers its sections, so that what each of them costs can be told."""
+"""Prompts that keep their sections, with the token cost of each."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from adaexplore.core.client import Message, Prompt
 from adaexplore.core.units import estimated_tokens
 
 SYSTEM = "system"
-"""The section that becomes the system message; all others are the user's, in one message."""
+"""Name of the section for the system message; all others form one user message."""
 
-SAID = "reply"
-"""The section of what the model said before, in a conversation that goes on."""
+REPLY = "reply"
+"""Name of the section for the model's earlier replies in a conversation."""
 
 _SEPARATOR = "\n\n"
 
@@ -27,34 +27,34 @@ class Section:
 
     @property
     def tokens(self) -> int:
-        """About how many tokens it costs."""
+        """Estimated number of tokens."""
         return estimated_tokens(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class SectionedPrompt(Prompt):
-    """A prompt and the sections it was put together from, in order."""
+    """A prompt and its sections, in order."""
 
     sections: tuple[Section, ...] = ()
 
     @property
     def costs(self) -> dict[str, int]:
-        """About how many tokens each section costs, by its name."""
+        """Estimated number of tokens by section name."""
         costs: Counter[str] = Counter()
         for section in self.sections:
             costs[section.name] += section.tokens
         return dict(costs)
 
     def after(self, reply: str, answer: str, label: str = "") -> SectionedPrompt:
-        """The conversation that goes on: everything so far is sent again."""
-        told = Prompt.after(self, reply, answer, label)
-        sections = (*self.sections, Section(SAID, reply), Section(told.label, answer))
-        return SectionedPrompt(told.messages, told.label, sections)
+        """Return the continued conversation; everything so far is sent again."""
+        continued = Prompt.after(self, reply, answer, label)
+        sections = (*self.sections, Section(REPLY, reply), Section(continued.label, answer))
+        return SectionedPrompt(continued.messages, continued.label, sections)
 
 
 def assembled(label: str, sections: Iterable[Section]) -> SectionedPrompt:
-    """A prompt of these sections; those without text are left out."""
+    """Return a prompt of these sections, without the empty ones."""
     kept = tuple(section for section in sections if section.text)
-    told = [Message("system", s.text) for s in kept if s.name == SYSTEM]
-    asked = _SEPARATOR.join(s.text for s in kept if s.name != SYSTEM)
-    return SectionedPrompt((*told, Message("user", asked)), label, kept)
+    system = [Message("system", s.text) for s in kept if s.name == SYSTEM]
+    user = _SEPARATOR.join(s.text for s in kept if s.name != SYSTEM)
+    return SectionedPrompt((*system, Message("user", user)), label, kept)

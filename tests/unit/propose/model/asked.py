@@ -9,7 +9,7 @@ from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Fault, Pass
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.propose.model.prompts import Setting
+from adaexplore.propose.model.prompts import Briefing
 
 REFERENCE = '''"""A product with a ``` in its words."""
 
@@ -55,15 +55,15 @@ FAULT = Fault("CompilationError", "power of 2", 12, "i = tl.arange(0, 100)", "ke
 FAILED = Failed("compile_error", "CompilationError: power of 2", "the whole log", feedback=FAULT)
 
 
-def setting(**changes: Any) -> Setting:
+def briefing(**changes: Any) -> Briefing:
     """On an H200, unless the environment says otherwise; other changes are the problem's."""
-    own = ("rules", "compiler_source", "demand")
+    own = ("rules", "demand")
     kept = {name: changes.pop(name) for name in own if name in changes}
     facts = {**FACTS, **changes.pop("facts", {})}
     environment = changes.pop("environment", H200)
     checks = Checks(changes.pop("precision", "fp32"))
     problem = {"language": "triton", "device": environment["device"], "checks": checks, **changes}
-    return Setting(Problem("relu_of_product", REFERENCE, **problem), facts, environment, **kept)
+    return Briefing(Problem("relu_of_product", REFERENCE, **problem), facts, environment, **kept)
 
 
 def module(step: int) -> str:

@@ -11,7 +11,7 @@ def problem(device, target=None):
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=lambda t: t.name)
-def test_sheets_agree_with_those_of_the_offline_judge(target):
+def test_data_sheets_equal_those_of_the_offline_judge(target):
     hardware = hardware_of(problem("cpu", target.name), CPU)
     sheet = SHEETS[target.gpu]
     assert (hardware.name, hardware.sheet) == (target.gpu, sheet)
@@ -23,7 +23,7 @@ def test_sheets_agree_with_those_of_the_offline_judge(target):
     assert hardware.l2_bytes == target.l2_bytes
 
 
-def test_a_gpu_is_what_the_run_recorded():
+def test_a_gpu_comes_from_the_recorded_environment():
     hardware = hardware_of(problem("cuda:0"), H200)
     assert (hardware.is_gpu, hardware.has_tf32) == (True, True)
     assert (hardware.multiprocessors, hardware.l2_bytes) == (132, 60 << 20)
@@ -33,24 +33,24 @@ def test_a_gpu_is_what_the_run_recorded():
     ("capability", "tf32", "tma"),
     [("7.5", False, False), ("8.9", True, False), ("10.0", True, True)],
 )
-def test_what_a_gpu_has_follows_its_capability(capability, tf32, tma):
+def test_features_follow_the_compute_capability(capability, tf32, tma):
     hardware = hardware_of(problem("cuda:0"), {**H200, "compute_capability": capability})
     assert (hardware.has_tf32, hardware.has_tma) == (tf32, tma)
 
 
-def test_an_unknown_gpu_has_neither_sheet_nor_limits():
+def test_an_unknown_gpu_has_no_data_sheet_and_no_limits():
     hardware = hardware_of(problem("cuda:0"), {})
     assert hardware.is_gpu
     assert not hardware.has_tf32
     assert hardware.sheet is hardware.limits is None
 
 
-def test_a_part_of_a_gpu_has_no_sheet():
+def test_a_part_of_a_gpu_has_no_data_sheet():
     part = {**H200, "gpu": "NVIDIA H200 MIG 1g.18gb"}
     assert hardware_of(problem("cuda:0"), part).sheet is None
 
 
-def test_a_cpu_counts_its_threads():
+def test_a_cpu_has_its_thread_count():
     assert hardware_of(problem("cpu"), CPU).threads == 4
     assert hardware_of(problem("cpu"), {"cores": 8}).threads == 8
     assert not hardware_of(problem("cpu"), {}).is_gpu

@@ -73,7 +73,7 @@ def small(*nodes, seed=1):
 
 
 class TestLarge:
-    def test_a_module_is_the_candidate(self):
+    def test_the_module_becomes_the_candidate(self):
         talk = Talk([module(ONE)])
         assert talk.labels == ["large"]
         assert talk.proposal.candidate == Candidate(ONE, "cpp")
@@ -82,24 +82,24 @@ class TestLarge:
         assert SOURCE.strip() in talk.proposal.prompt
         assert talk.proposal.reply == module(ONE)
 
-    def test_what_its_prompts_cost_is_noted_by_section(self):
+    def test_records_token_costs_by_section(self):
         costs = Talk([module(ONE)]).proposal.settings["prompt_tokens"]
         assert costs["problem"] > 0
         assert sum(costs.values()) > 100
 
-    def test_a_reply_without_code_is_asked_for_again_with_the_reason(self):
+    def test_asks_again_with_the_reason_after_a_reply_without_code(self):
         talk = Talk(["I would rather not.", module(ONE)])
         assert talk.labels == ["large", "again"]
         assert talk.prompts[1].messages[-2].text == "I would rather not."
         assert talk.proposal.candidate.source == ONE
 
-    def test_but_only_once(self):
+    def test_asks_again_only_once(self):
         talk = Talk(["I would rather not.", "Really not."])
         assert talk.proposal.failure.startswith("asked twice: ")
         assert "\n" not in talk.proposal.failure
         assert talk.proposal.candidate.source == ""
 
-    def test_nor_at_all_where_the_first_reply_is_what_counts(self):
+    def test_does_not_ask_again_if_disabled(self):
         settings = PLAIN.model_copy(update={"ask_again": False})
         talk = Talk(["I would rather not."], settings=settings)
         assert talk.labels == ["large"]
@@ -108,30 +108,30 @@ class TestLarge:
     @pytest.mark.parametrize(
         ("finish", "words"), [("refused", "refused"), ("empty", "empty"), ("too_long", "longer")]
     )
-    def test_no_answer_comes_to_nothing(self, finish, words):
+    def test_fails_without_an_answer(self, finish, words):
         talk = Talk([Reply("", "test:model", finish)])
         assert words in talk.proposal.failure
 
-    def test_a_reply_that_was_cut_off_is_continued(self):
+    def test_continues_a_truncated_reply(self):
         whole = module(ONE)
         first = Reply(whole[:40], "test:model", "truncated")
         talk = Talk([first, whole[40:]])
         assert talk.labels == ["large", "continue"]
         assert talk.proposal.candidate.source == ONE
 
-    def test_and_never_used_by_half(self):
+    def test_never_uses_a_truncated_reply(self):
         first = Reply(module(ONE) + module(TWO)[:30], "test:model", "truncated")
         second = Reply("and on", "test:model", "truncated")
         assert "cut off" in Talk([first, second]).proposal.failure
 
-    def test_the_strategy_is_chosen_first_if_so_set(self):
+    def test_chooses_a_strategy_first_if_enabled(self):
         settings = PLAIN.model_copy(update={"p_strategy": 1.0})
         talk = Talk(["fusion: one pass over x.", module(ONE)], settings=settings)
         assert talk.labels == ["strategy", "large.strategy"]
         assert "one pass over x" in talk.prompts[1].messages[-1].text
         assert talk.proposal.note == "strategy: fusion; Fuses everything."
 
-    def test_two_kernels_are_contrasted_if_so_set(self):
+    def test_contrasts_two_kernels_if_enabled(self):
         settings = PLAIN.model_copy(update={"p_contrast": 1.0})
         pool = (node(1, ONE), node(2, TWO))
         talk = Talk([module(TWO)], Context(PROBLEM, "large", 1, pool=pool), settings)
@@ -139,7 +139,7 @@ class TestLarge:
         alone = Context(PROBLEM, "large", 1, pool=pool[:1])
         assert Talk([module(TWO)], alone, settings).labels == ["large"]
 
-    def test_older_kernels_are_left_out_where_there_is_no_room(self):
+    def test_omits_older_kernels_that_do_not_fit_the_context(self):
         pool = (node(1, ONE), node(2, TWO))
         too_long = Reply("", "test:model", "too_long")
         talk = Talk([too_long, module(ONE)], Context(PROBLEM, "large", 1, pool=pool))
@@ -151,62 +151,62 @@ class TestLarge:
 
 
 class TestSmall:
-    def test_a_reviser_then_a_tuner(self):
+    def test_asks_a_reviser_then_a_tuner(self):
         talk = Talk(["Use two.", patch("    number = 1", "    number = 2")], small(node(1, ONE)))
         assert talk.labels == ["small.reviser", "small.tuner"]
         assert "Use two." in talk.prompts[1].messages[-1].text
         assert talk.proposal.candidate.source == ONE.replace("number = 1", "number = 2")
         assert talk.proposal.note == "patch: Doubles it."
 
-    def test_the_reviser_can_be_left_out(self):
+    def test_asks_no_reviser_if_disabled(self):
         settings = PLAIN.model_copy(update={"reviser": False})
         talk = Talk([patch("    number = 1", "    number = 2")], small(node(1, ONE)), settings)
         assert talk.labels == ["small.tuner"]
 
-    def test_a_patch_that_does_not_match_is_told_why(self):
+    def test_explains_a_patch_that_does_not_match(self):
         bad = patch("    digit = 1", "    digit = 2")
         good = patch("    number = 1", "    number = 2")
         talk = Talk(["Use two.", bad, good], small(node(1, ONE)))
         assert talk.labels == ["small.reviser", "small.tuner", "again"]
         assert talk.proposal.candidate.source == ONE.replace("number = 1", "number = 2")
 
-    def test_a_patch_that_changes_nothing_is_no_candidate(self):
+    def test_rejects_a_patch_without_changes(self):
         same = patch("    number = 1", "    number = 1")
         talk = Talk(["Use two.", same, same], small(node(1, ONE)))
         assert "asked twice" in talk.proposal.failure
 
-    def test_a_patch_that_breaks_the_module_is_told_so(self):
+    def test_explains_a_patch_that_breaks_the_module(self):
         broken = patch("class ModelNew:", "class ModelNew(")
         good = patch("    number = 1", "    number = 2")
         talk = Talk(["Use two.", broken, good], small(node(1, ONE)))
         assert talk.labels[-1] == "again"
         assert not talk.proposal.failure
 
-    def test_a_whole_module_will_do(self):
+    def test_accepts_a_whole_module(self):
         talk = Talk(["Use two.", module(TWO)], small(node(1, ONE)))
         assert talk.proposal.candidate.source == TWO
 
-    def test_what_failed_is_mended_first(self):
+    def test_repairs_a_failed_kernel(self):
         context = small(node(1, TWO), node(2, ONE, WRONG))
         talk = Talk([patch("    number = 1", "    number = 3")], context)
         assert talk.labels == ["repair"]
         assert "off by 0.5" in talk.prompts[0].messages[-1].text
         assert talk.proposal.note == "repair: Doubles it."
 
-    def test_unless_so_set(self):
+    def test_repairs_nothing_if_disabled(self):
         settings = PLAIN.model_copy(update={"repair": False})
         context = small(node(1, ONE, WRONG))
         talk = Talk([patch("    number = 1", "    number = 3")], context, settings)
         assert talk.labels == ["small.tuner"]  # no reviser: nothing in its context is right
 
-    def test_where_nothing_came_of_the_last_step_there_is_nothing_to_patch(self):
+    def test_writes_a_new_module_if_the_last_step_gave_none(self):
         context = small(node(1, ONE), node(2, "", Failed("rejected", "asked twice")))
         talk = Talk([module(TWO)], context)
         assert talk.labels == ["large"]
         assert "'one'" in talk.prompts[0].messages[-1].text
 
 
-def test_the_same_context_and_replies_give_the_same_talk():
+def test_same_context_and_replies_give_the_same_exchanges():
     settings = Settings(p_strategy=0.5, p_contrast=0.5)
     seen = set()
     for seed in range(12):
@@ -225,45 +225,45 @@ def _turns(context, settings):
     return 2 if prompt.label == "strategy" else 1
 
 
-class TestWhatElseWasTried:
+class TestOtherAttempts:
     FAST, SLOW = node(1, ONE, passed(2.0)), node(2, TWO, passed(1.5))
     BROKEN = node(3, TWO + "    broken = True\n", WRONG)
 
-    def test_a_large_step_is_told_of_others_best_first(self):
+    def test_a_large_step_shows_others_best_first(self):
         history = (self.BROKEN, self.SLOW, self.FAST)
         context = Context(PROBLEM, "large", 1, pool=(self.FAST,), history=history)
         told = Talk([module(TWO)], context).prompts[0].messages[-1].text
-        first, second = told.partition("# What else was tried\n")[2].splitlines()[:2]
+        first, second = told.partition("# Other attempts\n")[2].splitlines()[:2]
         assert first.startswith("- step 2 (a note): ")
         assert second.startswith("- step 3 (a note): wrong_output")
-        assert "not another setting of an old one" in told
+        assert "not other settings of an old one" in told
 
-    def test_the_first_one_has_nothing_to_be_told(self):
+    def test_the_first_step_shows_none(self):
         told = Talk([module(ONE)]).prompts[0].messages[-1].text
-        assert "tried" not in told
+        assert "attempts" not in told
         assert "old one" not in told
 
-    def test_how_many_are_writing_at_the_same_time_is_said(self):
+    def test_states_the_number_of_steps_in_flight(self):
         context = Context(PROBLEM, "large", 1, in_flight=1)
         told = Talk([module(ONE)], context).prompts[0].messages[-1].text
-        assert "1 more answer to this is being written meanwhile" in told
+        assert "1 more answer to this is being written now" in told
 
-    def test_a_small_step_is_told_of_changes_to_the_same_kernel(self):
+    def test_a_small_step_shows_changes_to_the_same_kernel(self):
         current, other = self.FAST, replace(self.SLOW, parent_id=1, step_kind="small")
         history = (current, other, self.BROKEN)
         context = Context(PROBLEM, "small", 1, window=(current,), history=history)
         reviser, tuner = Talk(["Use two.", module(TWO)], context).prompts
-        told = reviser.messages[-1].text.partition("# What else was tried\n")[2]
+        told = reviser.messages[-1].text.partition("# Other attempts\n")[2]
         assert told.startswith("- step 2 (a note): ")
         assert "step 3" not in told
-        assert "# What else was tried" not in tuner.messages[-1].text
+        assert "# Other attempts" not in tuner.messages[-1].text
 
-    def test_without_a_reviser_the_tuner_is_told(self):
+    def test_the_tuner_sees_them_without_a_reviser(self):
         other = replace(self.SLOW, parent_id=1, step_kind="small")
         context = Context(PROBLEM, "small", 1, window=(self.FAST,), history=(self.FAST, other))
         settings = PLAIN.model_copy(update={"reviser": False})
         tuner = Talk([module(TWO)], context, settings).prompts[0]
-        assert "# What else was tried\n- step 2" in tuner.messages[-1].text
+        assert "# Other attempts\n- step 2" in tuner.messages[-1].text
 
 
 class TestLint:
@@ -279,10 +279,10 @@ class TestLint:
 
         return Linted(list(replies), context)
 
-    def test_a_candidate_that_breaks_no_rule_is_not_spoken_of(self):
+    def test_asks_nothing_about_a_candidate_without_faults(self):
         assert self.talk(module(TWO)).labels == ["large"]
 
-    def test_a_broken_rule_is_told_and_patches_mend_the_candidate(self):
+    def test_patches_fix_a_broken_rule(self):
         talk = self.talk(module(ONE), patch("    number = 1", "    number = 3"))
         assert talk.labels == ["large", "lint"]
         told = talk.prompts[1].messages
@@ -290,19 +290,19 @@ class TestLint:
         assert "No ones." in told[-1].text
         assert "<<<<<<< OLD" in told[-1].text
         assert talk.proposal.candidate.source == ONE.replace("1", "3")
-        assert talk.proposal.note == "large: Fuses everything.; mended what rules forbid"
+        assert talk.proposal.note == "large: Fuses everything.; fixed known faults"
 
-    def test_so_does_a_whole_module(self):
+    def test_a_whole_module_fixes_a_broken_rule(self):
         assert self.talk(module(ONE), module(TWO)).proposal.candidate.source == TWO
 
     @pytest.mark.parametrize("reply", ["No.", Reply("", "m", "refused"), module(ONE)])
-    def test_it_is_told_once_and_what_is_not_mended_is_evaluated_as_it_is(self, reply):
+    def test_asks_once_and_keeps_a_candidate_that_is_not_fixed(self, reply):
         talk = self.talk(module(ONE), reply)
         assert talk.labels == ["large", "lint"]
         assert talk.proposal.candidate.source == ONE
         assert not talk.proposal.failure
 
-    def test_patches_to_an_earlier_kernel_are_looked_at_too(self):
+    def test_checks_patched_kernels_too(self):
         context = small(node(1, TWO))
         settings = PLAIN.model_copy(update={"reviser": False})
         broken = patch("    number = 2", "    number = 1")
@@ -310,12 +310,12 @@ class TestLint:
         assert talk.labels == ["small.tuner", "lint"]
         assert talk.proposal.candidate.source == TWO
 
-    def test_it_can_be_switched_off(self):
+    def test_can_be_disabled(self):
         talk = self.talk(module(ONE), settings=PLAIN.model_copy(update={"lint": False}))
         assert talk.labels == ["large"]
 
 
-def test_what_follow_ups_cost_is_noted_too():
+def test_records_token_costs_of_follow_ups():
     once = Talk([module(ONE)]).proposal.settings["prompt_tokens"]
     refusal = "I would rather not. " * 20
     twice = Talk([refusal, module(ONE)]).proposal.settings["prompt_tokens"]
@@ -324,7 +324,7 @@ def test_what_follow_ups_cost_is_noted_too():
     assert twice["again"] > 0
 
 
-def test_that_a_patch_was_taken_though_it_did_not_match_is_in_the_note():
+def test_notes_an_inexact_match():
     source = "class ModelNew:\n    number_of_rows = 1\n    number_of_columns = 2\n"
     old = "    number_of_rows = 1\n    number_of_colums = 2"
     talk = Talk(

@@ -54,7 +54,7 @@ def applied(old: str, new: str, source: str = SOURCE) -> str:
 
 
 class TestParse:
-    def test_the_format_that_is_asked_for(self):
+    def test_reads_the_requested_format(self):
         assert parse_patches(FORMAT) == [
             Patch("exact lines of the source\n", "the lines to put in their place\n")
         ]
@@ -70,23 +70,23 @@ class TestParse:
             (" old ", ""),
         ],
     )
-    def test_its_variants(self, size, words):
+    def test_reads_variants_of_the_format(self, size, words):
         assert parse_patches(block("a\n", "b\n", size, words)) == [Patch("a\n", "b\n")]
 
-    def test_several_in_prose_and_fences(self):
+    def test_reads_several_patches_between_prose_and_fences(self):
         first, second = block("a\n", "b\n"), block("c\n", "")
         text = f"First:\n{first}\nthen:\n```diff\n{second}```\nDone."
         assert parse_patches(text) == [Patch("a\n", "b\n"), Patch("c\n", "")]
 
-    def test_blank_lines_and_indentation_stay(self):
+    def test_keeps_blank_lines_and_indentation(self):
         text = block("\n  a\n\n", "\n\n\tb  \n")
         assert parse_patches(text) == [Patch("\n  a\n\n", "\n\n\tb  \n")]
 
-    def test_line_ends_and_indented_markers(self):
+    def test_reads_other_line_ends_and_indented_markers(self):
         text = textwrap.indent(block("a\n", "b\n"), "  ").replace("\n", "\r\n")
         assert parse_patches(text) == [Patch("  a\n", "  b\n")]
 
-    def test_text_may_have_lines_like_markers(self):
+    def test_text_may_contain_lines_like_markers(self):
         heading = "Title\n=====\n"
         assert parse_patches(block(heading, heading)) == [Patch(heading, heading)]
         assert parse_patches(block("=======\n", "=======\n", 9)) == [
@@ -106,12 +106,12 @@ class TestParse:
             (block(" \n\n", "b\n"), "OLD part of patch 1 is empty"),
         ],
     )
-    def test_complaints_show_the_format_once(self, text, what):
+    def test_errors_show_the_format_once(self, text, what):
         message = parse_complaint(text)
         assert what in message
         assert message.count(FORMAT) == 1
 
-    def test_other_complaints(self):
+    def test_other_errors(self):
         assert "NUL character in its line 2" in parse_complaint(block("a\0\n", ""))
         assert "holds 101 patches; send at most 100" in parse_complaint(block("a\n", "") * 101)
 
@@ -125,33 +125,33 @@ class TestParse:
         ],
         ids=range(4),
     )
-    def test_a_huge_reply_is_answered_as_well(self, text):
+    def test_answers_a_huge_reply(self, text):
         assert parse_complaint(text)
 
 
 class TestExactMatch:
-    def test_lines_are_replaced_where_they_stand(self):
+    def test_replaces_lines_in_place(self):
         patched = apply_patches(SOURCE, [Patch("    scale = 3.0\n", "    scale = 4.0\n")])
         assert patched.source == SOURCE.replace("3.0", "4.0")
         assert patched.notes == ()
 
-    def test_nothing_in_their_place_deletes_them(self):
+    def test_an_empty_new_part_deletes_lines(self):
         assert applied("import torch\n\n\n", "") == SOURCE.removeprefix("import torch\n\n\n")
 
-    def test_a_blank_line_is_something(self):
+    def test_a_blank_line_is_a_replacement(self):
         assert applied("a\n", "\n", "a\nb\n") == "\nb\n"
 
-    def test_part_of_a_line_is_no_match(self):
+    def test_part_of_a_line_does_not_match(self):
         assert "matches nowhere" in complaint(SOURCE, Patch("scale = 3", "scale = 4"))
 
-    def test_each_patch_sees_what_the_ones_before_it_made(self):
+    def test_each_patch_applies_to_the_result_of_the_one_before(self):
         first = Patch("    scale = 3.0\n\n", "    scale = 4.0\n    bias = 1.0\n")
         second = Patch("    bias = 1.0\n    if x.sum() > 0:\n", "    if True:\n")
         assert apply_patches(SOURCE, [first, second]).source == SOURCE.replace(
             "3.0\n\n    if x.sum() > 0:", "4.0\n    if True:"
         )
 
-    def test_the_last_line_need_not_be_ended(self):
+    def test_the_last_line_may_lack_a_line_end(self):
         assert applied("b", "c", "a\nb") == "a\nc\n"
 
     def test_line_ends_become_line_feeds(self):
@@ -159,7 +159,7 @@ class TestExactMatch:
 
 
 class TestTolerantMatch:
-    def test_trailing_and_blank_space_do_not_count(self):
+    def test_ignores_trailing_and_blank_space(self):
         old = "    scale = 3.0  \n    if x.sum() > 0:\n\n        return torch.relu(x) * scale\n"
         patched = apply_patches(SOURCE, [Patch(f"\n{old}\n\n", "\n    return x\n\n")])
         head, tail = SOURCE.split("    scale = 3.0\n")
@@ -168,7 +168,7 @@ class TestTolerantMatch:
         assert patched.notes == ("patch 1: lines 10-13 match but for blank space",)
 
     @pytest.mark.parametrize(("old", "new"), [("", "    "), ("        ", "    "), ("\t", "    ")])
-    def test_new_lines_are_indented_as_the_old_ones_are(self, old, new):
+    def test_new_lines_get_the_indentation_of_old_lines(self, old, new):
         patch = Patch(
             f"{old}scale = 3.0\n\n{old}if x.sum() > 0:\n", f"{old}if x.any():\n\n{old}    y = 1\n"
         )
@@ -178,7 +178,7 @@ class TestTolerantMatch:
         )
         assert patched.notes == ("patch 1: lines 10-12 match but for indentation",)
 
-    def test_a_line_with_less_indentation_than_the_old_ones_stays(self):
+    def test_keeps_a_line_with_less_indentation_than_the_old_lines(self):
         new = '        text = """\nflush\n"""\n'
         assert applied("        scale = 3.0\n", new) == SOURCE.replace(
             "    scale = 3.0\n", '    text = """\nflush\n"""\n'
@@ -194,13 +194,13 @@ def right(x):
     return x * scale
 """
 
-    def test_the_only_lines_that_are_nearly_the_same(self):
+    def test_matches_the_only_nearly_equal_lines(self):
         patched = apply_patches(SOURCE, [Patch(self.OLD, "right = left\n")])
         assert patched.source == SOURCE[: SOURCE.index("def right")] + "right = left\n"
         assert patched.notes == ("patch 1: lines 9-14 match by 92 %",)
 
     @pytest.mark.parametrize("missing", [0, 2, 4])
-    def test_a_line_too_few_or_too_many(self, missing):
+    def test_matches_with_one_line_more_or_less(self, missing):
         lines = [f"    value_{i} = compute({i}, of=thing_{i * i})\n" for i in range(40)]
         source = "".join(lines)
         fewer = lines[10:30]
@@ -210,21 +210,21 @@ def right(x):
         more.insert(missing + 3, "    print('here')\n")
         assert applied("".join(more), "", source) == "".join(lines[:10] + lines[30:])
 
-    def test_new_lines_are_indented_as_the_old_ones_are(self):
+    def test_new_lines_get_the_indentation_of_old_lines(self):
         patch = Patch(textwrap.indent(self.OLD, "  "), "  right = left\n  again = right\n")
         assert apply_patches(SOURCE, [patch]).source.endswith("\n\nright = left\nagain = right\n")
 
-    def test_not_if_two_places_are_nearly_as_good(self):
+    def test_does_not_match_if_two_places_are_nearly_as_good(self):
         twice = SOURCE + "\n\n" + SOURCE.replace("right", "wrong").replace("3.0", "3.5")
         message = complaint(twice, Patch(self.OLD.replace("right", "night"), ""))
         assert message.startswith("Patch 1 is ambiguous in the source. It matches at lines 9, 25;")
 
-    def test_not_if_too_few_letters_are_compared(self):
+    def test_does_not_match_on_too_few_letters(self):
         assert "matches nowhere" in complaint("stride_in_bm = 4\n", Patch("stride_in_am = 4\n", ""))
 
 
 class TestComplaints:
-    def test_a_patch_that_matches_twice_is_shown_where(self):
+    def test_shows_the_places_of_a_patch_that_matches_twice(self):
         message = complaint(SOURCE, Patch("    return x * scale\n", "    return x\n"))
         assert message == (
             "Patch 1 is ambiguous in the source. It matches at lines 6, 14; OLD needs lines that "
@@ -240,10 +240,10 @@ class TestComplaints:
     def test_several_tolerant_matches_are_ambiguous(self):
         assert "is ambiguous" in complaint(SOURCE, Patch("return x * scale  \n", ""))
 
-    def test_many_matches_are_counted(self):
+    def test_counts_many_matches(self):
         assert "at lines 1, 2, 3 and 7 more" in complaint("x\n" * 10, Patch("x\n", "y\n"))
 
-    def test_a_patch_that_matches_nowhere_is_shown_the_nearest_lines(self):
+    def test_shows_the_nearest_lines_of_a_patch_that_matches_nowhere(self):
         old = "    bias = 5.0\n    if x > 0:\n        return torch.relu(x) * scale\n"
         message = complaint(SOURCE, Patch("import torch\n", "import os\n"), Patch(old, ""))
         assert message == (
@@ -256,7 +256,7 @@ class TestComplaints:
             "No patch was made: send all of them again, with this one mended."
         )
 
-    def test_the_nearest_lines_begin_where_they_differ(self):
+    def test_the_nearest_lines_begin_at_the_difference(self):
         lines = [f"value_{i} = compute({i}, of=thing_{i * i})\n" for i in range(60)]
         old = [*lines[5:30], *(line.upper() for line in lines[30:50])]
         message = complaint("".join(lines), Patch("".join(old), ""))
@@ -265,11 +265,11 @@ class TestComplaints:
         assert "\n  29| value_28" in message
         assert message.count("| value_") == 12
 
-    def test_a_patch_for_no_lines_is_refused(self):
+    def test_refuses_a_patch_without_old_lines(self):
         for old in ("", "\n", "\ufeff"):
             assert "OLD part of patch 1 is empty" in complaint(SOURCE, Patch(old, "import os\n"))
 
-    def test_what_resembles_nothing_is_told_so(self):
+    def test_says_if_nothing_resembles_a_patch(self):
         assert "Nothing there resembles its OLD" in complaint(SOURCE, Patch("@@@ +++\n", ""))
         assert "Nothing there resembles its OLD" in complaint("", Patch("x\n", ""))
 
@@ -282,7 +282,7 @@ class TestComplaints:
             [Patch("import torch\n", "import os\n"), Patch("import os\n", "import torch\n")],
         ],
     )
-    def test_patches_that_change_nothing(self, patches):
+    def test_refuses_patches_that_change_nothing(self, patches):
         assert complaint(SOURCE, *patches).startswith("The patches change nothing.")
 
 
@@ -291,7 +291,7 @@ class TestLargeSources:
         f"    name_{i % 71} = f_{i % 37}({i % 53}, {i}, thing={i * i})" for i in range(3000)
     )
 
-    def test_a_long_patch_with_some_lines_changed(self):
+    def test_matches_a_long_patch_with_some_lines_changed(self):
         old = [*self.LINES[1000:1200]]
         for changed in range(7, 200, 20):
             old[changed] = old[changed].replace("thing", "think")
@@ -315,7 +315,7 @@ class TestLargeSources:
         ],
         ids=range(6),
     )
-    def test_what_is_hard_to_compare_is_answered_as_well(self, source, old):
+    def test_answers_input_that_is_hard_to_compare(self, source, old):
         assert complaint(source, Patch(old, "z"))
 
 
@@ -334,7 +334,7 @@ MARKED = st.lists(
 
 
 @given(MARKED)
-def test_no_reply_does_more_than_be_refused(text):
+def test_any_reply_is_parsed_or_refused(text):
     try:
         patches = parse_patches(text)
     except ReplyError:
@@ -345,7 +345,7 @@ def test_no_reply_does_more_than_be_refused(text):
 
 
 @given(source=LINES, patches=st.lists(st.builds(Patch, LINES, LINES), max_size=3))
-def test_no_patch_does_more_than_be_refused(source, patches):
+def test_any_patch_is_applied_or_refused(source, patches):
     try:
         patched = apply_patches(source, patches)
     except ReplyError:

@@ -98,13 +98,13 @@ def judged(server, language):
         evaluator.close()
 
 
-def test_triton_compiles_for_a_gpu_and_is_right_when_interpreted(server):
+def test_triton_compiles_for_a_gpu_and_is_correct_when_interpreted(server):
     verdict = judged(server, "triton")
     assert (verdict.status, verdict.precision) == ("passed", "fp32")
     assert verdict.labels == ()
 
 
-def test_helion_compiles_for_a_gpu_and_is_right_when_interpreted():
+def test_helion_compiles_for_a_gpu_and_is_correct_when_interpreted():
     pytest.importorskip("helion")
     with closing(ForkServer.start((*PRELOAD_OFFLINE, *DIALECTS["helion"].preload))) as server:
         verdict = judged(server, "helion")

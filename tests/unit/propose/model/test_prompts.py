@@ -10,9 +10,9 @@ from asked import (
     FAILED,
     H200,
     REFERENCE,
+    briefing,
     module,
     node,
-    setting,
     text,
 )
 
@@ -49,18 +49,18 @@ def form(request):
 
 
 class TestEveryPrompt:
-    def test_the_reference_is_in_it_once_and_to_the_letter(self, form):
-        assert text(form(setting())).count(REFERENCE.rstrip()) == 1
+    def test_contains_the_exact_reference_once(self, form):
+        assert text(form(briefing())).count(REFERENCE.rstrip()) == 1
 
-    def test_it_is_a_system_message_and_a_question(self, form):
-        assert [m.role for m in form(setting()).messages] == ["system", "user"]
+    def test_is_a_system_and_a_user_message(self, form):
+        assert [m.role for m in form(briefing()).messages] == ["system", "user"]
 
-    def test_what_the_user_demands_is_in_it_once(self, form):
-        assert text(form(setting(demand="use atomics."))).count("use atomics.") == 1
-        assert "is to do this" not in text(form(setting()))
+    def test_contains_the_users_demand_once(self, form):
+        assert text(form(briefing(demand="use atomics."))).count("use atomics.") == 1
+        assert "must also do this" not in text(form(briefing()))
 
-    def test_its_sections_are_all_of_it(self, form):
-        prompt = form(setting(rules=["Never do that."]))
+    def test_consists_of_its_sections(self, form):
+        prompt = form(briefing(rules=["Never do that."]))
         first, *others = prompt.sections
         assert prompt.messages[0].text == first.text
         assert prompt.messages[1].text == "\n\n".join(section.text for section in others)
@@ -68,132 +68,134 @@ class TestEveryPrompt:
         total = sum(estimated_tokens(message.text) for message in prompt.messages)
         assert sum(prompt.costs.values()) == pytest.approx(total, abs=2 * len(prompt.sections))
 
-    def test_what_does_not_change_comes_first(self, form):
-        several = [form(setting()), PROMPTS.large(setting(), [])]
+    def test_constant_sections_come_first(self, form):
+        several = [form(briefing()), PROMPTS.large(briefing(), [])]
         begins = [[section.text for section in prompt.sections[:2]] for prompt in several]
         assert begins[0] == begins[1]
 
     @pytest.mark.parametrize("language", LANGUAGES)
     @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
-    def test_it_can_be_made_of_little_knowledge(self, form, language, precision):
+    def test_renders_without_facts(self, form, language, precision):
         unknown = {"roofline": None, "errors": {}, "baselines_us": {}, "outputs": []}
         for environment in ({"device": "cuda:0"}, {"device": "cpu"}):
             asked = form(
-                setting(
+                briefing(
                     language=language, precision=precision, environment=environment, facts=unknown
                 )
             )
             facts = [s.text for s in asked.sections if s.name in ("problem", "hardware")]
             assert not re.search(r"\b(None|0 (MiB|GiB|threads))\b", "".join(facts))
 
-    def test_it_is_tidy(self, form):
-        told = text(form(setting(rules=["Never do that."])))
+    def test_has_no_stray_blank_lines(self, form):
+        told = text(form(briefing(rules=["Never do that."])))
         assert "\n\n\n\n" not in told
         assert told == told.strip()
 
     @pytest.mark.parametrize("writing", WRITING)
-    def test_who_writes_is_told_the_rules_and_the_pitfalls(self, writing):
-        told = text(FORMS[writing](setting(rules=["Never use a hammer."])))
+    def test_writing_forms_have_rules_and_language_notes(self, writing):
+        told = text(FORMS[writing](briefing(rules=["Never use a hammer."])))
         assert "- Never use a hammer." in told
         assert "# Triton 3.6.0" in told
 
-    def test_a_language_without_notes_is_refused(self, form):
+    def test_refuses_a_language_without_notes(self, form):
         with pytest.raises(BadInputError, match="'cobol'; known: triton, cuda, helion, cpp"):
-            form(setting(language="cobol"))
+            form(briefing(language="cobol"))
 
 
 class TestSystem:
-    def test_it_is_short(self):
+    def test_is_short(self):
         for language in LANGUAGES:
-            assert PROMPTS.large(setting(language=language), []).costs["system"] < 700
+            assert PROMPTS.large(briefing(language=language), []).costs["system"] < 700
 
-    def test_who_must_do_the_work_follows_the_problem(self):
+    def test_custom_kernels_are_required_if_the_problem_says_so(self):
         free, strict = (
-            PROMPTS.large(setting(checks=Checks(require_custom=r)), []).messages[0].text
+            PROMPTS.large(briefing(checks=Checks(require_custom=r)), []).messages[0].text
             for r in (False, True)
         )
         assert "may do what they do best" in free
         assert "may do what they do best" not in strict
-        assert "Its own kernels do the work" in strict
+        assert "Its own kernels must do the work" in strict
 
-    def test_what_holds_on_gpus_only_is_not_told_on_a_cpu(self):
-        told = PROMPTS.large(setting(language="cpp", environment=CPU), []).messages[0].text
+    def test_omits_gpu_facts_on_a_cpu(self):
+        told = PROMPTS.large(briefing(language="cpp", environment=CPU), []).messages[0].text
         assert "stream" not in told
         assert "L2" not in told
 
-    def test_without_the_gpu_it_is_told_how_times_are_estimated_and_that_sizes_change(self):
+    def test_explains_estimates_and_other_sizes_for_a_target(self):
         def told(**changes):
-            return PROMPTS.repair(setting(**changes), node(3, FAILED)).messages[0].text
+            return PROMPTS.repair(briefing(**changes), node(3, FAILED)).messages[0].text
 
         without, with_gpu = told(environment=CPU, target="sm_90"), told()
-        assert "an estimate, for no such GPU is at hand" in without
-        assert "mask every edge" in without
-        assert "measured in turns" not in without
-        assert "measured in turns" in with_gpu
-        assert "mask every edge" not in with_gpu
+        assert "an estimate, because no such GPU is available" in without
+        assert "Mask every edge" in without
+        assert "interleaved with yours" not in without
+        assert "interleaved with yours" in with_gpu
+        assert "Mask every edge" not in with_gpu
 
 
 class TestPrecision:
     @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
-    def test_the_figures_are_the_evaluators(self, precision):
-        told = text(PROMPTS.large(setting(precision=precision), []))
+    def test_figures_equal_the_evaluators(self, precision):
+        told = text(PROMPTS.large(briefing(precision=precision), []))
         floor = f"{FLOOR[precision]:.2g}".replace("e-0", "e-").replace("0.00098", "9.8e-4")
         assert floor.replace("0.0039", "3.9e-3") in told
         factor = {4.0: "4 times", 2.0: "twice"}[NORM_FACTOR[precision]]
         assert f"Allowed is {factor} PyTorch's own error" in told
 
     @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
-    def test_an_output_of_16_bits_is_allowed_what_it_rounds_to(self, precision):
+    def test_allows_the_rounding_of_16_bit_outputs(self, precision):
         outputs = [{"path": "output", "shape": [64], "dtype": "bfloat16"}]
         facts, both = {"outputs": outputs}, {"outputs": [*outputs, *FACTS["outputs"]]}
-        told = text(PROMPTS.large(setting(precision=precision, facts=facts), []))
+        told = text(PROMPTS.large(briefing(precision=precision, facts=facts), []))
         assert (
             f"{floors(torch.bfloat16, own=True)[precision]:.2g}".replace("0.0039", "3.9e-3") in told
         )
         assert "is a wrong result" not in told
         assert "has 16 bits" not in text(
-            PROMPTS.large(setting(precision=precision, facts=both), [])
+            PROMPTS.large(briefing(precision=precision, facts=both), [])
         )
 
-    def test_what_a_launch_costs_in_an_estimate_is_told(self):
-        told = text(PROMPTS.large(setting(environment=CPU, target="sm_90"), []))
+    def test_states_the_estimated_launch_cost(self):
+        told = text(PROMPTS.large(briefing(environment=CPU, target="sm_90"), []))
         assert f"costs {LAUNCH_US:.0f} µs" in told
 
-    def test_pytorchs_own_error_is_told(self):
-        assert "PyTorch in strict fp32 is off by 1.6e-6 here" in text(PROMPTS.large(setting(), []))
+    def test_states_pytorchs_own_error(self):
+        assert "PyTorch in strict fp32 has error 1.6e-6 here" in text(PROMPTS.large(briefing(), []))
 
 
 class TestHardware:
-    def test_figures_measured_and_from_the_sheet(self):
-        told = text(PROMPTS.large(setting(), []))
+    def test_states_measured_and_data_sheet_figures(self):
+        told = text(PROMPTS.large(briefing(), []))
         assert "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 227 KiB" in told
         assert "Data sheet: 4.80 TB/s" in told
         assert "copies at 4.00 TB/s" in told
         assert "51.0 TFLOP/s (fp32), 380 TFLOP/s (tf32)" in told
-        assert "no less than 100 µs, bound by memory" in told
-        assert "eager 577 µs (5.77× the bound), torch.compile 571 µs (5.71× the bound)" in told
+        assert "the roofline is 100 µs, bound by memory" in told
+        assert (
+            "eager 577 µs (5.77× the roofline), torch.compile 571 µs (5.71× the roofline)" in told
+        )
 
-    def test_a_gpu_without_a_sheet_is_told_as_measured(self):
+    def test_gpu_without_data_sheet_has_measured_figures(self):
         other = {**H200, "gpu": "NVIDIA Something", "compute_capability": "11.3"}
-        told = text(PROMPTS.large(setting(environment=other), []))
+        told = text(PROMPTS.large(briefing(environment=other), []))
         assert "NVIDIA Something, compute capability 11.3" in told
         assert "copies at 4.00 TB/s" in told
         assert "Data sheet" not in told
 
-    def test_a_cpu_has_threads_and_no_tensor_cores(self):
-        told = text(PROMPTS.large(setting(language="cpp", environment=CPU), []))
+    def test_cpu_has_threads_and_no_tensor_cores(self):
+        told = text(PROMPTS.large(briefing(language="cpp", environment=CPU), []))
         assert "Some CPU, 4 threads." in told
         assert "tf32x3" not in told
         assert "capability" not in told
 
     @pytest.mark.parametrize("target", TARGETS)
-    def test_a_target_is_described_instead_of_the_machine(self, target):
+    def test_describes_the_target_instead_of_the_machine(self, target):
         facts = {
             "roofline": None,
             "baselines_us": {},
             "estimate": {"time_us": 25.0, "bound_by": "overhead", "target": target},
         }
-        told = text(PROMPTS.large(setting(environment=CPU, target=target, facts=facts), []))
+        told = text(PROMPTS.large(briefing(environment=CPU, target=target, facts=facts), []))
         assert TARGETS[target].gpu in told
         assert "Some CPU" not in told
         assert "The reference is estimated at 25.0 µs, bound by overhead" in told
@@ -207,82 +209,76 @@ class TestHardware:
             ({"environment": {**H200, "compute_capability": "7.5"}}, False),
         ],
     )
-    def test_emulated_fp32_is_told_where_it_helps(self, changes, there):
-        assert ("cuBLAS in strict fp32 2.69 ms" in text(PROMPTS.large(setting(**changes), []))) is (
-            there
-        )
+    def test_recommends_emulated_fp32_where_it_helps(self, changes, there):
+        assert (
+            "cuBLAS in strict fp32 2.69 ms" in text(PROMPTS.large(briefing(**changes), []))
+        ) is (there)
 
-    def test_fp16_is_told_where_its_products_are_exact_enough(self):
+    def test_recommends_fp16_products_where_precise_enough(self):
         for precision, there in (("fp32", True), ("tf32", True), ("half", False)):
-            told = text(PROMPTS.large(setting(precision=precision), []))
+            told = text(PROMPTS.large(briefing(precision=precision), []))
             assert ("its largest element is near 2^12" in told) is there
 
-    def test_emulated_fp32_is_not_told_without_products(self):
-        roofline = {**setting().facts["roofline"], "flops": 0}
-        told = text(PROMPTS.large(setting(facts={"roofline": roofline}), []))
+    def test_omits_emulated_fp32_without_products(self):
+        roofline = {**briefing().facts["roofline"], "flops": 0}
+        told = text(PROMPTS.large(briefing(facts={"roofline": roofline}), []))
         assert "2.69 ms" not in told
         assert "FLOP:" not in told
 
-    def test_labels_that_matter_for_kernels_are_told_and_those_that_invite_cheats_are_not(self):
+    def test_shows_useful_labels_but_none_that_invite_cheats(self):
         labels = {
             "overhead-bound": "launching cost 300 of eager's 577 µs",
             "constant": "zeros would pass as its output",
             "input-insensitive": "another input's output would pass",
         }
-        told = text(PROMPTS.large(setting(facts={"labels": labels}), []))
+        told = text(PROMPTS.large(briefing(facts={"labels": labels}), []))
         assert "launching cost 300 of eager's 577 µs" in told
         assert "would pass" not in told
 
 
 class TestLarge:
-    def test_every_kernel_is_shown_whole_with_its_result(self):
-        told = text(PROMPTS.large(setting(), POOL))
+    def test_shows_every_kernel_whole_with_its_result(self):
+        told = text(PROMPTS.large(briefing(), POOL))
         for kernel in POOL:
             assert told.count(kernel.candidate.source.rstrip()) == 1
             assert f"Step {kernel.id}: idea {kernel.id}" in told
         assert told.count(render(POOL[0].evaluation)) == 2
 
-    def test_the_example_makes_room_for_kernels_that_somebody_wrote(self):
+    def test_kernels_by_a_model_replace_the_example(self):
         def has_example(pool):
-            return "example" in PROMPTS.large(setting(), pool).costs
+            return "example" in PROMPTS.large(briefing(), pool).costs
 
         assert has_example([])
         assert has_example([node(1, origin="compiler")])
         assert not has_example(POOL)
 
-    def test_the_compilers_kernel_is_told_unless_it_is_in_the_pool(self):
-        for pool, count in (([], 1), ([node(1, source="made = 1\n")], 1)):
-            told = text(PROMPTS.large(setting(compiler_source="made = 1\n"), pool))
-            assert told.count("made = 1") == count
-        assert "compiler" not in PROMPTS.large(setting(), []).costs
+    def test_states_the_number_of_omitted_kernels(self):
+        assert "3 more are omitted" in text(PROMPTS.large(briefing(), POOL, left_out=3))
+        assert "omitted" not in text(PROMPTS.large(briefing(), POOL))
 
-    def test_what_is_left_out_is_told(self):
-        assert "3 more are left out" in text(PROMPTS.large(setting(), POOL, left_out=3))
-        assert "left out" not in text(PROMPTS.large(setting(), POOL))
-
-    def test_a_source_with_fences_does_not_end_its_own(self):
+    def test_a_source_may_contain_fences(self):
         source = 'TEXT = """\n```\n````\n"""\n'
-        told = text(PROMPTS.large(setting(), [node(1, source=source)]))
+        told = text(PROMPTS.large(briefing(), [node(1, source=source)]))
         assert f"`````python\n{source.rstrip()}\n`````" in told
 
-    def test_the_first_prompt_is_of_bounded_size(self):
+    def test_first_prompt_has_bounded_size(self):
         for language in LANGUAGES:
-            assert sum(PROMPTS.large(setting(language=language), []).costs.values()) < 3600
+            assert sum(PROMPTS.large(briefing(language=language), []).costs.values()) < 3600
 
-    def test_what_is_to_be_beaten_is_there(self):
+    def test_names_the_kernels_to_beat_only_if_shown(self):
         for asked in (
             PROMPTS.large,
             lambda s, pool: PROMPTS.large_with_strategy(s, pool, "fusion", "Fuse."),
         ):
-            assert "faster than the reference" in text(asked(setting(), []))
-            assert "faster than all of the above" in text(asked(setting(), POOL))
+            assert "faster than the reference" in text(asked(briefing(), []))
+            assert "faster than all of the above" in text(asked(briefing(), POOL))
 
 
 class TestLanguage:
-    def test_descriptors_are_told_where_gpu_and_triton_have_them(self):
+    def test_describes_descriptors_where_gpu_and_triton_have_them(self):
         def told(capability, triton):
             known = {**H200, "compute_capability": capability, "triton": triton}
-            return "TensorDescriptor" in text(PROMPTS.large(setting(environment=known), []))
+            return "TensorDescriptor" in text(PROMPTS.large(briefing(environment=known), []))
 
         assert told("9.0", "3.6.0")
         assert not told("8.0", "3.6.0")
@@ -291,19 +287,19 @@ class TestLanguage:
 
 class TestStrategy:
     @pytest.mark.parametrize("language", LANGUAGES)
-    def test_the_catalogue_is_that_of_the_language(self, language):
-        told = text(PROMPTS.strategy(setting(language=language), POOL))
+    def test_offers_the_strategies_of_the_language(self, language):
+        told = text(PROMPTS.strategy(briefing(language=language), POOL))
         offered = {s.name for s in CATALOGUE if f"- {s.name}: when" in told}
         assert offered == {s.name for s in strategies_for(language, generation=9)}
 
-    def test_what_a_gpu_of_this_generation_cannot_do_is_not_offered(self):
-        blackwell = setting(environment={**H200, "compute_capability": "10.0"})
+    def test_omits_strategies_of_newer_gpus(self):
+        blackwell = briefing(environment={**H200, "compute_capability": "10.0"})
         assert "- warp specialisation: when" in text(PROMPTS.strategy(blackwell, POOL))
-        assert "- warp specialisation: when" not in text(PROMPTS.strategy(setting(), POOL))
+        assert "- warp specialisation: when" not in text(PROMPTS.strategy(briefing(), POOL))
 
-    def test_a_strategy_says_nothing_of_other_languages(self):
+    def test_omits_details_of_other_languages(self):
         told = {
-            language: text(PROMPTS.strategy(setting(language=language), []))
+            language: text(PROMPTS.strategy(briefing(language=language), []))
             for language in ("triton", "cuda")
         }
         assert "`num_stages` 3 to 5" in told["triton"]
@@ -311,98 +307,98 @@ class TestStrategy:
         assert "`cp.async`" in told["cuda"]
         assert "`num_stages` 3 to 5" not in told["cuda"]
 
-    def test_results_without_sources_are_enough_to_choose(self):
-        told = text(PROMPTS.strategy(setting(), POOL))
+    def test_choice_shows_results_without_sources(self):
+        told = text(PROMPTS.strategy(briefing(), POOL))
         assert render(POOL[0].evaluation) in told
         assert "class ModelNew" not in told
 
-    def test_the_choice_and_the_plan_are_to_be_followed(self):
-        told = text(PROMPTS.large_with_strategy(setting(), POOL, "fusion", "Fuse the relu."))
+    def test_shows_the_chosen_strategy_and_the_plan(self):
+        told = text(PROMPTS.large_with_strategy(briefing(), POOL, "fusion", "Fuse the relu."))
         assert next(s for s in CATALOGUE if s.name == "fusion").how in told
         assert "Fuse the relu." in told
         assert module(1).rstrip() in told
 
-    def test_a_plan_outside_of_the_catalogue_stands_alone(self):
-        told = text(PROMPTS.large_with_strategy(setting(), [], "", "Do it by magic."))
+    def test_a_plan_without_strategy_stands_alone(self):
+        told = text(PROMPTS.large_with_strategy(briefing(), [], "", "Do it by magic."))
         assert "# The plan to follow\nDo it by magic." in told
 
 
-def test_a_contrast_shows_the_faster_first():
-    told = text(PROMPTS.contrastive(setting(), node(7), node(8)))
+def test_contrast_shows_the_faster_kernel_first():
+    told = text(PROMPTS.contrastive(briefing(), node(7), node(8)))
     assert told.index(module(7).rstrip()) < told.index(module(8).rstrip())
 
 
-def test_a_contrast_of_estimates_says_so():
+def test_contrast_marks_estimates():
     fast = replace(ESTIMATED, timing=Estimate(9.0, "memory", "sm_90"))
-    asked = setting(environment=CPU, target="sm_90")
+    asked = briefing(environment=CPU, target="sm_90")
     told = text(PROMPTS.contrastive(asked, node(7, fast), node(8, ESTIMATED)))
-    assert "The faster one, by estimate" in told
+    assert "The faster kernel, by estimate" in told
 
 
 class TestReviser:
-    def test_the_last_kernel_is_whole_and_the_others_a_line(self):
-        told = text(PROMPTS.reviser(setting(), [node(1), node(2, FAILED), node(3)]))
+    def test_shows_the_last_kernel_whole_and_the_others_in_a_line(self):
+        told = text(PROMPTS.reviser(briefing(), [node(1), node(2, FAILED), node(3)]))
         assert told.count(module(3).rstrip()) == 1
         assert "made in step 1" not in told
         assert f"- step 2 (idea 2): {verdict(FAILED)}" in told
 
-    def test_a_wrong_kernel_is_to_be_made_right(self):
-        assert "make it right" in text(PROMPTS.reviser(setting(), [node(1), node(2, FAILED)]))
-        assert "save the most time" in text(PROMPTS.reviser(setting(), [node(2, FAILED), node(3)]))
+    def test_asks_for_correctness_of_a_wrong_kernel(self):
+        assert "make it correct" in text(PROMPTS.reviser(briefing(), [node(1), node(2, FAILED)]))
+        assert "save the most time" in text(PROMPTS.reviser(briefing(), [node(2, FAILED), node(3)]))
 
 
 class TestTuner:
-    def test_the_current_kernel_is_whole_and_the_way_to_it_told_as_changes(self):
-        told = text(PROMPTS.tuner(setting(), [node(1), node(2), node(3)]))
+    def test_shows_the_current_kernel_whole_and_earlier_ones_as_changes(self):
+        told = text(PROMPTS.tuner(briefing(), [node(1), node(2), node(3)]))
         assert told.count(module(3).rstrip()) == 1
         assert "-    x = x * 1  # made in step 1\n+    x = x * 2  # made in step 2" in told
         assert told.index("made in step 1") < told.index(module(3).rstrip())
 
-    def test_guidance_and_what_is_left_out_are_told(self):
-        told = text(PROMPTS.tuner(setting(), [node(3)], "1. Larger tiles.", left_out=1))
+    def test_shows_guidance_and_the_number_of_omitted_kernels(self):
+        told = text(PROMPTS.tuner(briefing(), [node(3)], "1. Larger tiles.", left_out=1))
         assert "# Changes to make\n1. Larger tiles." in told
-        assert "1 older one is left out" in told
-        assert "Changes to make" not in text(PROMPTS.tuner(setting(), [node(3)]))
+        assert "1 older kernel is omitted" in told
+        assert "Changes to make" not in text(PROMPTS.tuner(briefing(), [node(3)]))
 
-    def test_the_format_that_it_asks_for_is_the_one_that_is_read(self):
-        task = PROMPTS.tuner(setting(), [node(3)]).sections[-1].text
+    def test_requests_the_format_that_the_parser_reads(self):
+        task = PROMPTS.tuner(briefing(), [node(3)]).sections[-1].text
         assert len(parse_patches(task)) == 1
 
 
 class TestRepair:
-    def test_the_failure_and_the_kernel_come_without_what_makes_it_fast(self):
-        prompt = PROMPTS.repair(setting(), node(3, FAILED))
+    def test_shows_failure_and_kernel_without_hardware(self):
+        prompt = PROMPTS.repair(briefing(), node(3, FAILED))
         assert render(FAILED) in text(prompt)
         assert module(3).rstrip() in text(prompt)
         assert "hardware" not in prompt.costs
 
-    def test_either_form_of_an_answer_begins_a_line(self):
-        told = text(PROMPTS.repair(setting(), node(3, FAILED)))
-        assert "or none.\nWhere most of the module" in told
+    def test_both_forms_of_answer_begin_a_line(self):
+        told = text(PROMPTS.repair(briefing(), node(3, FAILED)))
+        assert "or none.\nIf most of the module" in told
 
-    def test_a_log_is_told_only_where_no_line_is_known(self):
+    def test_shows_a_log_only_without_a_known_line(self):
         nowhere = Failed("runtime_error", "died", "x" * 5000 + "the end of the log")
-        told = text(PROMPTS.repair(setting(), node(3, nowhere)))
+        told = text(PROMPTS.repair(briefing(), node(3, nowhere)))
         assert "the end of the log" in told
         assert "x" * 2001 not in told
-        assert "the whole log" not in text(PROMPTS.repair(setting(), node(3, FAILED)))
+        assert "the whole log" not in text(PROMPTS.repair(briefing(), node(3, FAILED)))
 
-    def test_a_mismatch_is_told(self):
+    def test_shows_a_mismatch(self):
         found = Mismatch("output", "own-0", 0.5, (0, 1), 1.0, 2.0, 0, "the right values times 1/2")
         wrong = Failed("wrong_output", "off by half", "a log", 0.5, feedback=found)
-        told = text(PROMPTS.repair(setting(), node(3, wrong)))
+        told = text(PROMPTS.repair(briefing(), node(3, wrong)))
         assert "pattern: the right values times 1/2" in told
         assert "a log" not in told
 
 
-def test_a_reply_that_cannot_be_used_is_answered_with_the_reason():
+def test_answers_an_unusable_reply_with_the_reason():
     told = PROMPTS.again("Patch 2 matches nowhere.\n")
     assert told.startswith("Your reply cannot be used: Patch 2 matches nowhere.\n")
     assert "cut off" in PROMPTS.cut_off()
 
 
 class TestTemplates:
-    def test_every_file_has_a_name_here(self):
+    def test_every_template_file_is_listed(self):
         assert {file.name for file in OWN.iterdir()} == set(TEMPLATES)
 
     def test_every_variable_is_described_and_used(self):
@@ -413,7 +409,7 @@ class TestTemplates:
             assert all(re.search(rf"\b{name}\b", texts[template]) for name in own), template
         assert all([*SHARED.values(), *(d for own in TEMPLATES.values() for d in own.values())])
 
-    def test_the_digest_follows_the_text(self, tmp_path):
+    def test_digest_changes_with_the_text(self, tmp_path):
         assert Prompts().digest == PROMPTS.digest
         (tmp_path / "again.j2").write_text("No: {{ reason }}")
         mine = Prompts(read_prompts(tmp_path))
@@ -423,10 +419,10 @@ class TestTemplates:
 
     def test_a_section_can_be_replaced(self, tmp_path):
         (tmp_path / "system.j2").write_text("Kernels in {{ language }} for {{ hardware.name }}.")
-        prompt = Prompts(read_prompts(tmp_path)).large(setting(), POOL)
+        prompt = Prompts(read_prompts(tmp_path)).large(briefing(), POOL)
         assert prompt.messages[0].text == "Kernels in triton for NVIDIA H200."
-        assert prompt.sections[1:] == PROMPTS.large(setting(), POOL).sections[1:]
+        assert prompt.sections[1:] == PROMPTS.large(briefing(), POOL).sections[1:]
 
-    def test_an_emptied_section_is_left_out(self, tmp_path):
+    def test_an_empty_section_is_omitted(self, tmp_path):
         (tmp_path / "hardware.j2").write_text("")
-        assert "hardware" not in Prompts(read_prompts(tmp_path)).large(setting(), POOL).costs
+        assert "hardware" not in Prompts(read_prompts(tmp_path)).large(briefing(), POOL).costs

@@ -1,5 +1,5 @@
 import pytest
-from asked import CPU, H200, setting
+from asked import CPU, H200, briefing
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import LANGUAGES
@@ -14,16 +14,16 @@ NEVER = {"compiler.j2", "kernel.j2"}  # no compiler's source is filled in; macro
     ("language", "environment", "target"),
     [("triton", H200, None), ("cuda", H200, None), ("cpp", CPU, None), ("triton", CPU, "sm_90")],
 )
-def test_the_package_s_own_templates(language, environment, target):
-    rehearse(Prompts(), setting(language=language, environment=environment, target=target))
+def test_the_packages_own_templates_pass(language, environment, target):
+    rehearse(Prompts(), briefing(language=language, environment=environment, target=target))
 
 
 @pytest.mark.parametrize("name", sorted({*TEMPLATES} - NEVER - NOTES | {"triton.j2"}))
-def test_what_is_wrong_in_any_template_is_found(name):
+def test_finds_an_error_in_any_template(name):
     variable = "problem" if "problem" in _variables(name) else next(iter(TEMPLATES[name]), "")
     body = f"fine so far\n{{{{ {variable}.nosuch }}}}" if variable else "\n{{ 1 / 0 | time }}"
     with pytest.raises(BadInputError, match=rf"^mine/{name}, line 2: "):
-        rehearse(Prompts({f"mine/{name}": body}), setting(rules=["a rule"]))
+        rehearse(Prompts({f"mine/{name}": body}), briefing(rules=["a rule"]))
 
 
 def _variables(name):

@@ -20,15 +20,15 @@ def test_names_are_distinct_and_found_in_a_reply():
         ("", None),
     ],
 )
-def test_a_name_is_found_as_people_write_it(reply, name):
+def test_finds_a_name_in_any_spelling(reply, name):
     assert find_strategy(reply) == name
 
 
-def test_details_are_for_languages_that_can_follow_the_strategy():
+def test_details_exist_only_for_languages_of_the_strategy():
     assert all(set(s.details) <= set(s.languages) for s in CATALOGUE)
 
 
-def test_every_strategy_is_for_some_language_and_every_language_has_some():
+def test_every_strategy_has_languages_and_every_language_strategies():
     assert all(set(s.languages) <= set(LANGUAGES) and s.languages for s in CATALOGUE)
     assert all(len(strategies_for(language)) >= 8 for language in LANGUAGES)
     assert "warp specialisation" not in {s.name for s in strategies_for("cpp")}
