@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,12 +11,12 @@ from rich.console import Console
 from adaexplore.cli.adapt import say, say_what_fails, tried
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
-from adaexplore.core.rule import KINDS, Kind
-from adaexplore.memory.files import load, save
+from adaexplore.core.rule import KINDS, Kind, Rule
+from adaexplore.memory.files import BUNDLED, load, memory_path, save
 from adaexplore.memory.merge import merged
 from adaexplore.run import check_rules as adapt
 from adaexplore.run.place import Place
-from adaexplore_lab.probes import PROBES
+from adaexplore_lab.rules import candidates
 
 
 def probe(
@@ -35,7 +36,8 @@ def probe(
     place = Place(device, target)
     if not kinds and not place.where.gpu:
         wanted = [kind for kind in wanted if kind != "speed"]
-    rules = [probe.rule() for probe in PROBES if probe.kind in wanted]
+    known_pitfalls = [*load(memory_path(BUNDLED)), *candidates()]
+    rules = [_untried(rule) for rule in known_pitfalls if rule.kind in wanted]
     checked, status = tried(console, adapt.probe, rules, place, parallel)
     say_what_fails(console, checked)
     found = [one.rule for one in checked if one.true]
@@ -44,6 +46,11 @@ def probe(
         save(output, merged(known, found))
     say(console, f"{len(found)} of {judged} probes are rules on {place}: {output}")
     return status
+
+
+def _untried(rule: Rule) -> Rule:
+    """Return the rule without its record, so that only what is seen here counts."""
+    return replace(rule, holds=(), gone=(), gains=(), support=1, tasks=(), lift=None, lift_tries=0)
 
 
 def _kinds(asked: str) -> Sequence[Kind]:

@@ -10,7 +10,7 @@ from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.files import BUNDLED, load, memory_path, save
 from adaexplore.run import session
 from adaexplore.store import read_run
-from adaexplore_lab.probes.base import elementwise, with_body
+from elementwise import candidate, reference
 from llm_server import LlmServer, status
 
 LOCAL = "openai-compatible:local"
@@ -19,15 +19,11 @@ RULES = "# Rules, each checked"
 TASKS = {"doubled": "x + x", "halved": "x / 2"}
 
 
-def written(expression, body):
-    reference, candidate = elementwise(expression)
-    return reference, f"One kernel.\n```python\n{with_body(candidate, body)}```\n"
-
-
 def right_or_wrong(prompt, *, right):
     """A reply to the prompt of one of the tasks."""
     expression = next(e for e in TASKS.values() if f"return {e}" in prompt)
-    return written(expression, f"y = {expression}" if right else "y = tl.mean(x)")[1]
+    body = f"y = {expression}" if right else "y = tl.mean(x)"
+    return f"One kernel.\n```python\n{candidate(body)}```\n"
 
 
 def believer(messages):
@@ -60,7 +56,7 @@ def tasks(tmp_path):
     folder = tmp_path / "tasks"
     folder.mkdir()
     for name, expression in TASKS.items():
-        (folder / f"{name}.py").write_text(elementwise(expression)[0])
+        (folder / f"{name}.py").write_text(reference(expression))
     return folder
 
 

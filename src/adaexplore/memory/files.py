@@ -1,4 +1,8 @@
-"""A memory as a file that people review and share like code: TOML, one table for each rule."""
+"""A memory as a file that people review and share like code: TOML, one table for each rule.
+
+A rule's two programs are one listing (see `listing`). A reference that several rules share is
+written out at the first of them; the others name that rule in `reference_of`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
@@ -25,39 +29,42 @@ from adaexplore.core.rule import (
     Source,
     WitnessStatus,
 )
+from adaexplore.memory.listing import listing, programs
 from adaexplore.memory.patterns import check_matcher
 
-FORMAT_VERSION = 1
 BUNDLED = "bundled"
-"""The name of the memory that comes with the package."""
+"""The name of the memory that ships with the package."""
 
+_FORMAT = 2
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
-_CODE = ("reference", "witness", "remedy")
-_TEXTS = ("statement", *_CODE)
+_CODE = ("reference", "programs")
+_TEXTS = ("statement", "programs")
+_FIELDS = {field.name for field in fields(Rule)} - {"name", "witness", "remedy"}
+_FIELDS |= {"reference_of", "programs"}
 
 
 def memory_path(name: str) -> Path:
-    """Where a memory lies: the package's own by its name, every other by its path."""
+    """Return the path of a memory: of the package's own for `bundled`, else the name itself."""
     return Path(str(files("adaexplore.memory") / "bundled.toml")) if name == BUNDLED else Path(name)
 
 
 def load(path: Path) -> list[Rule]:
-    """The rules of a memory, in the file's order; JSON where its name ends so.
+    """Return the rules of a memory, in the file's order. A name that ends in .json means JSON.
 
-    Raises `BadInputError`, in one line that names the rule, for a file that is none.
+    Raises `BadInputError`, in one line that names the rule, for a file that is no memory.
     """
     try:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise BadInputError(f"{path}: {error.strerror}") from None
-    except ValueError as error:  # TOML, JSON or UTF-8 that is none
+    except ValueError as error:  # invalid TOML, JSON or UTF-8
         raise BadInputError(f"{path} is no memory: {error}") from None
     return from_data(data, str(path))
 
 
 def save(path: Path, rules: Iterable[Rule]) -> None:
-    """Writes a memory, sorted by kind and name, in one move: it is whole at every moment."""
+    """Write a memory, sorted by kind and name, atomically."""
     document = tomlkit.document()
     for name, value in to_data(rules).items():
         document.add(name, _table(value) if isinstance(value, dict) else tomlkit.item(value))
@@ -65,7 +72,7 @@ def save(path: Path, rules: Iterable[Rule]) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a file in one move; `BadInputError` where it cannot be written."""
+    """Write a file atomically. Raises `BadInputError` where that fails."""
     draft = path.with_name(f"{path.name}.new")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -75,44 +82,57 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def to_data(rules: Iterable[Rule]) -> dict[str, Any]:
-    """A memory as plain data: its format, and a table for each rule, sorted by kind and name."""
+    """Return a memory as plain data: its format, and a table for each rule, by kind and name."""
     ordered = sorted(rules, key=lambda rule: (KINDS.index(rule.kind), rule.name))
-    return {"format": FORMAT_VERSION} | {rule.name: _plain(rule) for rule in ordered}
+    first: dict[str, str] = {}
+    for rule in ordered:
+        first.setdefault(rule.reference, rule.name)
+    return {"format": _FORMAT} | {
+        rule.name: _plain(rule, first[rule.reference]) for rule in ordered
+    }
 
 
 def from_data(data: Any, place: str) -> list[Rule]:
-    """Inverse of `to_data`; raises `BadInputError`, in one line, for what is no memory."""
+    """Return the rules of plain data, the inverse of `to_data`.
+
+    Raises `BadInputError`, in one line that begins with `place`, for data that is no memory.
+    """
     version = data.get("format") if isinstance(data, Mapping) else None
-    if version != FORMAT_VERSION:
+    if version != _FORMAT:
         raise BadInputError(
             f"{place} is no memory that can be read: its first line is to be "
-            f"`format = {FORMAT_VERSION}`, not {version!r}"
+            f"`format = {_FORMAT}`, not {version!r}"
         )
-    return [_rule(place, name, table) for name, table in data.items() if name != "format"]
+    return [_rule(place, name, table, data) for name, table in data.items() if name != "format"]
 
 
-def _plain(rule: Rule) -> dict[str, Any]:
-    """A rule's table, without what is empty."""
-    table: dict[str, Any] = {
-        "kind": rule.kind,
-        "statement": rule.statement,
-        "topics": list(rule.topics),
-        "source": rule.source,
-        "support": rule.support,
-        "tasks": list(rule.tasks),
-        "lift": rule.lift,
-        "lift_tries": rule.lift_tries or None,
-        "holds": list(map(str, rule.holds)),
-        "gone": list(map(str, rule.gone)),
-        "gains": {str(gain.where): [gain.speedup, *gain.speedup_ci] for gain in rule.gains},
-        "signature": _filled(asdict(rule.signature)),
-        "matcher": None if rule.matcher is None else _filled(asdict(rule.matcher)),
-    }
-    return _filled(table) | {name: getattr(rule, name) for name in _CODE}
+def _plain(rule: Rule, first: str) -> dict[str, Any]:
+    """Return a rule's table without empty fields; `first` is the first rule of its reference."""
+    own = first == rule.name
+    return _filled(
+        {
+            "kind": rule.kind,
+            "statement": rule.statement,
+            "topics": list(rule.topics),
+            "source": rule.source,
+            "support": rule.support,
+            "tasks": list(rule.tasks),
+            "lift": rule.lift,
+            "lift_tries": rule.lift_tries or None,
+            "holds": list(map(str, rule.holds)),
+            "gone": list(map(str, rule.gone)),
+            "gains": {str(gain.where): [gain.speedup, *gain.speedup_ci] for gain in rule.gains},
+            "signature": _filled(asdict(rule.signature)),
+            "matcher": None if rule.matcher is None else _filled(asdict(rule.matcher)),
+            "reference": rule.reference if own else "",
+            "reference_of": "" if own else first,
+            "programs": listing(rule.witness, rule.remedy),
+        }
+    )
 
 
 def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is empty; numbers are not."""
+    """Return a table without its empty values; zero is not empty."""
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in table.items()
@@ -138,7 +158,7 @@ def _inline(data: Mapping[str, Any]) -> Any:
 
 
 def _code(text: str) -> String:
-    """Source as it is; quoted only where it holds what would end a literal."""
+    """Return source as a literal string; as a quoted string where a literal cannot hold it."""
     literal = "'''" not in text and not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text)
     if not literal:
         return tomlkit.string(text, multiline=True)
@@ -146,7 +166,7 @@ def _code(text: str) -> String:
     return String(StringType.MLL, text, "\n" + text, tomlkit.items.Trivia())
 
 
-def _rule(place: str, name: str, table: Any) -> Rule:
+def _rule(place: str, name: str, table: Any, memory: Mapping[str, Any]) -> Rule:
     def refuse(why: str) -> BadInputError:
         return BadInputError(f"{place}: rule {name!r}: {why}")
 
@@ -154,10 +174,9 @@ def _rule(place: str, name: str, table: Any) -> Rule:
         raise refuse("a name is made of small letters, digits and hyphens")
     if not isinstance(table, Mapping):
         raise refuse("it is to be a table")
-    known = {"kind", *_TEXTS, "topics", "source", "support", "tasks", "lift", "holds", "gone"}
-    unknown = sorted(table.keys() - known - {"lift_tries", "gains", "signature", "matcher"})
+    unknown = sorted(table.keys() - _FIELDS)
     if unknown:
-        raise refuse(f"{unknown[0]!r} is nothing that a rule has")
+        raise refuse(f"a rule has no field {unknown[0]!r}")
     for field in _TEXTS:
         if not isinstance(table.get(field), str) or not table[field].strip():
             raise refuse(f"{field!r} is missing or empty")
@@ -166,13 +185,14 @@ def _rule(place: str, name: str, table: Any) -> Rule:
     if table.get("source", "import") not in get_args(Source):
         raise refuse(f"'source' is to be one of {', '.join(get_args(Source))}")
     try:
+        witness, remedy = programs(table["programs"])
         return Rule(
             name=name,
             kind=table["kind"],
             statement=table["statement"],
-            reference=table["reference"],
-            witness=table["witness"],
-            remedy=table["remedy"],
+            reference=_reference(table, memory),
+            witness=witness,
+            remedy=remedy,
             signature=_signature(table.get("signature", {})),
             holds=tuple(map(_where, table.get("holds", []))),
             gone=tuple(map(_where, table.get("gone", []))),
@@ -187,6 +207,19 @@ def _rule(place: str, name: str, table: Any) -> Rule:
         )
     except (TypeError, ValueError, BadInputError) as error:
         raise refuse(str(error)) from None
+
+
+def _reference(table: Mapping[str, Any], memory: Mapping[str, Any]) -> str:
+    """Return a rule's reference: its own, or that of the rule it names in `reference_of`."""
+    owner = memory.get(table["reference_of"]) if "reference_of" in table else table
+    text = owner.get("reference") if isinstance(owner, Mapping) else None
+    if not isinstance(text, str) or not text.strip():
+        if owner is table:
+            raise ValueError("'reference' is missing or empty")
+        raise ValueError(
+            f"'reference_of' names no rule with a reference: {table['reference_of']!r}"
+        )
+    return text
 
 
 def _signature(data: Mapping[str, Any]) -> Signature:

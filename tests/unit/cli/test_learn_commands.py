@@ -5,13 +5,13 @@ import pytest
 from adaexplore.cli import learn as commands
 from adaexplore.memory.files import load
 from adaexplore.store import read_run
-from adaexplore_lab.probes.base import elementwise, with_body
+from elementwise import candidate, reference
 from llm_server import LlmServer
 
 LOCAL = "openai-compatible:local"
-REFERENCE, CANDIDATE = elementwise("torch.tanh(x)")
-WRONG = with_body(CANDIDATE, "y = tl.tanh(x)")
-RIGHT = with_body(CANDIDATE, "y = 2 * tl.sigmoid(2 * x) - 1")
+REFERENCE = reference("torch.tanh(x)")
+WRONG = candidate("y = tl.tanh(x)")
+RIGHT = candidate("y = 2 * tl.sigmoid(2 * x) - 1")
 RULE = f"""NAME: no tanh
 KIND: compile
 STATEMENT: There is no `tl.tanh`: take `tl.sigmoid`.

@@ -4,6 +4,7 @@ import dataclasses
 from types import SimpleNamespace
 
 import pytest
+from adaexplore_lab.probes.speed import SPEED
 from rich.console import Console
 
 from adaexplore.cli.adapt import tried
@@ -12,7 +13,6 @@ from adaexplore.core.rule import Gain, Platform, Signature
 from adaexplore.memory.check import Checked
 from adaexplore.memory.files import load, save
 from adaexplore.run import check_rules as adapt
-from adaexplore_lab.probes.speed import SPEED
 
 TARGET = ("--device", "cpu", "--target", "sm_90")
 H200 = Platform("3.9.0", "sm_90", "NVIDIA H200")

@@ -1,6 +1,6 @@
 """The memory that comes with the package: what it says of itself, and whether it is still true."""
 
-import dataclasses
+import ast
 import random
 from functools import cache
 from importlib.metadata import version
@@ -13,7 +13,6 @@ from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import BUNDLED, load, memory_path
 from adaexplore.run import check_rules as adapt
-from adaexplore_lab.probes import PROBES
 
 HERE = Platform(version("triton"), "sm_90")
 _SAMPLE = 3
@@ -49,14 +48,24 @@ def test_every_rule_holds_somewhere():
     assert [rule.name for rule in rules() if not rule.holds] == []
 
 
-def test_it_is_the_probes_of_today():
-    own = {probe.name: probe.rule() for probe in PROBES}
-    learnt = ("holds", "gone", "gains", "signature", "support", "tasks", "lift", "source")
-    failing = {probe.name for probe in PROBES if probe.kind != "speed"}
-    assert failing <= {rule.name for rule in rules()} <= own.keys()
+def test_every_rule_has_its_own_name_and_statement():
+    for texts in ([rule.name for rule in rules()], [rule.statement for rule in rules()]):
+        assert len(texts) == len(set(texts))
+
+
+def test_every_rule_has_three_programs_and_the_two_candidates_differ():
     for rule in rules():
-        known = {field: getattr(rule, field) for field in learnt}
-        assert rule == dataclasses.replace(own[rule.name], **known)
+        assert rule.topics
+        assert rule.witness != rule.remedy
+        for source, name in (
+            (rule.reference, "Model"),
+            (rule.witness, "ModelNew"),
+            (rule.remedy, "ModelNew"),
+        ):
+            defined = {n.name for n in ast.parse(source).body if isinstance(n, ast.ClassDef)}
+            assert name in defined
+        assert len(rule.statement) <= 220
+        assert "\n" not in rule.statement
 
 
 def test_a_few_of_them_do_what_they_say(server):

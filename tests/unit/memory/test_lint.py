@@ -10,15 +10,14 @@ from test_memory_files import RULE
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Matcher, Platform
-from adaexplore.memory.files import load, save
+from adaexplore.memory.files import BUNDLED, load, memory_path, save
 from adaexplore.memory.kernels import Module
 from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.patterns import CONSTRUCTS, check_matcher, lines
-from adaexplore_lab.probes import PROBES
-from adaexplore_lab.probes.matchers import MATCHERS
 
 HONEST = sorted((Path(__file__).parents[2] / "adversarial" / "honest").rglob("*.py"))
-MATCHED = [probe for probe in PROBES if probe.matcher]
+RULES = load(memory_path(BUNDLED))
+MATCHED = [rule for rule in RULES if rule.matcher]
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
 
 
@@ -30,27 +29,26 @@ def found(matcher, source):
     return list(lines(matcher, Module(source)))
 
 
-def test_every_matcher_is_some_probe_s():
-    assert {probe.name for probe in MATCHED} == MATCHERS.keys()
+def test_many_rules_have_a_matcher():
     assert len(MATCHED) >= 80
 
 
-@pytest.mark.parametrize("probe", MATCHED, ids=lambda p: p.name)
-def test_a_matcher_finds_its_witness_and_can_be_used(probe):
-    check_matcher(probe.matcher)
-    assert found(probe.matcher, probe.witness)
+@pytest.mark.parametrize("matched", MATCHED, ids=lambda rule: rule.name)
+def test_a_matcher_finds_its_witness_and_can_be_used(matched):
+    check_matcher(matched.matcher)
+    assert found(matched.matcher, matched.witness)
 
 
 def test_no_matcher_finds_anything_in_what_is_right():
-    right = {f"remedy of {probe.name}": probe.remedy for probe in PROBES}
+    right = {f"remedy of {each.name}": each.remedy for each in RULES}
     right |= {str(path): path.read_text() for path in HONEST}
     assert len(right) > 300
     wrong = [
-        (probe.name, name)
+        (matched.name, name)
         for name, source in right.items()
         for module in [Module(source)]
-        for probe in MATCHED
-        if list(lines(probe.matcher, module))
+        for matched in MATCHED
+        if list(lines(matched.matcher, module))
     ]
     assert wrong == []
 
@@ -199,8 +197,8 @@ def test_lint_takes_any_text(text):
     assert lint(text, [rule("tanh", "tl.tanh")], "3.9.0") == []
 
 
-@given(st.sampled_from(PROBES), st.sampled_from(sorted(CONSTRUCTS)))
-def test_every_construct_takes_every_module(probe, construct):
+@given(st.sampled_from(RULES), st.sampled_from(sorted(CONSTRUCTS)))
+def test_every_construct_takes_every_module(bundled, construct):
     for scope in ("kernel", "host"):
-        for line in found(Matcher(construct=construct, scope=scope), probe.witness):
-            assert 1 <= line <= len(probe.witness.splitlines())
+        for line in found(Matcher(construct=construct, scope=scope), bundled.witness):
+            assert 1 <= line <= len(bundled.witness.splitlines())

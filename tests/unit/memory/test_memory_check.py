@@ -11,7 +11,6 @@ from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.rule import Platform, Signature
 from adaexplore.memory.check import Checker
 from adaexplore.run import check_rules as adapt
-from adaexplore_lab.probes.base import elementwise, with_body
 
 HERE = Platform("9.9.9", "sm_90")
 PASSED = Passed("fp32", 0.0, Estimate(1.0, "memory", "sm_90"))
@@ -133,10 +132,3 @@ class TestManyAtOnce:
         [checked] = told
         assert checked.true
         assert checked.rule.signature.type == "TypeError"
-
-
-def test_a_body_takes_its_place_in_the_kernel():
-    _, candidate = elementwise("x + 1")
-    source = with_body(candidate, "\n        a = x\n        y = a + 1\n        ")
-    assert "\n    a = x\n    y = a + 1\n    tl.store" in source
-    compile(source, "candidate", "exec")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Matcher, Platform, Rule, Signature
 from adaexplore.memory.files import load, save
+from adaexplore.memory.listing import listing, programs
 
 RULE = Rule(
     name="no-power-operator",
@@ -48,8 +49,28 @@ def test_code_is_there_to_be_read(tmp_path):
     path = tmp_path / "memory.toml"
     save(path, [RULE])
     text = path.read_text()
-    assert "witness = '''\nclass ModelNew:\n    \"\"\"Says 'so'.\"\"\"\n'''" in text
-    assert text.startswith("format = 1\n")
+    programs = """  class ModelNew:
+-     \"\"\"Says 'so'.\"\"\"
++     pass
+"""
+    assert f"programs = '''\n{programs}'''" in text
+    assert text.startswith("format = 2\n")
+
+
+def test_a_shared_reference_is_written_once(tmp_path):
+    path = tmp_path / "memory.toml"
+    rules = [dataclasses.replace(RULE, name=name) for name in ("one", "three", "two")]
+    rules[2] = dataclasses.replace(rules[2], reference="class Model:\n    y = 1\n")
+    save(path, rules)
+    text = path.read_text()
+    assert text.count("reference = ") == 2
+    assert text.count('reference_of = "one"') == 1
+    assert load(path) == rules
+
+
+@given(TEXT, TEXT)
+def test_a_listing_has_both_programs(witness, remedy):
+    assert programs(listing(witness, remedy)) == (witness, remedy)
 
 
 def test_rules_lie_in_one_order_whatever_order_they_came_in(tmp_path):
@@ -67,17 +88,20 @@ def test_rules_lie_in_one_order_whatever_order_they_came_in(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("format = 1", "format = 2"), "its first line is to be `format = 1`, not 2"),
-        (("format = 1\n", ""), "not None"),
+        (("format = 2", "format = 1"), "its first line is to be `format = 2`, not 1"),
+        (("format = 2\n", ""), "not None"),
         (('kind = "compile"', 'kind = "odd"'), "rule 'no-power-operator': 'kind' is to be one of"),
-        (('kind = "compile"', 'kind = "compile"\nnew = 1'), "'new' is nothing that a rule has"),
-        (("statement", "statements"), "'statements' is nothing that a rule has"),
+        (('kind = "compile"', 'kind = "compile"\nnew = 1'), "a rule has no field 'new'"),
+        (("statement", "statements"), "a rule has no field 'statements'"),
         (('status = "compile_error", ', ""), "no 'status' of a failure"),
         (('"3.6.0 sm_90"', '"3.6.0"'), "is to be a version and a target"),
         (("[no-power-operator]", '["No power"]'), "small letters, digits and hyphens"),
         (("support = 4", 'support = "many"'), "invalid literal for int"),
         (("[no-power-operator]", "[no-power"), "is no memory"),
         (('scope = "kernel"', 'scope = "all"'), "'scope' is to be kernel or host"),
+        (("reference = ", "reference_of = 'x'\nreferenced = "), "no field 'referenced'"),
+        (("reference = ", "reference_of = "), "'reference_of' names no rule with a reference"),
+        (("- ", "* "), "line 2 of its programs is to begin with '- ', '+ ' or two spaces"),
         (("matcher = {", "matcher = {odd = 1, "), "unexpected keyword argument 'odd'"),
     ],
 )

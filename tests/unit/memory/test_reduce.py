@@ -12,7 +12,7 @@ from adaexplore.core.evaluation import Estimate, Failed, Fault, Mismatch, Passed
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.reduce import ddmin, isolated, recurs, reduced, size
-from adaexplore_lab.probes.base import elementwise, with_body
+from elementwise import candidate, reference
 
 MODULE = """
 import math
@@ -207,9 +207,9 @@ def test_all_of_a_witness_can_be_put_back(witness, remedy):
 
 @pytest.mark.slow
 def test_a_kernel_that_fails_is_reduced_by_the_real_evaluator(server):
-    reference, candidate = elementwise("torch.tanh(x) * 2")
-    source = with_body(candidate, "z = tl.exp(x)\nz = z * z\ny = tl.tanh(x) * 2\n")
-    problem = Problem("p", reference, "triton", "cpu", target="sm_90")
+    tanh = reference("torch.tanh(x) * 2")
+    source = candidate("z = tl.exp(x)\nz = z * z\ny = tl.tanh(x) * 2\n")
+    problem = Problem("p", tanh, "triton", "cpu", target="sm_90")
     evaluator = OfflineEvaluator(server, problem, timeout_s=60.0, memory_bytes=4 << 30)
 
     def verdict(text):

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.memory.files import BUNDLED, load, memory_path
 from adaexplore.memory.wording import MOST_CHARS, objection
-from adaexplore_lab.probes import PROBES
 
 PROGRAM = """
 import triton
@@ -46,9 +46,9 @@ PROSE = st.lists(
 ).map(" ".join)
 
 
-@pytest.mark.parametrize("probe", PROBES, ids=lambda p: p.name)
-def test_the_probes_rules_are_no_program_s_own(probe):
-    assert objection(probe.statement, probe.reference, probe.witness, probe.remedy) == ""
+@pytest.mark.parametrize("rule", load(memory_path(BUNDLED)), ids=lambda rule: rule.name)
+def test_bundled_statements_name_no_program_of_their_own(rule):
+    assert objection(rule.statement, rule.reference, rule.witness, rule.remedy) == ""
 
 
 @given(PROSE, st.sampled_from(OWN), PROSE)

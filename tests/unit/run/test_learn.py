@@ -15,7 +15,7 @@ from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Failure
 from adaexplore.memory.files import load
 from adaexplore.run.learn import learn
-from adaexplore_lab.probes.base import elementwise, with_body
+from elementwise import candidate, reference
 
 HERE = Platform("3.9.0", "sm_90")
 SOURCE = "a = 1\nb = bad(a + 2)\nc = 3\n\n\nclass ModelNew:\n    d = 4\n"
@@ -171,14 +171,14 @@ def test_a_broken_case_is_named(learning):
 
 
 def test_a_real_failure_becomes_a_rule_that_the_real_evaluator_believes(server, tmp_path):
-    reference, candidate = elementwise("torch.tanh(x)")
-    source = with_body(candidate, "y = tl.tanh(x)")
+    tanh = reference("torch.tanh(x)")
+    source = candidate("y = tl.tanh(x)")
 
     def judge(name, text):
         problem = Problem(name, text, "triton", "cpu", target="sm_90")
         return OfflineEvaluator(server, problem, timeout_s=60.0, memory_bytes=4 << 30)
 
-    remedy = with_body(candidate, "y = 2 * tl.sigmoid(2 * x) - 1")
+    remedy = candidate("y = 2 * tl.sigmoid(2 * x) - 1")
     reply = (
         "NAME: no tanh\nKIND: compile\nSTATEMENT: There is no `tl.tanh`.\nTOPICS: tl.tanh\n"
         f"```python\n{remedy}```\n"
@@ -188,7 +188,7 @@ def test_a_real_failure_becomes_a_rule_that_the_real_evaluator_believes(server, 
     checker = Checker(judge, HERE)
     try:
         learned = learn(
-            [Failure("tanh", reference, source, failed)],
+            [Failure("tanh", tanh, source, failed)],
             tmp_path / "memory.toml",
             tmp_path / "cases",
             checker,

@@ -18,6 +18,8 @@ from adaexplore.memory.merge import merged
 from adaexplore.run import check_rules as adapt
 from adaexplore.run.place import Place
 from adaexplore_lab.imports.lines import Found, Standing, find, is_checkable, sayings, supported
+from adaexplore_lab.rules import beliefs
+from adaexplore_lab.rules import sayings as wordings
 
 _MEMORIES = (".toml", ".json")
 
@@ -55,14 +57,10 @@ def _witnessed(
     parallel: int | None,
 ) -> tuple[list[Rule], int]:
     """The known rules that bear out the lines of `source`, and the exit code; prints the table."""
-    from adaexplore_lab.probes.beliefs import BELIEFS
-    from adaexplore_lab.probes.sayings import SAID
-
     place = Place(device, target)
     said = sayings(source, least_count)
     rules = load(memory_path(known))
-    beliefs = [belief.rule() for belief in BELIEFS]
-    found = find(said, [*rules, *beliefs], SAID)
+    found = find(said, [*rules, *beliefs()], wordings())
     meant = {one.rule.name: one.rule for one in found if one.rule is not None}
     unseen = [r for r in meant.values() if place.where.as_of(r.kind) not in (*r.holds, *r.gone)]
     checked, status = tried(console, adapt.probe, unseen, place, parallel)
