@@ -1,4 +1,4 @@
-"""The search tree as plain statistics: no sources, no evaluations, only what selection needs."""
+"""Statistics of the search tree that selection needs, without sources or evaluations."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 from adaexplore.core.node import ROOT_ID, StepKind
 
 WRONG_REWARD = 0.05
-"""The reward of a step whose candidate compiles and is wrong."""
+"""Reward of a step whose candidate compiles and is wrong."""
 
 Rank = tuple[bool, bool, float, float]
-"""(compiled, correct, like-for-like speedup, guess), as `evaluation.rank` gives it; larger is
+"""(compiled, correct, like-for-like speedup, estimate), as `evaluation.rank` gives it; larger is
 better."""
 
 
 @dataclass(slots=True)
 class Vertex:
-    """One place in the tree. Read it; only `Tree` changes it.
+    """Statistics of one node. Read-only for everyone but `Tree`.
 
-    `total` and `max` are of the rewards recorded in the subtree, the vertex's own included; the
-    root has no reward of its own. `visits` counts those rewards and the steps under way below,
-    `pending` the latter alone. `children` are the recorded ones; `growing` counts the steps under
-    way that grow from here, and `small_children` the small steps of both sorts. `component` is the
-    nearest large step on the path to the root, the vertex itself counted: it names the small-step
-    component, the subtree reachable from that large step by small edges only, which the vertex
-    belongs to.
+    `total` and `max` are the sum and maximum of the rewards recorded in the subtree, the vertex's
+    own included; the root has no reward of its own. `visits` counts those rewards plus the steps in
+    flight below, `pending` the latter alone. `children` are the recorded ones, `pending_children`
+    counts the steps in flight that grow from this vertex, and `small_children` counts the small
+    steps of both sorts. `component` is the nearest large step on the path to the root, the vertex
+    itself included: it names the small-step component of the vertex, the subtree reachable from
+    that large step by small edges only.
     """
 
     id: int
@@ -39,58 +39,58 @@ class Vertex:
     max: float = 0.0
     pending: int = 0
     children: list[int] = field(default_factory=list)
-    growing: int = 0
+    pending_children: int = 0
     small_children: int = 0
 
     @property
     def correct(self) -> bool:
-        """Whether the step's own kernel is right."""
+        """True if the step's own kernel is correct."""
         return self.rank[1]
 
     @property
     def speedup(self) -> float:
-        """Of the step's own kernel; 0 if it failed or was not measured."""
+        """Speedup of the step's own kernel; 0 if it failed or was not measured."""
         return self.rank[2]
 
     @property
     def log_speed(self) -> float:
-        """`ln` of how fast the step's own kernel is; only differences within a run mean anything.
+        """`ln` of the speed of the step's own kernel; only differences within a run have meaning.
 
-        Of its speedup, or where nothing was measured, of one over its estimated time; minus
-        infinity where there is neither.
+        The speed is the speedup, or 1 over the estimated time where nothing was measured; the
+        logarithm is minus infinity where there is neither.
         """
-        _, correct, speedup, guess = self.rank
+        _, correct, speedup, estimate = self.rank
         if speedup > 0:
             return math.log(speedup)
-        return -math.log(-guess) if correct and -math.inf < guess < 0 else -math.inf
+        return -math.log(-estimate) if correct and -math.inf < estimate < 0 else -math.inf
 
     @property
     def width(self) -> int:
-        """Children, recorded and under way."""
-        return len(self.children) + self.growing
+        """Number of children, recorded and in flight."""
+        return len(self.children) + self.pending_children
 
     @property
     def mean(self) -> float:
-        """Mean reward of the subtree, with steps under way as failures; 0 before any."""
+        """Mean reward of the subtree, steps in flight counted as failures; 0 without visits."""
         if not self.visits:
             return 0.0
         return (self.total + self.pending * WRONG_REWARD) / self.visits
 
     def value(self, alpha: float) -> float:
-        """`Q = alpha * max + (1 - alpha) * mean` of the rewards in the subtree."""
+        """Return `Q = alpha * max + (1 - alpha) * mean` of the rewards in the subtree."""
         top = max(self.max, WRONG_REWARD) if self.pending else self.max
         return alpha * top + (1 - alpha) * self.mean
 
 
 class Tree:
-    """A tree that starts as the empty placeholder `ROOT_ID` and grows by `add`.
+    """Search tree that starts as the empty placeholder `ROOT_ID` and grows by `add`.
 
-    Steps under way (`begin`, `end`) count as visits that came to nothing: a virtual loss, which
-    turns the next step elsewhere (Chaslot et al. 2008, Parallel Monte-Carlo Tree Search). They are
-    counted apart from rewards, so that one that ends leaves no trace.
+    Steps in flight (`begin`, `end`) count as visits without reward: a virtual loss, which directs
+    the next step elsewhere (Chaslot et al. 2008, Parallel Monte-Carlo Tree Search). They are
+    counted apart from rewards, so that `end` undoes `begin` exactly.
 
-    `add`, `begin` and `end` cost O(depth); every look-up is O(1) or O(depth), so that a search of
-    ten thousand steps spends its time on kernels.
+    `add`, `begin` and `end` cost O(depth); every look-up is O(1) or O(depth), which keeps searches
+    of ten thousand steps cheap.
     """
 
     def __init__(self) -> None:
@@ -99,27 +99,27 @@ class Tree:
         self._best_kernels: dict[int, int] = {}
 
     def __getitem__(self, node_id: int) -> Vertex:
-        """The vertex `node_id`; raises `KeyError` if there is none."""
+        """Return the vertex `node_id`; raise `KeyError` if there is none."""
         return self._vertices[node_id]
 
     def __contains__(self, node_id: int) -> bool:
         return node_id in self._vertices
 
     def __len__(self) -> int:
-        """Number of steps recorded; the root placeholder is none."""
+        """Number of recorded steps; the root placeholder does not count."""
         return len(self._vertices) - 1
 
     def add(
         self, node_id: int, parent_id: int, step_kind: StepKind, reward: float, rank: Rank
     ) -> None:
-        """Hangs a step under `parent_id` and carries its reward (>= 0) up to the root.
+        """Insert a step under `parent_id` and propagate its reward (>= 0) to the root.
 
         Raises `ValueError` if the id is taken, the parent is unknown, the reward is negative or not
-        a number, or a small step is hung under the root, where there is no kernel to change.
+        a number, or a small step is inserted under the root, which has no kernel to change.
         """
         if not reward >= 0:
             raise ValueError(f"node {node_id} has reward {reward}; it must be 0 or more")
-        vertex = self._hang(node_id, parent_id, step_kind, rank)
+        vertex = self._insert(node_id, parent_id, step_kind, rank)
         parent = self._vertices[parent_id]
         parent.children.append(node_id)
         parent.small_children += step_kind == "small"
@@ -133,47 +133,48 @@ class Tree:
             best[head] = node_id
 
     def add_unjudged(self, node_id: int, parent_id: int, step_kind: StepKind) -> None:
-        """Takes in a step that says nothing about its candidate: the machinery failed.
+        """Insert a step whose candidate was never judged: the evaluator failed.
 
-        It is nobody's child and counts nowhere, so that nothing leads to it; what grew from it all
-        the same has its place. Raises `ValueError` as `add` does.
+        The step counts nowhere and is not among its parent's children, so that no selection reaches
+        it; steps that already grew from it keep their parent. Raises `ValueError` as `add` does.
         """
-        self._hang(node_id, parent_id, step_kind, (False, False, 0.0, 0.0))
+        self._insert(node_id, parent_id, step_kind, (False, False, 0.0, 0.0))
 
     def add_repeat(self, node_id: int, parent_id: int, step_kind: StepKind) -> None:
-        """Hangs a step whose kernel was there before: a visit that came to nothing.
+        """Insert a step that repeats an earlier kernel: a visit without success.
 
-        The first one has the credit, is shown and is grown from. Raises `ValueError` as `add` does.
+        The earlier step keeps the reward, and it is the one that is shown and expanded. Raises
+        `ValueError` as `add` does.
         """
         self.add(node_id, parent_id, step_kind, WRONG_REWARD, (True, False, 0.0, 0.0))
 
     def begin(self, parent_id: int, step_kind: StepKind) -> None:
-        """Counts a step from `parent_id` as under way; raises `KeyError` if that is unknown."""
+        """Count a step from `parent_id` as in flight; raise `KeyError` if the id is unknown."""
         self._count_pending(parent_id, step_kind, 1)
 
     def end(self, parent_id: int, step_kind: StepKind) -> None:
-        """Takes back what `begin` counted: the step is recorded by now, or comes to nothing.
+        """Undo one `begin`: the step is recorded by now, or was given up.
 
-        Raises `ValueError` if no step is under way there.
+        Raises `ValueError` if no step is in flight there.
         """
-        if not self._vertices[parent_id].growing:
-            raise ValueError(f"no step is under way at node {parent_id}")
+        if not self._vertices[parent_id].pending_children:
+            raise ValueError(f"no step is in flight at node {parent_id}")
         self._count_pending(parent_id, step_kind, -1)
 
     def path(self, node_id: int) -> list[int]:
-        """Ids from the root (included) down to `node_id` (included)."""
+        """Return the ids from the root (included) down to `node_id` (included)."""
         return [vertex.id for vertex in self._ancestry(node_id)][::-1]
 
     @property
     def best_kernels(self) -> Mapping[int, int]:
-        """The best correct kernel of each small-step component that has one.
+        """Best correct kernel of each small-step component that has one; the older of equals.
 
-        Keyed by the large step that heads the component; the older of equals.
+        Keyed by the large step that heads the component.
         """
         return self._best_kernels
 
     def components_on_path(self, node_id: int) -> list[int]:
-        """Large steps on the path from the root to `node_id` (included), topmost first."""
+        """Return the large steps on the path from the root to `node_id` (included), in order."""
         return [step for step in self.path(node_id) if self[step].step_kind == "large"]
 
     def _ancestry(self, node_id: int) -> Iterator[Vertex]:
@@ -183,7 +184,7 @@ class Tree:
             yield vertex
             current = vertex.parent_id
 
-    def _hang(self, node_id: int, parent_id: int, step_kind: StepKind, rank: Rank) -> Vertex:
+    def _insert(self, node_id: int, parent_id: int, step_kind: StepKind, rank: Rank) -> Vertex:
         if node_id in self._vertices:
             raise ValueError(f"node {node_id} is already in the tree")
         if parent_id not in self._vertices:
@@ -197,7 +198,7 @@ class Tree:
 
     def _count_pending(self, parent_id: int, step_kind: StepKind, change: int) -> None:
         parent = self._vertices[parent_id]
-        parent.growing += change
+        parent.pending_children += change
         parent.small_children += change * (step_kind == "small")
         for above in self._ancestry(parent_id):
             above.visits += change

@@ -1,4 +1,4 @@
-"""Which of several problems gets the next steps: the one where most can be expected of them."""
+"""Bandit over the problems of a campaign: the problem that gets the next steps."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Literal
 
 Allocation = Literal["headroom", "uniform"]
 
-_FADING = 0.95
-"""What a step says about the next counts so much less with each step after it."""
+_DISCOUNT = 0.95
+"""Weight of a step relative to the weight of the step after it."""
 
-_EXPLORE = 0.6
+_EXPLORATION = 0.6
 _PRIOR_STEPS = 4.0
-"""Beside its own, a problem has so many steps of the average problem to its credit."""
+"""Average steps added to the record of every problem (a prior)."""
 
 _LEAST_SHARE = 0.65
-"""No problem gets fewer steps than this part of the mean: gains may come late."""
+"""Every problem gets at least this fraction of the mean number of steps: gains may come late."""
 
 _UNKNOWN_HEADROOM = 1.0
-"""Where nobody's headroom is known any number does."""
+"""Headroom of every problem where no headroom is known; any constant gives the same choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Where a problem's search stands.
+    """Progress of one problem's search, as an arm of the bandit.
 
-    `gains` has ln of the factor by which each step raised the best speedup, `costs` what each step
-    took, in a unit that is the same for all problems. `headroom` is ln of what the roofline leaves
-    to gain, None if that is not known. `under_way` steps were begun and have not ended.
+    `gains` holds, for each step, ln of the factor by which it raised the best speedup. `costs`
+    holds the cost of each step, in a unit common to all problems. `headroom` is ln of the factor
+    that the roofline leaves to gain, None if unknown. `under_way` counts the steps in flight.
     """
 
     gains: Sequence[float] = ()
@@ -40,50 +40,54 @@ class Arm:
 
     @property
     def begun(self) -> int:
-        """Steps that were made, or are being made."""
+        """Number of steps that are finished or in flight."""
         return len(self.gains) + self.under_way
 
 
-def choose_problem(standings: Sequence[Arm], allocation: Allocation, first: int) -> int:
-    """The index of the problem whose search goes on.
+def choose_problem(arms: Sequence[Arm], allocation: Allocation, first: int) -> int:
+    """Return the index of the problem whose search continues.
 
-    Every problem gets `first` steps, at least one, before any gets more, and none falls far behind
-    the mean. For the rest, "uniform" is the one with the fewest, and "headroom" the one with the
-    highest upper confidence bound on what its next step gains for its cost: the rate at which steps
-    close the headroom, times what is left of it. The bound is UCB1's (Auer et al. 2002), with older
-    steps discounted, since they gain less and less as a search goes on (Garivier and Moulines
-    2011); rates are in units of the best one's. Steps under way count as if nothing came of them.
+    Every problem gets `first` steps, at least one, before any problem gets more, and no problem
+    falls far behind the mean. Beyond that, "uniform" chooses the problem with the fewest steps, and
+    "headroom" the one with the highest upper confidence bound on the gain of its next step per
+    cost: the rate at which steps close the headroom, times the headroom left. The bound is UCB1's
+    (Auer et al. 2002) with older steps discounted, because gains shrink as a search goes on
+    (Garivier and Moulines 2011). Rates are in units of the best rate. Steps in flight count as
+    steps without a gain.
     """
-    fewest = min(range(len(standings)), key=lambda i: standings[i].begun)
-    least = max(first, 1, _LEAST_SHARE * fmean(s.begun for s in standings))
-    if allocation == "uniform" or standings[fewest].begun < least:
+    fewest = min(range(len(arms)), key=lambda i: arms[i].begun)
+    least = max(first, 1, _LEAST_SHARE * fmean(arm.begun for arm in arms))
+    if allocation == "uniform" or arms[fewest].begun < least:
         return fewest
-    known = [s.headroom for s in standings if s.headroom is not None]
-    usual = fmean(known) if known else _UNKNOWN_HEADROOM
-    rooms = [usual if s.headroom is None else s.headroom for s in standings]
-    usual_cost = fmean([cost for s in standings for cost in s.costs] or [1.0])
-    faded = [_faded(s, room, usual_cost) for s, room in zip(standings, rooms, strict=True)]
-    steps, costs, closed = (math.fsum(column) for column in zip(*faded, strict=True))
+    bounds = _upper_bounds(arms)
+    return max(range(len(arms)), key=lambda i: bounds[i])
+
+
+def _upper_bounds(arms: Sequence[Arm]) -> list[float]:
+    known = [arm.headroom for arm in arms if arm.headroom is not None]
+    mean_headroom = fmean(known) if known else _UNKNOWN_HEADROOM
+    headrooms = [mean_headroom if arm.headroom is None else arm.headroom for arm in arms]
+    mean_cost = fmean([cost for arm in arms for cost in arm.costs] or [1.0])
+    sums = [_discounted(arm, left, mean_cost) for arm, left in zip(arms, headrooms, strict=True)]
+    steps, costs, closed = (math.fsum(column) for column in zip(*sums, strict=True))
     prior_cost, prior_closed = (_PRIOR_STEPS * total / steps for total in (costs, closed))
-    rates = [(own + prior_closed) / (cost + prior_cost) for _, cost, own in faded]
-    top = max(rates) or 1.0
-
-    def bound(i: int) -> float:
-        unsure = _EXPLORE * math.sqrt(math.log(steps) / faded[i][0])
-        return rooms[i] * (rates[i] / top + unsure)
-
-    return max(range(len(standings)), key=bound)
+    rates = [(own + prior_closed) / (cost + prior_cost) for _, cost, own in sums]
+    best = max(rates) or 1.0
+    return [
+        left * (rate / best + _EXPLORATION * math.sqrt(math.log(steps) / own_steps))
+        for left, rate, (own_steps, _, _) in zip(headrooms, rates, sums, strict=True)
+    ]
 
 
-def _faded(standing: Arm, room: float, usual_cost: float) -> tuple[float, float, float]:
-    """Steps, their cost and the parts of the headroom that they closed, the last counting most."""
+def _discounted(arm: Arm, headroom: float, mean_cost: float) -> tuple[float, float, float]:
+    """Return discounted sums of steps, their costs and the fractions of headroom they closed."""
     steps, cost, closed = 0.0, 0.0, 0.0
     weight = 1.0
-    for _ in range(standing.under_way):
-        steps, cost, weight = steps + weight, cost + weight * usual_cost, weight * _FADING
-    for gain, own_cost in zip(reversed(standing.gains), reversed(standing.costs), strict=True):
-        room += gain
+    for _ in range(arm.under_way):
+        steps, cost, weight = steps + weight, cost + weight * mean_cost, weight * _DISCOUNT
+    for gain, own_cost in zip(reversed(arm.gains), reversed(arm.costs), strict=True):
+        headroom += gain
         steps, cost = steps + weight, cost + weight * own_cost
-        closed += weight * (gain / room if gain > 0 else 0.0)
-        weight *= _FADING
+        closed += weight * (gain / headroom if gain > 0 else 0.0)
+        weight *= _DISCOUNT
     return steps, cost, closed

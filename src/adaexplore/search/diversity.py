@@ -1,4 +1,4 @@
-"""How different the kernels of a search are, step by step."""
+"""Diversity of the kernels of a search, step by step."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from adaexplore.core.policy import Cell
 from adaexplore.search.traits import traits_of
 
 Spread = tuple[int | None, int, float | None]
+"""(structure of the step, structures so far, distance so far), as `diversity` describes them."""
 
 
 def diversity(nodes: Iterable[Node]) -> list[Spread]:
-    """For every step, in order: the number of its structure, how many there are, how far apart.
+    """Return for every step its structure, the number of structures so far, and their distance.
 
-    Structures are the cells of `traits`, numbered as they were found; a step that is not correct
-    has none. The distance is the root mean square over all pairs of correct kernels so far, between
-    0 and 2, None for fewer than two; kernels that came again count once. It takes sums only: for
-    vectors `v` it is `2 n / (n - 1) * (mean of |v|^2 - |mean of v|^2)`.
+    A structure is a cell of `traits`, numbered in the order of discovery; None for a step that is
+    not correct. The distance is the root mean square over all pairs of correct kernels so far,
+    between 0 and 2, None for fewer than two kernels; a repeated kernel counts once. It is computed
+    from running sums: for vectors `v` it is `2 n / (n - 1) * (mean of |v|^2 - |mean of v|^2)`.
     """
     found: dict[Cell, int] = {}
     spreads: list[Spread] = []
@@ -37,11 +38,11 @@ def diversity(nodes: Iterable[Node]) -> list[Spread]:
                     total[i] += value
                 squares += math.fsum(value * value for value in vector)
                 count += 1
-        spreads.append((structure, len(found), _apart(total, squares, count)))
+        spreads.append((structure, len(found), _mean_distance(total, squares, count)))
     return spreads
 
 
-def _apart(total: list[float], squares: float, count: int) -> float | None:
+def _mean_distance(total: list[float], squares: float, count: int) -> float | None:
     if count < 2:
         return None
     variance = squares / count - math.fsum(value * value for value in total) / count**2

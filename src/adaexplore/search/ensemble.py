@@ -1,4 +1,4 @@
-"""Which of several proposers is asked next: the one whose steps pay off."""
+"""Bandit over the proposers of a search: the proposer that makes the next step."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 
-_EXPLORE = 0.5
+_EXPLORATION = 0.5
 _PRIOR_STEPS = 2.0
-"""A proposer is credited with so many steps of the average before it has made any."""
+"""Average steps added to the record of every proposer (a prior)."""
 
 
 def gains(nodes: Sequence[Node]) -> list[float]:
-    """What each step, in order, added to the best speedup so far: ln of the ratio, 0 for none.
+    """Return for every step ln of the factor by which it raised the best speedup, 0 for none.
 
     The first correct kernel is compared with the baseline.
     """
@@ -34,12 +34,13 @@ def choose_proposer(
     spent_usd: Mapping[str, float] | None = None,
     under_way: Sequence[str] = (),
 ) -> str:
-    """The proposer with the highest upper confidence bound on its gain (UCB1, Auer et al. 2002).
+    """Return the proposer with the highest upper confidence bound on its gain.
 
-    Gain per step, or per dollar where `spent_usd` says what the steps of every proposer cost. Each
-    is asked once first, in order. Those that are being asked (`under_way`, one name a step) count
-    as if nothing came of it, so that several steps at once go to several proposers. The
-    rates are in units of the best one's, since nobody knows beforehand how large gains are.
+    UCB1 (Auer et al. 2002) over the gain per step, or per dollar where `spent_usd` gives the cost
+    of the steps of every proposer. Each proposer is asked once first, in order. `under_way` names
+    the proposer of every step in flight; such a step counts as one without a gain, so that several
+    steps at once go to several proposers. Rates are in units of the best rate, because the scale of
+    gains is unknown beforehand.
     """
     made: dict[str, list[float]] = {name: [] for name in names}
     for node, gain in zip(nodes, gains(nodes), strict=True):
@@ -52,16 +53,16 @@ def choose_proposer(
     untried = [name for name in names if not made[name]]
     if untried:
         return untried[0]
-    every = [gain for of_one in made.values() for gain in of_one]
-    mean = sum(every) / len(every)
+    every = [gain for own_gains in made.values() for gain in own_gains]
+    prior = _PRIOR_STEPS * sum(every) / len(every)
     rates = {
-        name: (sum(of_one) + _PRIOR_STEPS * mean) / (costs[name] * (len(of_one) + _PRIOR_STEPS))
-        for name, of_one in made.items()
+        name: (sum(own_gains) + prior) / (costs[name] * (len(own_gains) + _PRIOR_STEPS))
+        for name, own_gains in made.items()
     }
-    top = max(rates.values()) or 1.0
+    best = max(rates.values()) or 1.0
 
     def bound(name: str) -> float:
-        return rates[name] / top + _EXPLORE * math.sqrt(math.log(len(every)) / len(made[name]))
+        return rates[name] / best + _EXPLORATION * math.sqrt(math.log(len(every)) / len(made[name]))
 
     return max(names, key=bound)
 
@@ -69,7 +70,7 @@ def choose_proposer(
 def _costs(
     made: Mapping[str, Sequence[float]], spent_usd: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """What a step of each proposer costs, 1 for each where that is not known or nothing."""
+    """Return the cost of a step of each proposer; 1 for each where a cost is unknown or zero."""
     known = spent_usd is not None and all(made[n] and spent_usd.get(n, 0.0) > 0 for n in made)
     if spent_usd is None or not known:
         return dict.fromkeys(made, 1.0)

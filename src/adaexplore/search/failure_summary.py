@@ -1,41 +1,38 @@
-"""The summarizer of POLCA (arXiv 2603.14769): what all steps so far teach the next.
+"""Summary of a search's failures for the next prompt, after POLCA (arXiv 2603.14769).
 
-There a model reads the history and recommends; `Summarizer` is what such a one would answer to.
-`failure_statistics` needs no model.
+POLCA's summarizer is a model that reads the history and recommends. This one counts, and needs no
+model.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.node import Node
 
-Summarizer = Callable[[Sequence[Node]], Sequence[str]]
-"""Lines for the next prompt, from every step recorded so far."""
-
-_LINES = 5
-_CHARS = 160
-_REPEATED = 2
+_MAX_LINES = 5
+_MAX_CHARS = 160
+_MIN_COUNT = 2
 
 
 def failure_statistics(nodes: Sequence[Node]) -> list[str]:
-    """The failures that came more than once, most frequent first: how often, how and why.
+    """Return a line for each repeated failure, most frequent first: its count, status and reason.
 
-    Failures are the same if status and reason are, numbers aside.
+    Two failures are the same if their statuses agree, and their reasons apart from digits.
+    Infrastructure errors are left out.
     """
     failures = [n.evaluation for n in nodes if isinstance(n.evaluation, Failed)]
     judged = [failure for failure in failures if failure.status != "infra_error"]
-    counts = Counter((failure.status, _shape(failure.reason)) for failure in judged)
-    latest = {(failure.status, _shape(failure.reason)): failure.reason for failure in judged}
+    counts = Counter((failure.status, _without_digits(failure.reason)) for failure in judged)
+    latest = {(f.status, _without_digits(f.reason)): f.reason for f in judged}
     return [
-        f"{count} of the {len(nodes)} kernels so far: {key[0]}: {latest[key][:_CHARS]}"
-        for key, count in counts.most_common(_LINES)
-        if count >= _REPEATED
+        f"{count} of the {len(nodes)} kernels so far: {key[0]}: {latest[key][:_MAX_CHARS]}"
+        for key, count in counts.most_common(_MAX_LINES)
+        if count >= _MIN_COUNT
     ]
 
 
-def _shape(reason: str) -> str:
-    """A reason without its digits."""
+def _without_digits(reason: str) -> str:
     return "".join("0" if character.isdigit() else character for character in reason)

@@ -1,9 +1,8 @@
-"""How much faster a problem can still become, and when to stop trying.
+"""Headroom of a problem, and the stopping rules of a search.
 
-Headroom is ln of the best time over the roofline's floor (see `evaluate.roofline`). That searches
-near the speed of light had better end, and that budget goes further elsewhere, is the finding of
-arXiv 2603.29010. To end where a curve has been flat for so many steps is early stopping with
-patience (Prechelt 1998).
+Headroom is ln of the best time over the roofline's floor (see `evaluate.timing.roofline`). Stopping
+near the roofline, so that the budget goes to problems with more headroom, follows arXiv 2603.29010.
+Stopping after a number of flat steps is early stopping with patience (Prechelt 1998).
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from adaexplore.core.units import share as percent
 from adaexplore.search.ensemble import gains
 
 _DISPROVED = 1.1
-"""A time so much below the floor shows that it is none: less work does, or the floor is noise."""
+"""Ratio of floor to time above which the floor is no bound: the kernel does less work than the
+roofline assumes, or the floor is noise."""
 
 
 def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
-    """The fastest correct kernel and its times, None while nothing was measured."""
+    """Return the fastest correct kernel with its timing, None while nothing was measured."""
     measured = [
         (node, node.evaluation.measured)
         for node in nodes
@@ -33,19 +33,19 @@ def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
 
 
 def headroom(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
-    """ln of the time to beat over the least there can be.
+    """Return ln of the time to beat over the roofline's floor, None where no floor is known.
 
-    The time is that of the best kernel, or of the better baseline while none is faster. None where
-    the floor is not known; `facts` are those of `Evaluator.prepare`.
+    The time to beat is that of the best kernel, or of the better baseline while no kernel is
+    faster. `facts` are those of `Evaluator.prepare`.
     """
     reached = roofline_share(nodes, facts)
     return None if reached is None else max(-math.log(reached), 0.0)
 
 
 def roofline_share(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
-    """The roofline's floor over the time that headroom is counted from.
+    """Return the roofline's floor over the time to beat (see `headroom`).
 
-    None if the floor is not known, or something runs clearly below it.
+    None if the floor is unknown, or if some time lies clearly below it.
     """
     floor_us = (facts.get("roofline") or {}).get("floor_us")
     best = best_measured(nodes)
@@ -55,12 +55,12 @@ def roofline_share(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | N
 
 
 def stop_reason(nodes: Sequence[Node], facts: Mapping[str, Any], settings: Settings) -> str | None:
-    """Why a search shall make no further step, None if it shall.
+    """Return the reason to make no further step, None if the search goes on.
 
-    Where `settings.stop_near` is set, because there is a correct kernel, and it or a baseline
-    reaches that share of the roofline; where `settings.stop_flat` is, because so many steps have
-    together raised the best speedup by less than `settings.stop_flat_gain`. Steps that the
-    machinery failed do not count.
+    With `settings.stop_near`, a search stops once it has a correct kernel and that kernel or a
+    baseline reaches this share of the roofline. With `settings.stop_flat`, it stops once this many
+    last steps have together raised the best speedup by less than `settings.stop_flat_gain`.
+    Infrastructure errors do not count as steps.
     """
     near = settings.stop_near and best_measured(nodes)
     reached = roofline_share(nodes, facts) if near else None
@@ -76,7 +76,7 @@ def stop_reason(nodes: Sequence[Node], facts: Mapping[str, Any], settings: Setti
 
 
 def is_flat(found: Sequence[float], settings: Settings) -> bool:
-    """Whether the last `settings.stop_flat` of these gains, in ln, come to next to nothing."""
+    """Return true if the last `settings.stop_flat` of these gains, in ln, are negligible in sum."""
     patience = settings.stop_flat
     if not 0 < patience <= len(found):
         return False

@@ -1,6 +1,7 @@
-"""Reward of an evaluation: how good a candidate is, as one number the tree can average.
+"""Reward functions: the quality of a candidate as one number that the tree can average.
 
-A correct candidate that nobody measured earns what a speedup of 1 does: an estimate is no speedup.
+A correct candidate without a measurement earns the reward of a speedup of 1, because an estimate is
+no speedup.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ RewardFunction = Callable[[Evaluation], float]
 
 NOT_COMPILED_REWARD = 0.0
 SLOWEST_REWARD = 0.4
-"""What a correct candidate tends to as its speedup tends to 0."""
+"""Limit of the reward of a correct candidate as its speedup tends to 0."""
 TENFOLD_REWARD = 1.6
-"""What a correct candidate at a speedup of 10 earns."""
+"""Reward of a correct candidate at a speedup of 10."""
 
 _CLIP_LOW, _CLIP_HIGH = 0.1, 10.0
-_SPAN = 1.2  # not the difference of the two, which is rounded: ties shall be ties
+_SPAN = 1.2  # written out, because the difference of the two is rounded and would break ties
 
 
 def published(evaluation: Evaluation) -> float:
-    """The paper's reward (arXiv 2604.16625): linear in the speedup over eager, clipped.
+    """Return the paper's reward (arXiv 2604.16625): linear in the speedup over eager, clipped.
 
-    0 if it does not compile, 0.05 if it compiles and is wrong, else
+    The reward is 0 if the candidate does not compile, 0.05 if it compiles and is wrong, else
     `0.4 + 1.2 * (clip(s, 0.1, 10) - 0.1) / 9.9` for the speedup `s` over eager.
     """
     if isinstance(evaluation, Failed):
@@ -38,16 +39,17 @@ def published(evaluation: Evaluation) -> float:
 
 
 def log_speedup(evaluation: Evaluation) -> float:
-    """The default reward: logarithmic in the like-for-like speedup `s`, without a ceiling.
+    """Return the default reward: logarithmic in the like-for-like speedup `s`, without a ceiling.
 
-    0 if it does not compile, 0.05 if it compiles and is wrong, else `0.4 + k * (1 + f(s))` with
-    `f(s) = ln s` from 1x up, `f(s) = s - 1` below, and `k = 1.2 / (1 + ln 10)`.
+    The reward is 0 if the candidate does not compile, 0.05 if it compiles and is wrong, else
+    `0.4 + k * (1 + f(s))` with `f(s) = ln s` from 1x up, `f(s) = s - 1` below, and
+    `k = 1.2 / (1 + ln 10)`.
 
-    Why: every doubling is worth the same (k ln 2 = 0.25), so the difference between 1.0x and 1.2x,
-    where most real results lie, is not drowned by a rare 10x, and 20x still beats 10x. Below 1x a
-    logarithm falls without end, so the tangent at 1x takes over: value and slope stay continuous,
-    and a correct candidate, however slow, stays above a wrong one. `k` and the floor are chosen so
-    that both ends meet the published reward: 0.4 for the slowest, 1.6 at 10x.
+    Every doubling is worth the same (k ln 2 = 0.25). The difference between 1.0x and 1.2x, where
+    most real results lie, therefore stays visible beside a rare 10x, and 20x still beats 10x. Below
+    1x the logarithm is unbounded, so its tangent at 1x replaces it: value and slope stay
+    continuous, and a correct candidate, however slow, stays above a wrong one. `k` and the floor
+    are chosen so that both ends meet the published reward: 0.4 for the slowest, 1.6 at 10x.
     """
     if isinstance(evaluation, Failed):
         return _failed(evaluation)
@@ -58,7 +60,7 @@ def log_speedup(evaluation: Evaluation) -> float:
 
 
 def reward_function(name: Literal["log", "published"]) -> RewardFunction:
-    """The reward that `Settings.reward` names."""
+    """Return the reward function that `Settings.reward` names."""
     return {"log": log_speedup, "published": published}[name]
 
 

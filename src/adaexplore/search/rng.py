@@ -1,4 +1,4 @@
-"""Randomness that a resumed run can repeat."""
+"""Random generators that a resumed run can repeat."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import random
 
 
 def step_rng(seed: int, step: int) -> random.Random:
-    """A generator for one step, the same in every process whatever ran before.
+    """Return the generator of one step, the same in every process.
 
-    Seeded by sha256 over both numbers, so that neighbouring steps and seeds share nothing. What one
-    step draws does not shift the next: resuming at step k continues as if never stopped.
+    It is seeded by sha256 over both numbers, so that neighbouring steps and seeds are independent.
+    The draws of one step do not shift those of the next: a run resumed at step k continues as if it
+    had never stopped.
     """
     digest = hashlib.sha256(f"{seed}/{step}".encode()).digest()
     return random.Random(int.from_bytes(digest, "big"))

@@ -1,4 +1,4 @@
-"""What a candidate looks like, apart from how fast it is: for policies that keep kernels apart."""
+"""Behaviour descriptors of candidates, independent of speed, for quality-diversity policies."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ _KERNELS = ("@triton.jit", "__global__", "#pragma omp parallel")
 _LAUNCHES = ("](", "<<<")  # Triton's kernel[grid](...), CUDA's kernel<<<grid>>>(...)
 _MATRIX = ("tl.dot", "wmma", "mma_sync", "F.linear", "matmul")
 _ATOMIC = ("tl.atomic_", "atomicAdd", "atomicMax", "atomicMin", "#pragma omp atomic")
-_MOST = 4
-_MATTERS = 0.05
-"""Kernels with less of the time come and go with the noise of a profile."""
+_MAX_COUNT = 4
+_MIN_SHARE = 0.05
+"""Kernels with a smaller share of the time come and go with the noise of a profile."""
 
 
 class SourceTraits:
-    """Traits as the source shows them, each computed when it is asked for."""
+    """Traits of the source text, computed on first use."""
 
     def __init__(self, candidate: Candidate) -> None:
         self._source = candidate.source
 
     @cached_property
     def cell(self) -> Cell:
-        """Length in doublings, kernels, launches; whether it has matrix products, and atomics."""
-        source = self._source  # plain substrings: ten thousand sources are read when a run resumes
+        """log2 of the length; numbers of kernels, launches; flags for matrix products, atomics."""
+        source = self._source  # substrings, because a resumed run reads up to ten thousand sources
         return (
             len(source).bit_length(),
-            min(sum(map(source.count, _KERNELS)), _MOST),
-            min(sum(map(source.count, _LAUNCHES)), _MOST),
+            min(sum(map(source.count, _KERNELS)), _MAX_COUNT),
+            min(sum(map(source.count, _LAUNCHES)), _MAX_COUNT),
             int(any(sign in source for sign in _MATRIX)),
             int(any(sign in source for sign in _ATOMIC)),
         )
 
     @cached_property
     def vector(self) -> Vector:
-        """Tokens, hashed into `DIMENSIONS` signed sums of `1 + ln(count)`, scaled to length 1.
+        """Token counts, hashed into `DIMENSIONS` signed sums of `1 + ln(count)`, of length 1.
 
         Feature hashing after Weinberger et al. 2009 (arXiv 0902.2206).
         """
@@ -56,7 +56,7 @@ class SourceTraits:
 
 
 class CompiledTraits:
-    """Traits of a correct kernel as it was compiled and run, beside those of its source."""
+    """Traits of a correct kernel as it was compiled and run, combined with those of its source."""
 
     def __init__(self, candidate: Candidate, descriptor: Descriptor) -> None:
         self._in_source = SourceTraits(candidate)
@@ -64,13 +64,14 @@ class CompiledTraits:
 
     @cached_property
     def cell(self) -> Cell:
-        """Kernels in the source; own and library kernels that matter; threads of a block in
-        doublings; whether it has matrix products, atomics, asynchronous copies."""
+        """Number of kernels in the source, of own and of library kernels above `_MIN_SHARE` of the
+        time; log2 of the threads of a block; flags for matrix products, atomics, asynchronous
+        copies."""
         found, used = self._descriptor, self._descriptor.instructions
         return (
             self._in_source.cell[1],
-            min(sum(share >= _MATTERS for share in found.own), _MOST),
-            min(sum(share >= _MATTERS for share in found.library), _MOST),
+            min(sum(share >= _MIN_SHARE for share in found.own), _MAX_COUNT),
+            min(sum(share >= _MIN_SHARE for share in found.library), _MAX_COUNT),
             math.prod(found.block).bit_length(),
             int("dot" in used or "tensor-core" in used),
             int("atomic" in used),
@@ -79,9 +80,9 @@ class CompiledTraits:
 
     @cached_property
     def vector(self) -> Vector:
-        """The source's vector beside one of the descriptor's features, each with half the weight.
+        """Vectors of the source and of the descriptor's features, concatenated with equal weight.
 
-        Features are hashed as tokens are; each is about 1 where it says the most.
+        Features are hashed like tokens and scaled so that typical maxima are about 1.
         """
         found = self._descriptor
         features = {f"own {i}": share for i, share in enumerate(found.own)}
@@ -96,7 +97,7 @@ class CompiledTraits:
 
 
 def traits_of(node: Node) -> Traits:
-    """Of its candidate as compiled and run, or as its source shows them where nobody knows."""
+    """Return the traits of the compiled candidate, or those of its source without a descriptor."""
     evaluation = node.evaluation
     if isinstance(evaluation, Passed) and evaluation.descriptor:
         return CompiledTraits(node.candidate, evaluation.descriptor)
@@ -104,23 +105,23 @@ def traits_of(node: Node) -> Traits:
 
 
 def distance(first: Traits, second: Traits) -> float:
-    """Between 0 and 2; of their sources where only one of them was described."""
+    """Return a distance between 0 and 2; of the sources alone where one has no descriptor."""
     a, b = first.vector, second.vector
     if len(a) == len(b):
         return math.dist(a, b)
-    a, b = _of_length_one(a[:DIMENSIONS]), _of_length_one(b[:DIMENSIONS])
+    a, b = _normalised(a[:DIMENSIONS]), _normalised(b[:DIMENSIONS])
     return math.dist(a, b)
 
 
 def _hashed(weights: Mapping[str, float]) -> Vector:
-    """Weights in `DIMENSIONS` signed sums by a hash of their names, scaled to length 1."""
+    """Return the weights in `DIMENSIONS` signed sums by a hash of their names, of length 1."""
     sums = [0.0] * DIMENSIONS
     for name, weight in weights.items():
         code = zlib.crc32(name.encode())
         sums[(code >> 1) % DIMENSIONS] += weight if code & 1 else -weight
-    return _of_length_one(tuple(sums))
+    return _normalised(tuple(sums))
 
 
-def _of_length_one(vector: Vector) -> Vector:
+def _normalised(vector: Vector) -> Vector:
     length = math.hypot(*vector)
     return tuple(value / length for value in vector) if length else vector

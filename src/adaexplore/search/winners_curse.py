@@ -1,10 +1,11 @@
-"""What a measurement is worth: luck shall not steer the tree, nor name the winner.
+"""Defence against the winner's curse: noise must not steer the tree nor pick the winner.
 
-Whoever is chosen for having measured fastest was, on average, measured too fast (Efron 2011,
-Tweedie's Formula and Selection Bias). Three things are done about it, each tried by simulation
-(docs/search.md): the tree counts a noisy measurement for less (`shrunk`), what would take the
-lead is measured once more before it does (`needs_remeasure`, `worst_of`), and the best of the end
-are measured afresh until no other can be better (`next_to_confirm`).
+The candidate that measured fastest was, on average, measured too fast (Efron 2011, Tweedie's
+Formula and Selection Bias). Three corrections follow, each tuned by simulation (docs/search.md).
+The tree shrinks a noisy measurement towards the parent's (`shrunk`). A candidate that would take
+the lead is measured once more before it does (`needs_remeasure`), and the worse measurement counts
+(`worst_of`). At the end of a search the best candidates are measured again until no other can be
+the winner (`next_to_confirm`).
 """
 
 from __future__ import annotations
@@ -17,77 +18,78 @@ from adaexplore.core.evaluation import Cost, Evaluation, Passed, Timing, rank
 from adaexplore.core.node import best_correct
 
 _NORMAL_95 = 3.92  # standard deviations between the ends of a 95 % interval
-_USUAL_GAIN = 0.1
-"""Standard deviation of what a step changes, in `ln` of the speedup."""
+_TYPICAL_CHANGE = 0.1
+"""Standard deviation of the change that one step makes, in `ln` of the speedup."""
 
 
 def deviation(timing: Timing) -> float:
-    """Standard deviation of `ln` of the speedup, as its 95 % interval says.
+    """Return the standard deviation of `ln` of the speedup, derived from its 95 % interval.
 
-    Infinite for one so slow that its interval begins at 0.
+    Infinite where the interval begins at 0.
     """
     low, high = timing.speedup_ci
     return math.log(high / low) / _NORMAL_95 if low > 0 else math.inf
 
 
-def shrunk(evaluation: Evaluation, before: float) -> Evaluation:
-    """The evaluation with the speedup that the tree shall believe.
+def shrunk(evaluation: Evaluation, parent_log_speedup: float) -> Evaluation:
+    """Return the evaluation with its speedup shrunk towards the parent's.
 
-    `before` is what it believes of the parent, in `ln` of the speedup, and minus infinity where
-    there is no parent to believe anything of. The step's own kernel is expected around there, so a
-    measurement counts by its share of the variance, `g ** 2 / (g ** 2 + deviation ** 2)` with `g`
-    the usual gain of a step, and `before` for the rest: the posterior mean of a normal prior, which
-    is what undoes the bias of choosing the largest (Efron 2011). A quiet measurement stays as it
-    is; the reward over eager alone does not change.
+    `parent_log_speedup` is the parent's shrunk `ln` speedup, minus infinity where there is no
+    measured parent. It is the mean of a normal prior on the kernel of this step. The result is the
+    posterior mean: the measurement gets the weight `g ** 2 / (g ** 2 + deviation ** 2)`, with `g`
+    the typical change of a step, and the prior gets the rest. That undoes the selection bias (Efron
+    2011). A measurement without noise is unchanged, and so is the speedup over eager alone.
     """
-    if not isinstance(evaluation, Passed) or before == -math.inf:
+    if not isinstance(evaluation, Passed) or parent_log_speedup == -math.inf:
         return evaluation
     timing = evaluation.measured
     if timing is None:
         return evaluation
-    share = _USUAL_GAIN**2 / (_USUAL_GAIN**2 + deviation(timing) ** 2)
-    speedup = timing.speedup**share * math.exp(before) ** (1 - share)
+    weight = _TYPICAL_CHANGE**2 / (_TYPICAL_CHANGE**2 + deviation(timing) ** 2)
+    speedup = timing.speedup**weight * math.exp(parent_log_speedup) ** (1 - weight)
     return replace(evaluation, timing=replace(timing, speedup=speedup))
 
 
 def needs_remeasure(evaluation: Evaluation, best: Evaluation | None) -> bool:
-    """Whether a measurement claims to beat PyTorch and all that was measured so far."""
+    """Return true for a measurement that claims to beat both PyTorch and the best so far."""
     timing = evaluation.measured if isinstance(evaluation, Passed) else None
     if timing is None or timing.speedup <= 1:
         return False
     return best is None or rank(evaluation) > rank(best)
 
 
-def worst_of(measurements: Sequence[Evaluation]) -> Evaluation:
-    """The one of a candidate's evaluations that counts: the worst, at the cost of all of them.
+def worst_of(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """Return the worst evaluation of one candidate, with the cost of all of them.
 
-    One that the machinery failed counts only where there is no other.
+    Infrastructure errors count only where there is no other evaluation.
     """
-    judged = [one for one in measurements if one.status != "infra_error"]
-    worst = min(judged or measurements, key=rank)
-    costs = [one.cost for one in measurements]
+    judged = [evaluation for evaluation in evaluations if evaluation.status != "infra_error"]
+    worst = min(judged or evaluations, key=rank)
+    costs = [evaluation.cost for evaluation in evaluations]
     return replace(worst, cost=Cost(sum(c.wall_s for c in costs), sum(c.device_s for c in costs)))
 
 
 def next_to_confirm(
-    searched: Mapping[int, Evaluation], confirmed: Mapping[int, Evaluation], most: int
+    searched: Mapping[int, Evaluation], confirmed: Mapping[int, Evaluation], limit: int
 ) -> int | None:
-    """Who of the best `most` measured is to be confirmed next; None once the winner is certain.
+    """Return the id of the candidate to confirm next, None once the winner is certain.
 
-    By their ids: `searched` is what the search measured and `confirmed` what came of measuring
-    again. The fastest come first, and it ends with the one whose interval lies below that of the
-    best confirmed: a race as of Maron and Moore 1994 (Hoeffding Races), with our intervals.
+    `searched` maps ids to the evaluations of the search, `confirmed` to those of the confirmation.
+    The `limit` fastest candidates are confirmed in order of speed. The race ends at the first
+    candidate whose interval lies below that of the best confirmed one, as in Hoeffding races (Maron
+    and Moore 1994), with the measured 95 % intervals in place of Hoeffding's.
     """
     timed = {
-        name: evaluation.measured
-        for name, evaluation in searched.items()
+        node_id: evaluation.measured
+        for node_id, evaluation in searched.items()
         if isinstance(evaluation, Passed) and evaluation.measured
     }
-    for name in sorted(timed, key=lambda name: (-timed[name].speedup, name))[:most]:
-        if not _may_win(timed[name], confirmed):
+    fastest = sorted(timed, key=lambda node_id: (-timed[node_id].speedup, node_id))
+    for node_id in fastest[:limit]:
+        if not _may_win(timed[node_id], confirmed):
             return None
-        if name not in confirmed:
-            return name
+        if node_id not in confirmed:
+            return node_id
     return None
 
 

@@ -48,7 +48,7 @@ def tree() -> Tree:
         (6, 1, 0.00, 0.00),
     ],
 )
-def test_statistics_by_hand(tree, node_id, visits, total, best):
+def test_statistics_match_a_hand_computation(tree, node_id, visits, total, best):
     vertex = tree[node_id]
     assert vertex.visits == visits
     assert vertex.mean == pytest.approx(total / visits)
@@ -59,7 +59,7 @@ def test_statistics_by_hand(tree, node_id, visits, total, best):
     assert vertex.value(0.25) == pytest.approx(0.25 * best + 0.75 * total / visits)
 
 
-def test_shape_by_hand(tree):
+def test_the_shape_matches_a_hand_computation(tree):
     assert len(tree) == 6
     assert tree[ROOT_ID].children == [1, 3]
     assert tree[1].children == [2, 5]
@@ -71,7 +71,7 @@ def test_shape_by_hand(tree):
     assert 7 not in tree
 
 
-def test_components_by_hand(tree):
+def test_components_match_a_hand_computation(tree):
     assert {node: tree[node].component for node in range(1, 7)} == {
         1: 1,
         2: 1,
@@ -80,8 +80,8 @@ def test_components_by_hand(tree):
         5: 5,
         6: 5,
     }
-    # 1's component: 1.5x beats 1.0x, and the 3.0x of node 5 belongs to another one;
-    # 3's component has nothing correct.
+    # 1's component: 1.5x beats 1.0x, and the 3.0x of node 5 belongs to another component;
+    # 3's component has no correct kernel.
     assert tree.best_kernels == {1: 4, 5: 5}
     assert tree.components_on_path(4) == [1]
     assert tree.components_on_path(6) == [1, 5]
@@ -109,7 +109,7 @@ def test_an_empty_tree_has_a_root_without_reward():
         ((7, 1, "large", math.nan), "0 or more"),
     ],
 )
-def test_a_step_that_cannot_be_is_refused_and_changes_nothing(tree, step, message):
+def test_an_invalid_step_is_refused_and_leaves_the_tree_unchanged(tree, step, message):
     with pytest.raises(ValueError, match=message):
         tree.add(*step, WRONG)
     assert len(tree) == 6
@@ -129,7 +129,7 @@ def test_statistics_agree_with_brute_force(sequence: list[Step]):
 
 
 @given(steps())
-def test_every_component_is_one_large_step_and_what_small_edges_reach(sequence: list[Step]):
+def test_a_component_is_a_large_step_and_everything_small_edges_reach(sequence: list[Step]):
     tree = grow(sequence)
     for large in (step.id for step in sequence if step.kind == "large"):
         reached = subtree(sequence, large, small_only=True)
@@ -139,7 +139,7 @@ def test_every_component_is_one_large_step_and_what_small_edges_reach(sequence: 
         assert tree.best_kernels.get(large) == (best.id if best else None)
 
 
-def test_a_repeat_is_a_visit_without_credit(tree):
+def test_a_repeat_is_a_visit_without_reward(tree):
     before = (tree[ROOT_ID].visits, tree[ROOT_ID].max, dict(tree.best_kernels))
     tree.add_repeat(7, 1, "small")
     visits, best, kernels = before

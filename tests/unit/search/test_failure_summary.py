@@ -10,7 +10,7 @@ def failed(number, status, reason):
     return Node(number, 0, "large", proposal, Failed(status, reason))
 
 
-def test_what_failed_more_than_once_is_told_with_its_latest_reason():
+def test_repeated_failures_are_listed_with_their_latest_reason():
     nodes = [
         failed(1, "compile_error", "no such name at line 12"),
         failed(2, "wrong_output", "off by 3"),

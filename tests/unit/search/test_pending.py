@@ -1,4 +1,4 @@
-"""Steps under way in the tree: failures that can be taken back."""
+"""Steps in flight in the tree: a virtual loss that can be undone."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def tree() -> Tree:
     return tree
 
 
-def test_one_under_way_is_a_visit_that_failed_all_the_way_up(tree):
+def test_a_step_in_flight_counts_as_a_failed_visit_up_to_the_root(tree):
     tree.begin(2, "small")
     tree.begin(1, "large")
     # Node 1: (1.0 + 0.5 + 2 * 0.05) / 4; node 2: (0.5 + 0.05) / 2.
@@ -28,7 +28,7 @@ def test_one_under_way_is_a_visit_that_failed_all_the_way_up(tree):
     assert (tree[2].width, tree[2].small_children, tree[2].children) == (1, 1, [])
 
 
-def test_what_never_began_cannot_end(tree):
+def test_a_step_that_never_began_cannot_end(tree):
     with pytest.raises(ValueError, match="node 1"):
         tree.end(1, "small")
     tree.begin(1, "small")
@@ -37,7 +37,7 @@ def test_what_never_began_cannot_end(tree):
         tree.end(1, "small")
 
 
-def test_a_step_that_the_machinery_failed_counts_nowhere(tree):
+def test_an_unjudged_step_counts_nowhere(tree):
     tree.add_unjudged(3, 2, "small")
     assert tree[2].visits == 1
     assert tree[2].children == []

@@ -1,4 +1,4 @@
-"""What every policy promises (`search.policy.Policy`), on whatever search it finds."""
+"""Contract of every policy (`core.policy.Policy`), on random searches."""
 
 import copy
 import random
@@ -14,12 +14,12 @@ from adaexplore.core.config import PolicyName, Settings
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search import POLICIES, Policy, Tree, context_ids
 
-fewer = examples(max_examples=30, deadline=None)  # of each, for each of eleven policies
+few_examples = examples(max_examples=30, deadline=None)  # for each test and each of eleven policies
 policies = pytest.mark.parametrize("name", sorted(POLICIES))
 
 
 @dataclass(frozen=True)
-class Look:
+class FakeTraits:
     cell: tuple[int, ...] = (0, 0)
     vector: tuple[float, ...] = (1.0, 0.0)
 
@@ -30,13 +30,13 @@ class Step:
     kind: StepKind
     reward: float
     rank: tuple[bool, bool, float, float]
-    look: Look
-    void: bool
+    traits: FakeTraits
+    unjudged: bool
 
 
 @dataclass(frozen=True)
 class History:
-    """Recorded steps 1, 2, ... and those under way."""
+    """Recorded steps 1, 2, ... and the steps in flight."""
 
     steps: list[Step]
     pending: list[tuple[int, StepKind]]
@@ -45,10 +45,10 @@ class History:
 ranks = st.one_of(
     st.sampled_from([(False, False, 0.0, 0.0), (True, False, 0.0, 0.0)]),
     st.sampled_from([0.3, 1.0, 2.0, 900.0]).map(lambda speedup: (True, True, speedup, 0.0)),
-    st.sampled_from([-float("inf"), -20.0, -5.0]).map(lambda guess: (True, True, 0.0, guess)),
+    st.sampled_from([-float("inf"), -20.0, -5.0]).map(lambda estimate: (True, True, 0.0, estimate)),
 )
-looks = st.builds(
-    Look,
+traits = st.builds(
+    FakeTraits,
     st.tuples(st.integers(0, 2), st.integers(0, 1)),
     st.tuples(st.floats(-1, 1), st.floats(-1, 1)),
 )
@@ -58,7 +58,7 @@ looks = st.builds(
 def histories(draw: st.DrawFn) -> History:
     count = draw(st.integers(0, 40))
     steps = [draw(_steps(node_id)) for node_id in range(1, count + 1)]
-    places = [ROOT_ID, *(i for i, step in enumerate(steps, 1) if not step.void)]
+    places = [ROOT_ID, *(i for i, step in enumerate(steps, 1) if not step.unjudged)]
     pending = [
         (place, "large" if place == ROOT_ID else draw(st.sampled_from(["large", "small"])))
         for place in draw(st.lists(st.sampled_from(places), max_size=8))
@@ -71,8 +71,8 @@ def _steps(draw: st.DrawFn, node_id: int) -> Step:
     parent_id = draw(st.integers(ROOT_ID, node_id - 1))
     kind = "large" if parent_id == ROOT_ID else draw(st.sampled_from(["large", "small"]))
     reward = draw(st.integers(0, 128)) / 64
-    void = draw(st.integers(0, 9)) == 0
-    return Step(parent_id, kind, reward, draw(ranks), draw(looks), void)
+    unjudged = draw(st.integers(0, 9)) == 0
+    return Step(parent_id, kind, reward, draw(ranks), draw(traits), unjudged)
 
 
 some_settings = st.builds(
@@ -84,78 +84,78 @@ some_settings = st.builds(
 )
 
 
-def told(policy: Policy, history: History, *, selecting: bool = False) -> Tree:
-    """The tree of a history, of which the policy was told as a search tells it.
+def replayed(policy: Policy, history: History, *, selecting: bool = False) -> Tree:
+    """Return the tree of a history, after recording every step in the policy as a search does.
 
-    With `selecting`, it is asked before each step, too.
+    With `selecting`, the policy also selects before each step.
     """
     tree = Tree()
     for node_id, step in enumerate(history.steps, 1):
         if selecting:
             policy.select(tree, random.Random(node_id))
-        if step.void:
+        if step.unjudged:
             tree.add_unjudged(node_id, step.parent_id, step.kind)
         else:
             tree.add(node_id, step.parent_id, step.kind, step.reward, step.rank)
-            policy.record(tree, node_id, step.look)
+            policy.record(tree, node_id, step.traits)
     for parent_id, kind in history.pending:
         tree.begin(parent_id, kind)
     return tree
 
 
-def test_every_name_that_settings_know_has_a_policy():
+def test_every_policy_name_of_the_settings_has_a_policy():
     assert set(POLICIES) == set(get_args(PolicyName))
 
 
 @policies
-@fewer
+@few_examples
 @given(history=histories(), settings=some_settings, seed=st.integers(0, 2**32))
-def test_a_selection_is_a_step_that_can_be_made(name, history, settings, seed):
+def test_a_selection_is_a_valid_step(name, history, settings, seed):
     policy = POLICIES[name](settings)
-    tree = told(policy, history)
+    tree = replayed(policy, history)
     selection = policy.select(tree, random.Random(seed))
     assert selection.node_id in tree
-    assert selection.node_id == ROOT_ID or not history.steps[selection.node_id - 1].void
+    assert selection.node_id == ROOT_ID or not history.steps[selection.node_id - 1].unjudged
     assert selection.step_kind == "large" or selection.node_id != ROOT_ID
-    shown = context_ids(tree, selection, settings, random.Random(seed))
-    assert len(set(shown)) == len(shown) <= max(settings.pool_size, settings.window)
+    context = context_ids(tree, selection, settings, random.Random(seed))
+    assert len(set(context)) == len(context) <= max(settings.pool_size, settings.window)
     if selection.step_kind == "large":
-        assert len(shown) <= settings.pool_size
-        assert all(tree[kernel].correct for kernel in shown)
+        assert len(context) <= settings.pool_size
+        assert all(tree[kernel].correct for kernel in context)
     else:
-        assert shown[-1] == selection.node_id
+        assert context[-1] == selection.node_id
 
 
 @policies
-@fewer
+@few_examples
 @given(history=histories(), settings=some_settings, seed=st.integers(0, 2**32))
-def test_a_resumed_policy_selects_what_one_that_never_stopped_does(name, history, settings, seed):
-    """Selecting leaves no trace, in the policy or in the tree."""
-    lived, resumed = POLICIES[name](settings), POLICIES[name](settings)
-    tree = told(lived, history, selecting=True)
+def test_a_resumed_policy_selects_like_an_uninterrupted_one(name, history, settings, seed):
+    """Selecting changes neither the policy nor the tree."""
+    uninterrupted, resumed = POLICIES[name](settings), POLICIES[name](settings)
+    tree = replayed(uninterrupted, history, selecting=True)
     before = copy.deepcopy(vars(tree))
-    selection = lived.select(tree, random.Random(seed))
+    selection = uninterrupted.select(tree, random.Random(seed))
     assert vars(tree) == before
-    again = resumed.select(told(resumed, history), random.Random(seed))
-    assert again == selection
+    repeated = resumed.select(replayed(resumed, history), random.Random(seed))
+    assert repeated == selection
 
 
 @policies
-@fewer
+@few_examples
 @given(history=histories(), seed=st.integers(0, 2**32))
-def test_steps_under_way_that_end_leave_no_trace(name, history, seed):
+def test_ending_the_steps_in_flight_restores_the_policy_and_the_tree(name, history, seed):
     policy = POLICIES[name](Settings())
-    tree = told(policy, history)
+    tree = replayed(policy, history)
     for parent_id, kind in history.pending[::-1]:
         tree.end(parent_id, kind)
     other = POLICIES[name](Settings())
-    calm = told(other, replace(history, pending=[]))
-    assert vars(tree) == vars(calm)
-    assert policy.select(tree, random.Random(seed)) == other.select(calm, random.Random(seed))
+    quiet = replayed(other, replace(history, pending=[]))
+    assert vars(tree) == vars(quiet)
+    assert policy.select(tree, random.Random(seed)) == other.select(quiet, random.Random(seed))
 
 
 @policies
-def test_a_search_that_begins_grows_from_nothing(name):
+def test_a_search_begins_with_large_steps_from_the_root(name):
     policy = POLICIES[name](Settings())
     tree = Tree()
     for _ in range(5):

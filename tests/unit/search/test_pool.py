@@ -53,15 +53,15 @@ def tree() -> Tree:
 @pytest.mark.parametrize(
     ("node_id", "expected"),
     [
-        (ROOT_ID, []),  # nothing above
+        (ROOT_ID, []),  # no ancestor
         (1, [2]),  # 2 is not on the path, but in 1's component and faster
         (3, [2]),
-        (4, [2]),  # nothing correct in 4's component
+        (4, [2]),  # no correct kernel in 4's component
         (6, [2, 5]),  # 5 beats 6 in their component
         (8, []),
     ],
 )
-def test_the_pool_without_extras_by_hand(tree, node_id, expected):
+def test_the_pool_without_extras_matches_a_hand_computation(tree, node_id, expected):
     assert pool(tree, node_id) == expected
 
 
@@ -84,7 +84,7 @@ def test_extras_come_from_components_off_the_path(tree):
     assert seen == {(2, 5), (2, 5, 7)}  # 7 is the only other component with a correct kernel
     at_root = {tuple(pool(tree, ROOT_ID, seed, extra_max=3)) for seed in range(300)}
     assert {frozenset(members) for members in at_root} == {
-        frozenset(some) for some in [(), (2,), (5,), (7,), (2, 5), (2, 7), (5, 7), (2, 5, 7)]
+        frozenset(ids) for ids in [(), (2,), (5,), (7,), (2, 5), (2, 7), (5, 7), (2, 5, 7)]
     }
 
 
@@ -92,14 +92,14 @@ def test_extras_never_exceed_the_pool_size(tree):
     assert {len(pool(tree, 6, seed, pool_size=2, extra_max=3)) for seed in range(50)} == {2}
 
 
-def test_a_kernel_off_every_scale_neither_overflows_nor_hides_the_rest(tree):
+def test_an_extreme_speedup_neither_overflows_nor_hides_the_rest(tree):
     tree.add(9, ROOT_ID, "large", 1.6, correct(1e6))
     picks = [pool(tree, 6, seed, extra_max=2) for seed in range(50)]
-    assert [2, 5, 9, 7] in picks  # exp(1e6) drawn first, then the other one
+    assert [2, 5, 9, 7] in picks  # exp(1e6) drawn first, then the other kernel
     assert [2, 5, 7] not in picks
 
 
-def test_the_window_by_hand(tree):
+def test_the_window_matches_a_hand_computation(tree):
     assert small_window(tree, 2, Settings()) == [1, 2]  # 3 is a sibling
     assert small_window(tree, 6, Settings()) == [5, 6]  # the large step 5 cuts the path
     assert small_window(tree, 7, Settings()) == [7]
@@ -125,7 +125,7 @@ def test_the_truncated_geometric_has_its_distribution(p, limit):
         assert draws[k] / 20_000 == pytest.approx((1 - p) ** k / norm, abs=0.015)
 
 
-def test_the_truncated_geometric_by_hand():
+def test_the_truncated_geometric_matches_a_hand_computation():
     # p = 0.5, limit 2: weights 1, 1/2, 1/4 -> 4/7, 2/7, 1/7
     rng = random.Random(1)
     draws = Counter(truncated_geometric(0.5, 2, rng) for _ in range(20_000))
@@ -187,12 +187,12 @@ def test_window_rules_on_random_trees(sequence: list[Step], window: int, data: s
 
 
 @dataclass
-class Look:
+class FakeTraits:
     vector: tuple[float, ...]
     cell: tuple[int, ...] = ()
 
 
-class TestDiverse:
+class TestDiversePool:
     @pytest.fixture
     def kernels(self) -> Tree:
         tree = Tree()
@@ -200,27 +200,32 @@ class TestDiverse:
             tree.add(node_id, ROOT_ID, "large", 0.5, correct(speedup))
         return tree
 
-    def drawn(self, tree, shown, others, looks, size):
+    def drawn(self, tree, pool, others, traits, size):
         return Counter(
-            tuple(diverse_pool(tree, shown, others, looks, size, random.Random(seed)))
+            tuple(diverse_pool(tree, pool, others, traits, size, random.Random(seed)))
             for seed in range(300)
         )
 
-    def test_of_equally_fast_kernels_the_one_that_differs_is_shown(self, kernels):
-        looks = {1: Look((1.0, 0.0)), 2: Look((1.0, 0.0)), 3: Look((0.0, 1.0))}
-        found = self.drawn(kernels, [1], [2, 3], looks, 2)
+    def test_the_most_different_of_equally_fast_kernels_is_chosen(self, kernels):
+        traits = {1: FakeTraits((1.0, 0.0)), 2: FakeTraits((1.0, 0.0)), 3: FakeTraits((0.0, 1.0))}
+        found = self.drawn(kernels, [1], [2, 3], traits, 2)
         assert found[1, 3] > 280  # odds of exp(4 * sqrt(2)) to 1
 
-    def test_of_those_that_look_alike_the_faster(self, kernels):
-        looks = dict.fromkeys(range(1, 5), Look((1.0, 0.0)))
-        assert self.drawn(kernels, [1], [4, 2], looks, 2)[1, 2] > 280
+    def test_the_faster_of_similar_kernels_is_chosen(self, kernels):
+        traits = dict.fromkeys(range(1, 5), FakeTraits((1.0, 0.0)))
+        assert self.drawn(kernels, [1], [4, 2], traits, 2)[1, 2] > 280
 
-    def test_difference_counts_from_all_that_are_shown(self, kernels):
-        looks = {1: Look((1.0, 0.0)), 2: Look((0.0, 1.0)), 3: Look((0.0, 1.0)), 4: Look((0.0, 1.0))}
-        found = self.drawn(kernels, [1, 2], [4, 3], looks, 9)
+    def test_novelty_is_the_distance_to_every_chosen_kernel(self, kernels):
+        traits = {
+            1: FakeTraits((1.0, 0.0)),
+            2: FakeTraits((0.0, 1.0)),
+            3: FakeTraits((0.0, 1.0)),
+            4: FakeTraits((0.0, 1.0)),
+        }
+        found = self.drawn(kernels, [1, 2], [4, 3], traits, 9)
         assert set(found) <= {(1, 2, 3, 4), (1, 2, 4, 3)}
         assert found[1, 2, 3, 4] > 280
 
-    def test_no_more_than_there_is_room_for(self, kernels):
-        looks = dict.fromkeys(range(1, 5), Look((1.0, 0.0)))
-        assert diverse_pool(kernels, [1, 2, 3], [4], looks, 2, random.Random(0)) == [1, 2]
+    def test_the_size_bounds_the_pool(self, kernels):
+        traits = dict.fromkeys(range(1, 5), FakeTraits((1.0, 0.0)))
+        assert diverse_pool(kernels, [1, 2, 3], [4], traits, 2, random.Random(0)) == [1, 2]

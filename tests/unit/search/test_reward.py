@@ -27,7 +27,7 @@ def passed(speedup: float, speedup_eager: float | None = None) -> Passed:
         ("wrong_output", 0.05),
     ],
 )
-def test_a_failure_earns_by_how_far_it_came(reward, status: FailureStatus, expected):
+def test_the_reward_of_a_failure_depends_on_its_stage(reward, status: FailureStatus, expected):
     assert reward(Failed(status, "reason")) == expected
 
 
@@ -42,16 +42,16 @@ def test_a_failure_earns_by_how_far_it_came(reward, status: FailureStatus, expec
         (926.0, 1.6),  # clipped at 10
     ],
 )
-def test_published_values(speedup, expected):
+def test_published_values_match_a_hand_computation(speedup, expected):
     assert published(passed(speedup)) == pytest.approx(expected)
 
 
-def test_published_rounds_to_the_numbers_the_paper_quotes():
+def test_published_rounds_to_the_numbers_in_the_paper():
     assert round(published(passed(1.0)), 3) == 0.509
     assert round(published(passed(2.0)), 2) == 0.63
 
 
-def test_published_looks_at_eager_and_log_at_like_for_like():
+def test_published_uses_the_speedup_over_eager_and_log_the_like_for_like_one():
     evaluation = passed(speedup=0.5, speedup_eager=4.0)
     assert published(evaluation) == published(passed(4.0))
     assert log_speedup(evaluation) == log_speedup(passed(0.5))
@@ -61,7 +61,7 @@ def test_published_looks_at_eager_and_log_at_like_for_like():
     ("speedup", "expected"),
     [
         # k = 1.2 / (1 + ln 10) = 1.2 / 3.302585 = 0.363352
-        (1e-9, 0.4),  # f = -1: only the floor is left
+        (1e-9, 0.4),  # f = -1: only the floor remains
         (0.5, 0.4 + 0.363352 * 0.5),  # f = -0.5
         (1.0, 0.763352),  # f = 0: 0.4 + k
         (2.0, 1.015208),  # f = ln 2 = 0.693147: 0.763352 + 0.251856
@@ -69,7 +69,7 @@ def test_published_looks_at_eager_and_log_at_like_for_like():
         (20.0, 1.851856),  # one doubling above 10x
     ],
 )
-def test_log_values(speedup, expected):
+def test_log_values_match_a_hand_computation(speedup, expected):
     assert log_speedup(passed(speedup)) == pytest.approx(expected, abs=2e-6)
 
 
@@ -77,7 +77,7 @@ speedups = st.floats(min_value=1e-3, max_value=1e4)
 
 
 @given(speedups, st.floats(min_value=1.001, max_value=100))
-def test_log_is_strictly_increasing_and_a_doubling_is_worth_the_same_above_1x(speedup, factor):
+def test_log_increases_strictly_and_every_doubling_above_1x_adds_the_same(speedup, factor):
     assert log_speedup(passed(speedup * factor)) > log_speedup(passed(speedup))
     if speedup >= 1:
         gain = log_speedup(passed(2 * speedup)) - log_speedup(passed(speedup))
@@ -85,26 +85,26 @@ def test_log_is_strictly_increasing_and_a_doubling_is_worth_the_same_above_1x(sp
 
 
 @given(speedups, st.sampled_from([published, log_speedup]))
-def test_correct_is_above_wrong_is_above_not_compiled(speedup, reward):
+def test_correct_earns_more_than_wrong_and_wrong_more_than_not_compiled(speedup, reward):
     wrong: Evaluation = Failed("wrong_output", "off by 3")
     broken: Evaluation = Failed("compile_error", "no such name")
     assert reward(passed(speedup)) >= 0.4 > reward(wrong) > reward(broken) == 0
 
 
 @given(st.floats(min_value=0.5, max_value=2.0))
-def test_log_is_continuous_with_its_slope(speedup):
+def test_log_and_its_slope_are_continuous(speedup):
     # The slope is k below 1x and k/s <= k above it, so a step of 1e-6 moves it by at most 3.7e-7.
     step = log_speedup(passed(speedup + 1e-6)) - log_speedup(passed(speedup))
     assert 0 < step <= 3.7e-7
 
 
 @pytest.mark.parametrize("reward", [published, log_speedup])
-def test_an_estimate_earns_what_a_speedup_of_one_does(reward):
-    guess = Passed("fp32", 1e-7, Estimate(1e-3, "memory", "sm_90"))
-    assert reward(guess) == reward(passed(1.0))
+def test_an_estimate_earns_the_reward_of_a_speedup_of_one(reward):
+    estimated = Passed("fp32", 1e-7, Estimate(1e-3, "memory", "sm_90"))
+    assert reward(estimated) == reward(passed(1.0))
 
 
-def test_reward_function_by_name():
+def test_reward_functions_are_found_by_name():
     assert reward_function("log")(passed(20.0)) > 1.6
     assert reward_function("published")(passed(20.0)) == pytest.approx(1.6)
     assert math.isfinite(reward_function("log")(passed(1e-300)))

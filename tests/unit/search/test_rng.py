@@ -5,7 +5,7 @@ import sys
 from adaexplore.search import step_rng
 
 
-def test_steps_and_seeds_are_streams_of_their_own():
+def test_steps_and_seeds_have_independent_streams():
     draws = {step_rng(seed, step).random() for seed in range(20) for step in range(20)}
     assert len(draws) == 400
     assert step_rng(1, 23).random() != step_rng(12, 3).random()

@@ -33,7 +33,7 @@ def traits(source):
     return SourceTraits(Candidate(source, "triton"))
 
 
-def test_the_cell_counts_what_the_source_shows():
+def test_the_cell_counts_constructs_of_the_source():
     length, kernels, launches, matrix, atomic = traits(TRITON).cell
     assert (kernels, launches, matrix, atomic) == (2, 2, 1, 1)
     assert 2 ** (length - 1) <= len(TRITON) < 2**length
@@ -41,7 +41,7 @@ def test_the_cell_counts_what_the_source_shows():
     assert traits(plain).cell[-2:] == (0, 0)
 
 
-def test_a_changed_number_is_nearer_than_another_kernel():
+def test_a_changed_constant_is_nearer_than_another_kernel():
     here = traits(TRITON).vector
     tuned = traits(TRITON.replace("16", "32")).vector
     other = traits("#pragma omp parallel for\nfor (long i = 0; i < n; ++i) out[i] = in[i];").vector
@@ -49,7 +49,7 @@ def test_a_changed_number_is_nearer_than_another_kernel():
 
 
 @given(st.text())
-def test_a_vector_has_length_one_unless_there_is_nothing(source):
+def test_a_vector_has_length_one_unless_the_source_is_empty(source):
     length = math.hypot(*traits(source).vector)
     assert math.isclose(length, 1.0) or length == 0.0
     assert traits(source).vector == traits(source).vector
@@ -74,15 +74,15 @@ MADE_OF = {
 
 
 class TestCompiled:
-    def test_the_cell_says_how_the_work_is_done(self):
+    def test_the_cell_describes_the_compiled_kernels(self):
         assert traits_of(node(TRITON, **MADE_OF)).cell == (2, 2, 1, 8, 1, 1, 0)
         assert traits_of(node(TRITON)).cell == traits(TRITON).cell
 
-    def test_noise_of_a_profile_changes_no_cell(self):
+    def test_profile_noise_leaves_the_cell_unchanged(self):
         jittered = {**MADE_OF, "own": (0.62, 0.27), "library": (0.1, 0.012), "launches": 4.0}
         assert traits_of(node(TRITON, **jittered)).cell == traits_of(node(TRITON, **MADE_OF)).cell
 
-    def test_kernels_that_read_alike_and_run_otherwise_are_apart(self):
+    def test_kernels_with_the_same_source_differ_by_their_compiled_form(self):
         here = traits_of(node(TRITON, **MADE_OF))
         fused = {**MADE_OF, "own": (1.0,), "library": (), "launches": 1.0, "instructions": ()}
         busier = {**MADE_OF, "bytes_per_s": 1.2e12}
@@ -90,11 +90,11 @@ class TestCompiled:
         assert 0 < distance(here, traits_of(node(TRITON, **busier))) < 0.05 < apart
         assert math.isclose(math.hypot(*here.vector), 1.0)
 
-    def test_one_that_nobody_described_is_compared_by_its_source(self):
+    def test_a_kernel_without_descriptor_is_compared_by_its_source(self):
         here, there = traits_of(node(TRITON, **MADE_OF)), traits_of(node(TRITON))
         assert math.isclose(distance(here, there), 0.0, abs_tol=1e-9)
 
-    def test_what_nobody_could_say_is_no_trouble(self):
+    def test_an_empty_descriptor_is_valid(self):
         bare = traits_of(node(TRITON, form="f0"))
         assert bare.cell == (2, 0, 0, 1, 0, 0, 0)
         assert math.hypot(*bare.vector) <= 1.0 + 1e-9

@@ -26,13 +26,13 @@ def build(*rows: tuple[int, int, str, float]) -> Tree:
     return tree
 
 
-def test_child_score_by_hand():
+def test_child_score_matches_a_hand_computation():
     # 0.5 + 0.3 * sqrt(ln 8 / 2) = 0.5 + 0.3 * sqrt(1.0397208) = 0.5 + 0.3 * 1.0196670
     assert child_score(0.5, visits=2, parent_visits=8, c=0.3) == pytest.approx(0.8059001)
     assert child_score(0.5, visits=0, parent_visits=8, c=0.3) == math.inf
 
 
-def test_expand_score_by_hand():
+def test_expand_score_matches_a_hand_computation():
     # 0.5 + 0.3 * 0.5 * sqrt(ln 8) / 3 = 0.5 + 0.05 * 1.4420269
     score = expand_score(0.5, children=3, visits=8, c=0.3, ratio=0.5)
     assert score == pytest.approx(0.5721013)
@@ -41,7 +41,7 @@ def test_expand_score_by_hand():
     assert expand_score(-math.inf, children=0, visits=1, c=0.3, ratio=1.0) == math.inf
 
 
-def test_the_first_step_is_a_large_one_at_the_root():
+def test_the_first_step_is_a_large_step_from_the_root():
     assert select(Tree()) == Selection(ROOT_ID, "large")
 
 
@@ -51,7 +51,7 @@ def test_equal_scores_descend():
     assert select(tree, p_large=0.0) == Selection(1, "small")
 
 
-def test_a_weak_only_child_lets_the_root_expand_once_there_are_enough_visits():
+def test_the_root_expands_beside_a_weak_only_child_after_enough_visits():
     # root: N = 3, one child with n = 3. Q is equal on both sides (mean 0.5), so compare
     #   expand 0.3 * sqrt(ln 3) / 1       = 0.3 * 1.0481 = 0.3144
     #   child  0.3 * sqrt(ln 3 / 3)       = 0.3 * 0.6051 = 0.1815
@@ -69,7 +69,7 @@ def test_the_expand_ratio_holds_expansion_back():
     assert select(tree, expand_ratio=0.5, p_large=0.0) == Selection(3, "small")
 
 
-def test_exploration_prefers_the_rare_child_and_greed_the_better_one():
+def test_exploration_prefers_the_rare_child_and_exploitation_the_better_one():
     # root N = 4: child 1 (n = 3, mean (1.0 + 1.0 + 1.0) / 3 = 1.0), child 4 (n = 1, mean 0.9).
     # c = 0.3: child 1: 1.0 + 0.3 * sqrt(ln 4 / 3) = 1.0 + 0.3 * 0.6798 = 1.2039
     #          child 4: 0.9 + 0.3 * sqrt(ln 4)     = 0.9 + 0.3 * 1.1774 = 1.2532
@@ -86,7 +86,7 @@ def test_exploration_prefers_the_rare_child_and_greed_the_better_one():
     assert select(tree, c=0.0, p_large=0.0) == Selection(2, "small")
 
 
-def test_alpha_chooses_between_a_good_average_and_a_good_best():
+def test_alpha_weighs_the_maximum_against_the_mean():
     # child 1: rewards 0.0, 1.0 -> mean 0.5, max 1.0; child 3: 0.6, 0.6 -> mean 0.6, max 0.6.
     # c = 0 leaves Q alone.
     tree = build(
@@ -99,7 +99,7 @@ def test_alpha_chooses_between_a_good_average_and_a_good_best():
     assert select(tree, c=0.0, alpha=1.0).node_id == 2
 
 
-def test_a_node_with_small_limit_small_children_goes_large():
+def test_a_node_at_the_small_limit_takes_a_large_step():
     # Five poor large steps keep the root from expanding, a wide ratio makes node 1 expand:
     # root: N = 8, k = 6: expand 2 + 0.9 * sqrt(ln 8) / 6 = 2 + 0.9 * 1.4420 / 6 = 2.2163,
     #       child 1 (n = 3): 2 + 0.3 * sqrt(ln 8 / 3)     = 2 + 0.3 * 0.8326     = 2.2498: descend
@@ -115,7 +115,7 @@ def test_a_node_with_small_limit_small_children_goes_large():
 
 
 @pytest.mark.parametrize("p_large", [0.0, 0.2, 1.0])
-def test_a_large_step_comes_with_its_probability(p_large):
+def test_a_large_step_is_drawn_with_its_probability(p_large):
     tree = build((1, ROOT_ID, "large", 0.5))
     kinds = Counter(select(tree, seed, p_large=p_large).step_kind for seed in range(2000))
     # 2000 draws at 0.2: mean 400, standard deviation 18; 90 is five of them.
@@ -123,7 +123,7 @@ def test_a_large_step_comes_with_its_probability(p_large):
 
 
 def oracle(sequence: list[Step], settings: Settings) -> int:
-    """The spec's rule, from the list of steps alone."""
+    """Apply the selection rule to the list of steps alone."""
 
     def rewards(node: int) -> list[float]:
         below = subtree(sequence, node)
@@ -169,5 +169,5 @@ def test_selection_agrees_with_the_oracle(sequence: list[Step], settings: Settin
         assert selection.step_kind == "large"
     elif settings.p_large in (0.0, 1.0):
         assert selection.step_kind == ("large" if settings.p_large else "small")
-    again = Uct(settings).select(grow(sequence), random.Random(seed))
-    assert again == selection
+    repeated = Uct(settings).select(grow(sequence), random.Random(seed))
+    assert repeated == selection

@@ -1,4 +1,4 @@
-"""What a measurement is worth."""
+"""Shrinkage, repeated measurement and confirmation of noisy measurements."""
 
 import math
 from typing import ClassVar
@@ -27,36 +27,36 @@ BROKEN = Failed("infra_error", "gone")
 WRONG = Failed("wrong_output", "off by one")
 
 
-class TestCredit:
-    def test_half_of_what_is_as_noisy_as_steps_are(self):
-        """A deviation of 0.1, as of a step's gains, leaves half of the distance in ln."""
+class TestShrinkage:
+    def test_noise_as_large_as_a_typical_step_halves_the_change(self):
+        """A deviation of 0.1, as large as a typical change, leaves half of the distance in ln."""
         evaluation = measured(2.0, math.exp(1.96 * 0.1))
         assert deviation(evaluation.timing) == pytest.approx(0.1)
         assert speedup_of(shrunk(evaluation, math.log(1.5))) == pytest.approx(math.sqrt(3.0))
 
     @given(st.floats(0.1, 20), st.floats(0.1, 20), st.floats(1, 3), st.floats(1, 3))
-    def test_it_lies_between_and_the_nearer_to_the_parent_the_noisier(self, now, before, a, b):
+    def test_the_estimate_moves_towards_the_parent_with_the_noise(self, now, before, a, b):
         quiet, noisy = sorted((a, b))
-        credits = [
+        estimates = [
             speedup_of(shrunk(measured(now, spread), math.log(before)))
             for spread in (1.0, quiet, noisy)
         ]
-        assert credits[0] == pytest.approx(now)
-        distances = [abs(math.log(one / before)) for one in credits]
+        assert estimates[0] == pytest.approx(now)
+        distances = [abs(math.log(estimate / before)) for estimate in estimates]
         assert distances[0] + 1e-9 >= distances[1] >= distances[2] - 1e-9
 
     @pytest.mark.parametrize("evaluation", [WRONG, ESTIMATED, measured(2.0, 1.5)])
-    def test_what_is_not_measured_or_has_no_parent_stays_as_it_is(self, evaluation):
+    def test_an_evaluation_without_measurement_or_parent_is_unchanged(self, evaluation):
         assert shrunk(evaluation, -math.inf) is evaluation
         if evaluation is not WRONG and evaluation.measured is None:
             assert shrunk(evaluation, 0.5) is evaluation
 
-    def test_next_to_nothing_is_believed_to_be_as_its_parent(self):
+    def test_an_interval_that_begins_at_zero_gives_the_parents_speedup(self):
         assert speedup_of(shrunk(measured(0.0), math.log(0.5))) == pytest.approx(0.5)
 
 
-class TestLead:
-    def test_it_takes_more_than_pytorch_and_the_best(self):
+class TestRemeasure:
+    def test_only_a_claim_to_beat_pytorch_and_the_best_is_measured_again(self):
         assert needs_remeasure(measured(1.1), None)
         assert needs_remeasure(measured(1.3), measured(1.2))
         assert not needs_remeasure(measured(1.2), measured(1.2))
@@ -64,18 +64,18 @@ class TestLead:
         assert not needs_remeasure(ESTIMATED, None)
         assert not needs_remeasure(WRONG, None)
 
-    def test_the_worst_counts_at_the_cost_of_all(self):
+    def test_the_worst_evaluation_counts_at_the_cost_of_all(self):
         first, second = measured(1.5, cost=Cost(3.0, 1.0)), measured(1.3, cost=Cost(2.0, 0.5))
         found = worst_of([first, second])
         assert (speedup_of(found), found.cost) == (1.3, Cost(5.0, 1.5))
         assert worst_of([first, WRONG]).status == "wrong_output"
 
-    def test_lost_machinery_says_nothing(self):
+    def test_an_infrastructure_error_counts_only_alone(self):
         assert speedup_of(worst_of([measured(1.5), BROKEN])) == 1.5
         assert worst_of([BROKEN]) == BROKEN
 
 
-class TestConfirming:
+class TestConfirmation:
     SEARCHED: ClassVar = {
         1: measured(1.5, 1.05),
         2: WRONG,
@@ -83,19 +83,19 @@ class TestConfirming:
         4: measured(1.9, 1.05),
     }
 
-    def test_the_fastest_come_first_and_no_more_than_asked_for(self):
+    def test_the_fastest_are_confirmed_first_up_to_the_limit(self):
         assert next_to_confirm(self.SEARCHED, {}, 3) == 3
         assert next_to_confirm(self.SEARCHED, {3: measured(1.9, 1.05)}, 3) == 4
         assert next_to_confirm(self.SEARCHED, {3: measured(1.9, 1.05)}, 1) is None
 
-    def test_it_ends_where_no_other_can_win(self):
+    def test_the_race_ends_once_no_other_candidate_can_win(self):
         assert next_to_confirm(self.SEARCHED, {3: measured(2.1, 1.05)}, 3) is None
 
-    def test_luck_that_is_found_out_lets_the_slower_ones_in(self):
+    def test_a_slower_confirmation_lets_slower_candidates_in(self):
         confirmed = {3: measured(1.4, 1.05), 4: measured(1.5, 1.05)}
         assert next_to_confirm(self.SEARCHED, confirmed, 3) == 1
 
-    def test_one_that_fails_does_not_end_it(self):
+    def test_a_failed_confirmation_does_not_end_the_race(self):
         assert next_to_confirm(self.SEARCHED, {3: WRONG}, 3) == 4
         assert next_to_confirm(self.SEARCHED, {3: WRONG, 4: BROKEN, 1: WRONG}, 3) is None
 

@@ -1,4 +1,4 @@
-"""The policies, by the names that `Settings.policy` knows them by."""
+"""Registry of the policies, by the names of `Settings.policy`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ POLICIES: Mapping[PolicyName, Callable[..., Policy]] = {
     "polca": EpsilonNet,
     "archive": Archive,
 }
-"""Each is made of the settings; what else one takes has a default."""
+"""Each is called with the settings; every other parameter has a default."""
 
 __all__ = ["POLICIES"]

@@ -1,4 +1,4 @@
-"""An archive whose kernels are grown by what steps from them have gained."""
+"""Archive of elites, expanded where steps have gained most."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from adaexplore.search.pool import diverse_pool
 
 _PRIOR_GAIN = 0.1
 _PRIOR_STEPS = 2.0
-_RAREST = 0.1
+_MIN_SHARE = 0.1
 
 
 class Archive(Policy):
-    """Top and diverse_pool kernels, grown where and by the kind of step that gains most.
+    """Archive of fast and diverse kernels, expanded by the kind of step that gains most.
 
     After Kernel-Smith (arXiv 2603.28342), whose population is an archive of top-performing and
-    diverse programs, and whose training keeps the steps that stay correct and gain much. Here that
-    gain, `ln` of the ratio of speedups and 0 for a step that fails or loses, decides in the search
-    itself: a kernel's score is its `ln` speedup and `reach` times the gain expected of a step from
-    it, which shrinks with every step that came to nothing; the kind of step is drawn by what its
-    kind has gained so far, neither ever below a tenth. The archive holds the `top` fastest kernels
-    and the fastest of every `Traits.cell`; the first `Settings.founders` steps are
-    large ones from nothing. A founder counts once it is recorded: with several steps under way,
-    choosing sooner would grow the first to arrive, not the best. The constants are ours, tuned by
-    simulation (docs/search.md).
+    diverse programs, and whose training keeps the steps that stay correct and gain much. Here the
+    gain decides in the search itself. The gain of a step is `ln` of the ratio of speedups, 0 for a
+    step that fails or loses. The score of a kernel is its `ln` speedup plus `reach` times the gain
+    expected of a step from it, which shrinks with every step without a gain. The kind of step is
+    drawn in proportion to the mean gain of each kind, with at least a tenth for either.
+
+    `top`: number of fastest kernels in the archive, beside the fastest kernel of every
+    `Traits.cell` (the elites). `reach`: weight of the expected gain. The first `Settings.founders`
+    steps are large steps from the root. A founder counts once it is recorded: with several steps in
+    flight, an earlier choice would expand the first kernel to arrive instead of the best. The
+    constants were tuned by simulation (docs/search.md).
     """
 
     def __init__(self, settings: Settings, *, top: int = 10, reach: float = 1.0) -> None:
@@ -46,7 +48,7 @@ class Archive(Policy):
         self._kind_steps: Counter[StepKind] = Counter()
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Credits the step to its parent and kind; archives its kernel."""
+        """Credit the gain to the parent and to the kind of step; archive the kernel."""
         vertex = tree[node_id]
         parent = tree[vertex.parent_id or ROOT_ID]
         kind: StepKind = vertex.step_kind or "large"
@@ -63,25 +65,25 @@ class Archive(Policy):
                 self._cells[traits.cell] = node_id
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """The kernel with the best score, and what to do with it."""
+        """Return the kernel with the best score and the kind of step to take from it."""
         top = self._ranking.top(self._top)
         if not top or len(tree[ROOT_ID].children) < self._founders:
             return Selection(ROOT_ID, "large", ())
-        steps = sum(self._kind_steps.values())
-        usual = sum(self._kind_gains.values()) + _PRIOR_STEPS * _PRIOR_GAIN
-        usual /= steps + _PRIOR_STEPS
-
-        def score(kernel: int) -> float:
-            expected = (self._gains[kernel] + _PRIOR_STEPS * usual) / (
-                tree[kernel].width + _PRIOR_STEPS
-            )
-            return tree[kernel].log_speed + self._reach * expected
-
         archive = list(dict.fromkeys([*top, *self._cells.values()]))
-        chosen = max(archive, key=score)
+        mean_gain = self._mean_gain()
+        chosen = max(archive, key=lambda kernel: self._score(tree, kernel, mean_gain))
         if rng.random() >= self._share_of_large():
             return Selection(chosen, "small")
         return Selection(chosen, "large", self._pool(tree, chosen, top, rng))
+
+    def _mean_gain(self) -> float:
+        total = sum(self._kind_gains.values()) + _PRIOR_STEPS * _PRIOR_GAIN
+        return total / (sum(self._kind_steps.values()) + _PRIOR_STEPS)
+
+    def _score(self, tree: Tree, kernel: int, mean_gain: float) -> float:
+        gain = self._gains[kernel] + _PRIOR_STEPS * mean_gain
+        expected = gain / (tree[kernel].width + _PRIOR_STEPS)
+        return tree[kernel].log_speed + self._reach * expected
 
     def _share_of_large(self) -> float:
         rates = {
@@ -89,10 +91,10 @@ class Archive(Policy):
             for kind, gain in self._kind_gains.items()
         }
         share = rates["large"] / (rates["large"] + rates["small"])
-        return min(max(share, _RAREST), 1 - _RAREST)
+        return min(max(share, _MIN_SHARE), 1 - _MIN_SHARE)
 
     def _pool(self, tree: Tree, chosen: int, top: list[int], rng: random.Random) -> tuple[int, ...]:
-        """The chosen kernel, the fastest, and others of other cells that are fast and unlike."""
+        """Return the chosen kernel, the fastest one, and fast kernels of other cells."""
         pool = list(dict.fromkeys([chosen, top[0]]))
         others = [kernel for kernel in self._cells.values() if kernel not in pool]
         size = self._settings.pool_size

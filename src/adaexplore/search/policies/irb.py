@@ -1,4 +1,4 @@
-"""IRB: large steps that are shown the best kernels."""
+"""IRB: large steps with the best kernels in context."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from adaexplore.search.policies.ranking import Ranking
 
 
 class BestKernels(Policy):
-    """Iterative refinement by large steps, with the best kernels in context (arXiv 2604.16625)."""
+    """Iterative refinement by large steps, with the best kernels in context (arXiv 2604.16625).
+
+    The context holds the `Settings.pool_size` best kernels.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._ranking = Ranking()
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Keeps correct kernels in order."""
+        """Rank the kernel if it is correct."""
         self._ranking.add(tree[node_id])
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """The root, with the best kernels, best first."""
+        """Return the root with the best kernels, best first."""
         return Selection(ROOT_ID, "large", tuple(self._ranking.top(self._settings.pool_size)))

@@ -1,4 +1,4 @@
-"""IRL: large steps that are shown the most recent kernels."""
+"""IRL: large steps with the most recent kernels in context."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from adaexplore.core.tree import Tree
 class RecentKernels(Policy):
     """Iterative refinement by large steps, with the last kernels in context (arXiv 2604.16625).
 
-    Correct kernels only, since a pool holds what is to be beaten; the published code shows failed
-    ones, too.
+    The context holds the last `Settings.pool_size` correct kernels, because a pool holds kernels to
+    beat. The published code also shows failed ones.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._recent: deque[int] = deque(maxlen=settings.pool_size)
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Keeps the last correct kernels."""
+        """Remember the kernel if it is correct."""
         if tree[node_id].correct:
             self._recent.append(node_id)
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """The root, with the recent kernels, oldest first."""
+        """Return the root with the recent kernels, oldest first."""
         return Selection(ROOT_ID, "large", tuple(self._recent))

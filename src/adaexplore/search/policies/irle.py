@@ -1,4 +1,4 @@
-"""IRLE: large steps that are shown recent and elite kernels, half and half."""
+"""IRLE: large steps with recent and elite kernels in context, half and half."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from adaexplore.search.policies.ranking import Ranking
 from adaexplore.search.pool import softmax_choice
 
 _ELITE = 256
-"""Kernels that the elite half is drawn from: so many of the best, for a step's cost to stay."""
+"""Number of best kernels that the elite half is drawn from; bounds the cost of a step."""
 
 
 class RecentAndElite(Policy):
-    """Iterative refinement by large steps with half recent, half good kernels (arXiv 2604.16625).
+    """Iterative refinement by large steps with half recent, half elite kernels (arXiv 2604.16625).
 
-    The good ones are drawn by softmax of their speedups without replacement.
+    The context holds `Settings.pool_size` kernels. The elites are drawn by softmax of their
+    speedups without replacement.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -28,16 +29,16 @@ class RecentAndElite(Policy):
         self._ranking = Ranking()
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Keeps correct kernels in order of time and of speed."""
+        """Remember and rank the kernel if it is correct."""
         self._ranking.add(tree[node_id])
         if tree[node_id].correct:
             self._recent.append(node_id)
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """The root, with the recent kernels first."""
-        shown = list(self._recent)
+        """Return the root with the recent kernels first."""
+        pool = list(self._recent)
         others = [kernel for kernel in self._ranking.top(_ELITE) if kernel not in self._recent]
-        for _ in range(min(self._pool_size - len(shown), len(others))):
+        for _ in range(min(self._pool_size - len(pool), len(others))):
             index = softmax_choice([tree[kernel].speedup for kernel in others], rng)
-            shown.append(others.pop(index))
-        return Selection(ROOT_ID, "large", tuple(shown))
+            pool.append(others.pop(index))
+        return Selection(ROOT_ID, "large", tuple(pool))

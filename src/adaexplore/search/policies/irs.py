@@ -13,16 +13,17 @@ from adaexplore.core.tree import Tree
 class SmallSteps(Policy):
     """Iterative refinement by small steps (arXiv 2604.16625).
 
-    One large step, then each small step changes what the one before it made, right or wrong.
+    The search makes one large step; each further small step changes the latest kernel, correct or
+    not.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._last = ROOT_ID
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """The chain goes on from here."""
+        """Make this step the end of the chain."""
         self._last = node_id
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """The end of the chain."""
+        """Return the end of the chain."""
         return Selection(self._last, "small" if self._last else "large")

@@ -1,4 +1,4 @@
-"""Islands with MAP-Elites."""
+"""Island model with a MAP-Elites archive per island."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from adaexplore.search.policy import step_kind
 class Islands(Policy):
     """Populations that evolve apart, each a grid that keeps the best kernel of every cell.
 
-    After OpenEvolve (github.com/algorithmicsuperintelligence/openevolve) with its defaults: steps
-    go round the islands; a parent is drawn from its island uniformly (`exploration`), from its
-    elites, the members among the best `archive` of all (`exploitation`), or by weight of speed; a
-    large step is also shown the island's best and others of its members. After every `interval`
-    steps the best `migrating` part of each island enters both its neighbours on the ring. Cells
-    are `Traits.cell` in place of OpenEvolve's complexity and diversity. An island that has no
-    correct kernel grows from nothing.
+    After OpenEvolve (github.com/algorithmicsuperintelligence/openevolve) with its defaults, except
+    that cells are `Traits.cell` in place of its complexity and diversity. Steps visit the `islands`
+    in turn. The parent is drawn from the island: with probability `exploration` uniformly, with
+    probability `exploitation` among its elites (members that belong to the best `archive` kernels
+    of the search), else in proportion to speed. A large step is also shown the island's best and
+    random other members. After every `interval` steps the best fraction `migration` of each island
+    is copied to both neighbours on the ring. An island without a correct kernel takes large steps
+    from the root.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Islands(Policy):
         exploitation: float = 0.7,
         archive: int = 100,
         interval: int = 50,
-        migrating: float = 0.1,
+        migration: float = 0.1,
     ) -> None:
         self._settings = settings
         self._grids: list[dict[Cell, int]] = [{} for _ in range(islands)]
@@ -41,14 +42,14 @@ class Islands(Policy):
         self._exploitation = exploitation
         self._archive = archive
         self._interval = interval
-        self._migrating = migrating
+        self._migration = migration
         self._ranking = Ranking()
         self._home: dict[int, int] = {}
         self._cells: dict[int, Cell] = {}
         self._recorded = 0
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Puts a correct kernel into its island's grid; now and then, lets kernels migrate."""
+        """Place a correct kernel in its island's grid; migrate after every `interval` steps."""
         vertex = tree[node_id]
         turn = self._recorded % len(self._grids)
         self._recorded += 1
@@ -59,12 +60,12 @@ class Islands(Policy):
         if vertex.correct:
             self._ranking.add(vertex)
             self._cells[node_id] = traits.cell
-            self._settle(tree, node_id, island)
+            self._place(tree, node_id, island)
         if self._recorded % self._interval == 0:
             self._migrate(tree)
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """A member of the island whose turn it is."""
+        """Return a member of the island whose turn it is."""
         turn = (self._recorded + tree[ROOT_ID].pending) % len(self._grids)
         members = list(self._grids[turn].values())
         if not members:
@@ -88,14 +89,14 @@ class Islands(Policy):
     def _inspirations(
         self, tree: Tree, parent: int, members: list[int], rng: random.Random
     ) -> tuple[int, ...]:
-        """The parent, the island's best, and others drawn at random."""
+        """Return the parent, the island's best, and other members drawn at random."""
         best = min(members, key=lambda kernel: order(tree[kernel]))
         chosen = list(dict.fromkeys((parent, best)))[: self._settings.pool_size]
         others = [kernel for kernel in members if kernel not in chosen]
-        room = self._settings.pool_size - len(chosen)
-        return (*chosen, *rng.sample(others, min(room, len(others))))
+        free = self._settings.pool_size - len(chosen)
+        return (*chosen, *rng.sample(others, min(free, len(others))))
 
-    def _settle(self, tree: Tree, kernel: int, island: int) -> None:
+    def _place(self, tree: Tree, kernel: int, island: int) -> None:
         grid, cell = self._grids[island], self._cells[kernel]
         if cell not in grid or tree[kernel].rank > tree[grid[cell]].rank:
             grid[cell] = kernel
@@ -104,8 +105,8 @@ class Islands(Policy):
         leaving = []
         for grid in self._grids:
             ranked = sorted(grid.values(), key=lambda kernel: order(tree[kernel]))
-            leaving.append(ranked[: max(1, int(len(ranked) * self._migrating))])
+            leaving.append(ranked[: max(1, int(len(ranked) * self._migration))])
         for island, kernels in enumerate(leaving):
             for neighbour in (island - 1, island + 1):
                 for kernel in kernels:
-                    self._settle(tree, kernel, neighbour % len(self._grids))
+                    self._place(tree, kernel, neighbour % len(self._grids))

@@ -1,4 +1,4 @@
-"""A priority queue that holds an epsilon-net."""
+"""Priority queue over an epsilon-net of kernels (POLCA)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from adaexplore.search.policy import step_kind
 
 
 class EpsilonNet(Policy):
-    """Steps go round the `candidates` best of a queue in which no two kernels look alike.
+    """Priority queue in which no two kernels lie within `epsilon`; steps visit its best in turn.
 
-    After POLCA (arXiv 2603.14769; github.com/xuanfeiren/Trace, with its settings for KernelBench):
-    a kernel nearer than `epsilon` to one of the queue is left out. Here it takes that one's place
-    if it is faster, since kernels that read alike need not be. Priority is the kernel's speed, that
-    of failures 0; the queue holds `memory` kernels. Distances are between `Traits.vector`s in place
-    of a model's embeddings. Its summarizer is `search.failure_summary`.
+    After POLCA (arXiv 2603.14769; github.com/xuanfeiren/Trace, with its settings for KernelBench),
+    which leaves out a kernel that lies within `epsilon` of one in the queue. Here the faster of the
+    two is kept, because kernels with similar sources may differ in speed. The priority is the
+    kernel's speed, 0 for a failure. `candidates`: number of best entries that steps visit in turn.
+    `memory`: capacity of the queue. Distances are those of `Traits.vector`, in place of a model's
+    embeddings. POLCA's summarizer is `search.failure_summary`.
     """
 
     def __init__(
@@ -38,16 +39,16 @@ class EpsilonNet(Policy):
         self._queue: list[tuple[Order, Vector]] = []
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Takes the kernel into the queue if nothing like it is there, or nothing as fast."""
+        """Queue the kernel unless a faster one lies within `epsilon`."""
         entry = (order(tree[node_id]), traits.vector)
-        alike = [each for each in self._queue if math.dist(each[1], entry[1]) <= self._epsilon]
-        if alike and entry > min(alike):
+        similar = [each for each in self._queue if math.dist(each[1], entry[1]) <= self._epsilon]
+        if similar and entry > min(similar):
             return
-        self._queue = [each for each in self._queue if each not in alike]
+        self._queue = [each for each in self._queue if each not in similar]
         self._queue = sorted([*self._queue, entry])[: self._memory]
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """The candidate with the fewest children; the root until there are enough candidates."""
+        """Return the candidate with the fewest children; the root until the queue has enough."""
         if len(self._queue) < self._candidates:
             return Selection(ROOT_ID, "large")
         candidates = [place[-1] for place, _ in self._queue[: self._candidates]]

@@ -11,11 +11,11 @@ from adaexplore.core.tree import Tree
 
 
 class ParallelSampling(Policy):
-    """Best of N without context: every step is a large one from nothing (arXiv 2604.16625)."""
+    """Best of N: every step is a large step from the root without context (arXiv 2604.16625)."""
 
     def __init__(self, settings: Settings) -> None:
-        """There is nothing to set."""
+        """Take the settings, like every policy; none of them applies."""
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """The root, with nothing to look at."""
+        """Return the root with an empty context."""
         return Selection(ROOT_ID, "large", ())

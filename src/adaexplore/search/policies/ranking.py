@@ -1,4 +1,4 @@
-"""Correct kernels, best first."""
+"""Ranking of correct kernels, best first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Order = tuple[float, float, int]
 
 
 def order(vertex: Vertex) -> Order:
-    """What sorts kernels by rank, best first, the older of equals first; failures come last."""
-    _, correct, speedup, guess = vertex.rank
-    return (-speedup, -guess, vertex.id) if correct else (0.0, math.inf, vertex.id)
+    """Return a sort key: best rank first, the older of equals first, failures last."""
+    _, correct, speedup, estimate = vertex.rank
+    return (-speedup, -estimate, vertex.id) if correct else (0.0, math.inf, vertex.id)
 
 
 class Ranking:
@@ -23,10 +23,10 @@ class Ranking:
         self._order: list[Order] = []
 
     def add(self, vertex: Vertex) -> None:
-        """Takes a kernel in if it is correct."""
+        """Insert a kernel if it is correct."""
         if vertex.correct:
             insort(self._order, order(vertex))
 
     def top(self, count: int) -> list[int]:
-        """The best `count`, or all if there are fewer."""
+        """Return the best `count` ids, or all if there are fewer."""
         return [node_id for _, _, node_id in self._order[:count]]

@@ -1,4 +1,4 @@
-"""Selection by UCT with an expand action (arXiv 2604.16625)."""
+"""UCT with an expand action (arXiv 2604.16625)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from adaexplore.search.policy import step_kind
 
 
 def child_score(value: float, visits: int, parent_visits: int, c: float) -> float:
-    """`Q + c * sqrt(ln N_parent / n_child)`; infinite for a child without visits."""
+    """Return `Q + c * sqrt(ln N_parent / n_child)`; infinite for a child without visits."""
     if visits == 0:
         return math.inf
     return value + c * math.sqrt(math.log(parent_visits) / visits)
 
 
 def expand_score(best_value: float, children: int, visits: int, c: float, ratio: float) -> float:
-    """`max_child Q + c * ratio * sqrt(ln N) / k` of a node with `k` children and `N` visits.
+    """Return `max_child Q + c * ratio * sqrt(ln N) / k` for `k` children and `N` visits.
 
     Infinite for a leaf, which always expands.
     """
@@ -30,24 +30,27 @@ def expand_score(best_value: float, children: int, visits: int, c: float, ratio:
 
 
 class Uct(Policy):
-    """The published policy; `Settings.reward` says which reward its values are made of.
+    """The published policy (arXiv 2604.16625).
 
-    From the root it descends to the child with the best score (the oldest of equals) until a node's
-    expand score is strictly greater than its best child's, or the node has no recorded child.
+    From the root it descends to the child with the best `child_score` (the oldest of equals) until
+    the `expand_score` of a node is strictly greater, or the node has no recorded child. Parameters
+    are those of `Settings`: `alpha` weighs the maximum against the mean in a node's value, `c` the
+    exploration, `expand_ratio` the expand action; `small_limit` bounds a node's small children;
+    `reward` names the reward behind the values.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """Node to expand and step kind; draws from `rng` at most once."""
+        """Return the node to expand and the kind of step; draw from `rng` at most once."""
         vertex = tree[ROOT_ID]
         while (child := self._preferred_child(tree, vertex)) is not None:
             vertex = child
         return Selection(vertex.id, self._step_kind(vertex, rng))
 
     def _preferred_child(self, tree: Tree, vertex: Vertex) -> Vertex | None:
-        """The child to descend to, or None where `vertex` itself is to be expanded."""
+        """Return the child to descend to, None if `vertex` itself is to be expanded."""
         settings = self._settings
         best_score = best_value = -math.inf
         best_child: Vertex | None = None
@@ -61,7 +64,7 @@ class Uct(Policy):
         return None if self._expands(vertex, best_value, best_score) else best_child
 
     def _expands(self, vertex: Vertex, best_value: float, best_score: float) -> bool:
-        """Whether `vertex` gets a child rather than one of its children."""
+        """Return true if `vertex` itself is expanded instead of a node below it."""
         settings = self._settings
         score = expand_score(
             best_value, vertex.width, vertex.visits, settings.c, settings.expand_ratio

@@ -1,4 +1,4 @@
-"""Progressive widening: how many children a node may have grows with its visits."""
+"""UCT with progressive widening: visits bound the number of children of a node."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from adaexplore.search.policies.uct import Uct
 class Widening(Uct):
     """UCT that expands a node while it has fewer than `factor * visits ** exponent` children.
 
-    Coulom 2007, Computing Elo Ratings of Move Patterns in the Game of Go; in the form of Couëtoux
-    et al. 2011, Continuous Upper Confidence Trees, who leave both constants to the
-    problem.
+    Progressive widening (Coulom 2007, Computing Elo Ratings of Move Patterns in the Game of Go), in
+    the form of Couëtoux et al. 2011, Continuous Upper Confidence Trees. Both leave the constants to
+    the problem.
     """
 
     def __init__(self, settings: Settings, *, factor: float = 1.0, exponent: float = 0.5) -> None:
@@ -21,5 +21,5 @@ class Widening(Uct):
         self._exponent = exponent
 
     def _expands(self, vertex: Vertex, best_value: float, best_score: float) -> bool:
-        room: float = self._factor * vertex.visits**self._exponent
-        return vertex.width < room
+        limit: float = self._factor * vertex.visits**self._exponent
+        return vertex.width < limit

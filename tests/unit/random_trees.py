@@ -1,4 +1,4 @@
-"""Random searches, and the slow obvious way to look at one."""
+"""Random searches, with brute-force versions of the tree's queries."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Step:
 
 @st.composite
 def steps(draw: st.DrawFn, max_size: int = 40) -> list[Step]:
-    """A valid sequence of steps with ids 1, 2, ...
+    """Draw a valid sequence of steps with ids 1, 2, ...
 
     Rewards are multiples of 1/64: sums are exact in any order, and ties between nodes are common.
     """
@@ -31,7 +31,7 @@ def steps(draw: st.DrawFn, max_size: int = 40) -> list[Step]:
         rank = draw(
             st.sampled_from([(False, False, 0.0, 0.0), (True, False, 0.0, 0.0)])
             | st.sampled_from([(True, True, speedup, 0.0) for speedup in (0.5, 1.0, 2.0, 900.0)])
-            | st.sampled_from([(True, True, 0.0, guess) for guess in (-9.0, -2.0)])
+            | st.sampled_from([(True, True, 0.0, estimate) for estimate in (-9.0, -2.0)])
         )
         sequence.append(Step(step_id, parent_id, kind, reward, rank))
     return sequence
@@ -45,7 +45,7 @@ def grow(sequence: list[Step]) -> Tree:
 
 
 def subtree(sequence: list[Step], top: int, small_only: bool = False) -> set[int]:
-    """Ids of `top` and everything below it, by repeated scanning."""
+    """Return the ids of `top` and everything below it, by repeated scanning."""
     found = {top}
     while True:
         more = {
@@ -59,7 +59,7 @@ def subtree(sequence: list[Step], top: int, small_only: bool = False) -> set[int
 
 
 def ancestors(sequence: list[Step], node_id: int) -> list[int]:
-    """Ids from `node_id` (included) up to the root (left out)."""
+    """Return the ids from `node_id` (included) up to the root (left out)."""
     parents = {step.id: step.parent_id for step in sequence}
     chain = []
     while node_id != ROOT_ID:
