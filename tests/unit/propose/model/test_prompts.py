@@ -127,10 +127,10 @@ class TestSystem:
 
         without, with_gpu = told(environment=CPU, target="sm_90"), told()
         assert "an estimate, because no such GPU is available" in without
-        assert "Mask every edge" in without
+        assert "mask every edge" in without
         assert "interleaved with yours" not in without
         assert "interleaved with yours" in with_gpu
-        assert "Mask every edge" not in with_gpu
+        assert "mask every edge" not in with_gpu
 
 
 class TestPrecision:
