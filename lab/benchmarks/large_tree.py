@@ -23,6 +23,7 @@ from adaexplore.cli.inspect import summary_of
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.config import PolicyName, Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation, rank
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
@@ -92,7 +93,7 @@ def in_a_run(path: Path, steps: int) -> tuple[list[float], list[float]]:
         seed=0,
         proposer="silent",
         steps=steps,
-        environment={},
+        environment=Environment(),
         command="",
         created_at=0.0,
     )

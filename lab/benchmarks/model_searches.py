@@ -56,7 +56,7 @@ def described(summary: Summary, released: dict[str, dict[str, Any]]) -> dict[str
         "problem": summary.problem.name,
         "precision": summary.problem.precision,
         "labels": list(summary.labels),
-        "baselines_us": summary.info.reference.get("baselines_us", {}),
+        "baselines_us": dict(summary.info.reference.baselines_us),
         "seeds": [_step(row) for row in seeds],
         "steps": [_step(row) for row in own],
         "winner": timing and {"speedup": timing.speedup, "speedup_ci": timing.speedup_ci},

@@ -204,7 +204,7 @@ def _fill(row: dict[str, Any], lane: Lane, kernel: Released, options: argparse.N
             facts = evaluator.prepare()
             prepared = time.monotonic()
             evaluation = evaluator.evaluate(Candidate(source, problem.language))
-        row["facts"] = {key: facts.get(key) for key in _FACTS}
+        row["facts"] = {key: value for key, value in facts.to_json().items() if key in _FACTS}
         row["attempts"].append(
             {
                 "precision": precision,

@@ -9,6 +9,7 @@ from hashed import FACTS, Judge, number_from
 
 from adaexplore.core.client import Reply
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.problem import Problem
@@ -60,7 +61,7 @@ def new_run(tmp_path):
             seed=3,
             proposer=MODEL,
             steps=STEPS,
-            environment={},
+            environment=Environment(),
             command="adaexplore explore example.py",
             created_at=0.0,
             reference=FACTS,

@@ -156,7 +156,7 @@ class Judges:
             evaluation = Failed("infra_error", str(error))
             self._evaluator = None  # its processes are gone, as far as anybody can tell
             self.close()
-        return Outcome(case, evaluation, tuple(facts.get("labels", ())))
+        return Outcome(case, evaluation, tuple(facts.labels))
 
     def close(self) -> None:
         """Ends judge and server."""

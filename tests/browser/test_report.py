@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 from adaexplore.core.ask import Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
@@ -67,7 +68,7 @@ def report(nodes: list[Node]) -> str:
         seed=0,
         proposer="compiler",
         planned_steps=4,
-        environment={"cpu": "A processor with a rather long name " * 3},
+        environment=Environment(cpu="A processor with a rather long name " * 3),
         reproduce="adaexplore explore problem.py " + "--set c=0.3 " * 12,
         confirmations={2: passed(1.5)},
     )

@@ -12,6 +12,7 @@ import pytest
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Passed
+from adaexplore.core.facts import OutputForm
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
@@ -142,14 +143,14 @@ def hasty_judge(evaluator_of):
 class TestFacts:
     def test_they_describe_the_reference(self, judge):
         facts = judge.prepare()
-        assert facts["precision"] == "fp32"
-        assert facts["parameters"] == 128 * 96 + 96
-        assert facts["outputs"] == [{"path": "output", "shape": [64, 96], "dtype": "float32"}]
-        assert {"own-0", "own-1", "own-2", "normal", "sparse"} <= set(facts["input_sets"])
-        assert 0 < facts["errors"]["fp32"] < 1e-5
+        assert facts.precision == "fp32"
+        assert facts.parameters == 128 * 96 + 96
+        assert facts.outputs == (OutputForm("output", (64, 96), "float32"),)
+        assert {"own-0", "own-1", "own-2", "normal", "sparse"} <= set(facts.input_sets)
+        assert 0 < facts.errors["fp32"] < 1e-5
 
     def test_they_hold_the_baselines_times(self, judge, measures):
-        assert judge.prepare()["baselines_us"]["eager"] > 0
+        assert judge.prepare().baselines_us["eager"] > 0
 
     def test_asking_twice_gives_the_same(self, judge):
         assert judge.prepare() == judge.prepare()
@@ -169,11 +170,11 @@ class TestFeedback:
 
     def test_a_roofline_is_held_against_the_problem_s_own_work(self, judge, measures):
         verdict = judge.evaluate(GOOD)
-        facts = judge.prepare()["roofline"]
-        assert facts["bytes"] == 4 * (64 * 128 + 128 * 96 + 96 + 64 * 96)
-        assert facts["flops"] == 2 * 64 * 128 * 96
-        assert verdict.roofline.floor_us == facts["floor_us"] > 0
-        assert verdict.roofline.share == pytest.approx(facts["floor_us"] / verdict.timing.time_us)
+        facts = judge.prepare().roofline
+        assert facts.bytes == 4 * (64 * 128 + 128 * 96 + 96 + 64 * 96)
+        assert facts.flops == 2 * 64 * 128 * 96
+        assert verdict.roofline.floor_us == facts.floor_us > 0
+        assert verdict.roofline.share == pytest.approx(facts.floor_us / verdict.timing.time_us)
 
     def test_an_exception_names_its_line(self, judge):
         candidate = linear("y = self.linear(x)\nreturn y.no_such_thing()")
@@ -910,7 +911,7 @@ class TestBadReferences:
         with pytest.raises(BadProblemError, match="--mode eval"):
             evaluator_of.unprepared(source).prepare()
         evaluator = evaluator_of.unprepared(source, mode="eval")
-        assert evaluator.prepare()["outputs"]
+        assert evaluator.prepare().outputs
         evaluator.close()
 
     def test_one_that_takes_the_judge_with_it_is_infrastructure_trouble(self, evaluator_of):

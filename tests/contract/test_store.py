@@ -17,8 +17,10 @@ from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.facts import OutputForm, ReferenceFacts, ReferenceRoofline, WorkloadFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
@@ -76,12 +78,16 @@ RUN = RunRecord(
     seed=7,
     proposer="compiler",
     steps=20,
-    environment={"gpu": "H200", "driver": None, "versions": {"torch": "2.13.0"}, "cores": 16},
+    environment=Environment(device="cuda:0", gpu="H200", torch="2.13.0", cores=16),
     command="adaexplore explore 'my softmax.py' --seed 7",
     created_at=1_700_000_000.25,
 )
 TIMING = Timing(10.5, (10.0, 11.0), {"eager": 21.0, "compile": 15.75}, 1.5, (1.4, 1.6), 2.0, 100)
 PASSED = Passed("fp32", 2.5e-7, TIMING, Cost(3.5, 0.75), "all five seeds")
+
+
+def eager(time_us: float) -> ReferenceFacts:
+    return ReferenceFacts(baselines_us={"eager": time_us})
 
 
 def node(node_id: int, parent_id: int = ROOT_ID, evaluation: Evaluation = PASSED) -> Node:
@@ -100,29 +106,29 @@ def test_a_new_run_is_its_record_and_no_steps(database):
 
 def test_what_a_run_learns_about_itself_is_kept(database):
     store = database.create(RUN)
-    store.set_reference({"eager_us": 12.5, "outputs": ["float32"]})
-    store.set_reference({"eager_us": 13.0})
+    store.set_reference(ReferenceFacts(outputs=(OutputForm("output", (2, 3), "float32"),)))
+    store.set_reference(eager(13.0))
     store.set_steps(50)
     store.set_plan({"budget": "2usd"})
     store.set_plan({"budget": "5usd", "templates": {"mine/pool.j2": "none"}})
     store.close()
     plan = {"budget": "5usd", "templates": {"mine/pool.j2": "none"}}
-    assert database.open().run() == replace(RUN, reference={"eager_us": 13.0}, steps=50, plan=plan)
+    assert database.open().run() == replace(RUN, reference=eager(13.0), steps=50, plan=plan)
 
 
 def test_an_ask_keeps_the_reference_it_began_with(database):
-    store = database.create(replace(RUN, reference={"eager_us": 1.0}))
-    assert store.reference_for(1) == {"eager_us": 1.0}
+    store = database.create(replace(RUN, reference=eager(1.0)))
+    assert store.reference_for(1) == eager(1.0)
     store.open_ask(an_ask(1))
-    store.set_reference({"eager_us": 1.0})
+    store.set_reference(eager(1.0))
     store.open_ask(an_ask(2))
     for measured in (2.0, 3.0):
-        store.set_reference({"eager_us": measured})
+        store.set_reference(eager(measured))
     store.close()
     store = database.open()
     store.open_ask(an_ask(3))
-    assert [store.reference_for(n)["eager_us"] for n in (1, 2, 3, 4)] == [1.0, 1.0, 3.0, 3.0]
-    assert store.run().reference == {"eager_us": 3.0}
+    assert [store.reference_for(n) for n in (1, 2, 3, 4)] == list(map(eager, (1.0, 1.0, 3.0, 3.0)))
+    assert store.run().reference == eager(3.0)
 
 
 def test_steps_come_back_in_order_and_continue_after_reopening(database):
@@ -225,7 +231,7 @@ def test_a_reader_sees_what_is_written_meanwhile(database):
     [
         lambda store: store.record(node(2)),
         lambda store: store.set_steps(99),
-        lambda store: store.set_reference({"eager_us": 1.0}),
+        lambda store: store.set_reference(eager(1.0)),
         lambda store: store.confirm(Confirmation(1, PASSED, 0.0)),
     ],
     ids=["record", "set_steps", "set_reference", "confirm"],
@@ -278,6 +284,24 @@ proposals = st.builds(
 )
 
 
+mechanisms = st.builds(Isolation, network=texts, missing=st.lists(texts).map(tuple))
+environments = st.builds(Environment, gpu=texts, cores=st.integers(), isolation=mechanisms)
+shapes = st.lists(st.integers(), max_size=3).map(tuple)
+outputs = st.lists(st.builds(OutputForm, texts, shapes, texts), max_size=2).map(tuple)
+rooflines = st.just(ReferenceRoofline(8, 2, 1.5, "memory", 4.0e12, {"fp32": 1.5}, 2.0))
+workloads = st.builds(WorkloadFacts, texts, st.just(("own-0",)), outputs, roofline=rooflines)
+references = st.builds(
+    ReferenceFacts,
+    baselines_us=st.dictionaries(texts, numbers, max_size=2),
+    outputs=outputs,
+    roofline=st.none() | rooflines,
+    labels=st.dictionaries(texts, texts, max_size=2),
+    notes=st.lists(texts, max_size=2).map(tuple),
+    workloads=st.lists(workloads, max_size=2).map(tuple),
+    estimate=st.none() | st.builds(Estimate, numbers, st.just("memory"), texts),
+)
+
+
 @st.composite
 def searches(draw: st.DrawFn) -> list[Node]:
     return [
@@ -298,10 +322,12 @@ def searches(draw: st.DrawFn) -> list[Node]:
 @settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(searches(), plain_json)
-def test_whatever_goes_in_comes_out_equal(new_database, steps: list[Node], facts):
+@given(searches(), environments, references)
+def test_whatever_goes_in_comes_out_equal(
+    new_database, steps: list[Node], environment: Environment, reference: ReferenceFacts
+):
     database = new_database()
-    run = replace(RUN, environment=facts, reference=facts)
+    run = replace(RUN, environment=environment, reference=reference)
     store = database.create(run)
     for step in steps:
         store.record(step)

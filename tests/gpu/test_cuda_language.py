@@ -84,17 +84,17 @@ UNUSED = changed("h = x @ self.weight", ONLY_TORCH)
 
 
 def test_nvcc_builds_for_this_gpu_where_candidates_are(server):
-    capability = run_job(
+    machine = run_job(
         server, "adaexplore.evaluate.judge.environment:describe", {"device": DEVICE}, 60.0
     )
     found = run_job(
         server,
         "adaexplore.evaluate.kernels.toolkit:try_building",
-        capability,
+        machine["environment"],
         120.0,
         confined="gpu",
     )
-    assert found["nvcc"].split(".")[0].isdigit()
+    assert found["versions"]["nvcc"].split(".")[0].isdigit()
 
 
 class TestHonest:

@@ -115,10 +115,10 @@ class TestProfile:
     def test_the_roofline_is_one(self, judge):
         verdict = profiled(judge, HONEST)
         assert 0 < verdict.roofline.share < 1.2
-        facts = judge.prepare()["roofline"]
-        assert facts["bytes"] == 4 * (2 * 4096 * 512 + 512 * 512)
-        assert facts["flops"] == 2 * 4096 * 512 * 512
-        assert facts["unavoidable_bytes"] >= 4 * 4096 * 512
+        facts = judge.prepare().roofline
+        assert facts.bytes == 4 * (2 * 4096 * 512 + 512 * 512)
+        assert facts.flops == 2 * 4096 * 512 * 512
+        assert facts.unavoidable_bytes >= 4 * 4096 * 512
 
 
 class TestLabels:

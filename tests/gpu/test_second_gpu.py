@@ -78,7 +78,7 @@ def test_a_kernel_is_judged_and_timed_there(problem):
         verdict = passed(running.evaluator, Candidate(HONEST, "triton"))
         assert verdict.timing.time_us > 10.0
         assert 0.2 < verdict.timing.speedup < 5.0
-        assert running.environment["device"] == "cuda:1"
+        assert running.environment.device == "cuda:1"
 
 
 def test_what_the_compiler_proposes_there_names_no_gpu_but_the_first(problem):

@@ -3,8 +3,9 @@
 import hashlib
 
 from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.facts import ReferenceFacts
 
-FACTS = {"precision": "fp32", "baselines_us": {"eager": 10.0}}
+FACTS = ReferenceFacts(baselines_us={"eager": 10.0})
 
 
 def number_from(*parts) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.report.text import duration_us, one_line, share, speedup
@@ -28,9 +28,9 @@ class Line(ProgressRow):
         self.status = _WAITING
         self._view = view
         self._nodes: list[Node] = []
-        self._facts: Mapping[str, Any] = {}
+        self._facts = ReferenceFacts()
 
-    def known(self, nodes: Sequence[Node], facts: Mapping[str, Any]) -> None:
+    def known(self, nodes: Sequence[Node], facts: ReferenceFacts) -> None:
         """What is recorded already."""
         self._nodes, self._facts = list(nodes), facts
 
@@ -43,7 +43,7 @@ class Line(ProgressRow):
         self.status = why
         self._view.say(f"{self.name}: {one_line(why)}")
 
-    def prepared(self, facts: dict[str, Any]) -> None:
+    def prepared(self, facts: ReferenceFacts) -> None:
         """See `run.search.Listener`."""
         self._facts = facts
 

@@ -161,7 +161,7 @@ def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
         "seed": run.seed,
         "folder": path.resolve().parent.name,
         "version": run.package_version,
-        "commit": (run.environment.get("commit") or "")[:8],
+        "commit": run.environment.commit[:8],
     }
 
 

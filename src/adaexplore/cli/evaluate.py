@@ -25,7 +25,7 @@ def evaluate(asked: Asked, path: Path, settings: list[str], *, as_json: bool) ->
     with working(stderr, "starting the worker processes"), session(problem, chosen) as running:
         warn(stderr, running.environment)
         with working(stderr, preparation(problem)):
-            labels: dict[str, str] = running.evaluator.prepare().get("labels", {})
+            labels = dict(running.evaluator.prepare().labels)
         with working(stderr, f"evaluating {path.name}"):
             evaluation = running.evaluator.evaluate(candidate)
     if as_json:

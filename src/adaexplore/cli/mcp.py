@@ -109,7 +109,7 @@ class Runs:
             "steps_planned": run.steps,
             "under_way": len(waiting),
             "waiting": [record.ask.id for record in waiting if record.state == "open"],
-            "baselines_us": run.reference.get("baselines_us"),
+            "baselines_us": dict(run.reference.baselines_us),
             "best": {"step": best.id, "verdict": verdict(best.evaluation)} if best else None,
             "steps": [
                 f"{n.id} (from {n.parent_id}, {n.step_kind}): {verdict(n.evaluation)}"

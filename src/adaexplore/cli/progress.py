@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from adaexplore.core.evaluation import Estimate, Failed
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.report.text import duration_us, estimate, one_line, speedup
@@ -53,16 +53,16 @@ class SearchProgress(Listener):
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def prepared(self, facts: dict[str, Any]) -> None:
+    def prepared(self, facts: ReferenceFacts) -> None:
         """See `explore.Listener`."""
-        times = [f"{name} {duration_us(t)}" for name, t in facts["baselines_us"].items()]
+        times = [f"{name} {duration_us(t)}" for name, t in facts.baselines_us.items()]
         self._line(
-            f"reference: {', '.join(times)}; verified on {len(facts['input_sets'])} input sets "
-            f"({', '.join(facts['input_sets'])})"
+            f"reference: {', '.join(times)}; verified on {len(facts.input_sets)} input sets "
+            f"({', '.join(facts.input_sets)})"
         )
-        for name, why in facts.get("labels", {}).items():
+        for name, why in facts.labels.items():
             self._line(f"label: {name}: {why}")
-        for note in facts["notes"]:
+        for note in facts.notes:
             self._line(f"note: {note}")
 
     def proposing(self, step: int, step_kind: StepKind) -> None:

@@ -1,39 +1,40 @@
-"""What a search needs of an evaluator."""
+"""The Protocol of an evaluator."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.facts import ReferenceFacts
 
 
 class Evaluator(Protocol):
     """Judges candidates of one problem.
 
-    A failing candidate is an `Evaluation`; `InfrastructureError` means that the machinery is gone.
-    One is for one thread, but for `close`, which ends what goes on in another.
+    A failing candidate is an `Evaluation`; `InfrastructureError` means that the machinery is lost.
+    Not thread-safe, except `close`, which another thread may call to abort.
     """
 
-    def prepare(self) -> dict[str, Any]:
-        """Runs the reference and its baselines once; returns facts about it as plain data.
+    def prepare(self) -> ReferenceFacts:
+        """Run the reference and its baselines once; return the facts about it.
 
-        Raises `BadProblemError` for a reference that cannot be verified against. Must be called
-        before `evaluate`; a second call returns the same facts at no cost.
+        Must be called before `evaluate`; a second call returns the same facts at no cost. Raises
+        `BadProblemError` for a reference that cannot be verified against.
         """
         ...
 
     def evaluate(
         self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False
     ) -> Evaluation:
-        """The verdict on a candidate, in a fresh process.
+        """Return the verdict on a candidate, reached in a fresh process.
 
-        With `parent`, the two are compared in the same measurement where that is possible. One that
-        is right and compiles to what another candidate did gets that one's measurement; `again` has
-        it measured all the same.
+        With `parent`, both are compared in the same measurement where that is possible. A correct
+        candidate that compiles to the same code as an earlier one gets the earlier measurement,
+        unless `again`.
         """
         ...
 
     def close(self) -> None:
-        """Ends the processes behind it."""
+        """End the evaluator's processes."""
         ...

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from adaexplore.core.client import Prompt, Reply
+from adaexplore.core.environment import Environment
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
@@ -31,8 +33,8 @@ class Context:
     pool: Sequence[Node] = ()
     history: Sequence[Node] = field(default=(), repr=False)
     in_flight: int = 0
-    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    environment: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    facts: ReferenceFacts = field(default_factory=ReferenceFacts, repr=False)
+    environment: Environment = field(default_factory=Environment, repr=False)
 
 
 Dialogue = Generator[Prompt, Reply, Proposal]

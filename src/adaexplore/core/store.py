@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
@@ -23,10 +25,10 @@ class RunRecord:
     """What a run was asked to do and where it ran; everything but its steps.
 
     `seed` is the search's own (the problem has one for weights and inputs). `steps` is how many are
-    planned in total. `environment` is plain JSON: GPU, driver, torch, Triton, commit and so on.
+    planned in total.
     `command` is the line that reproduces the run, `created_at` seconds since the epoch. `reference`
-    is plain JSON about the reference as measured, empty until it is known; `plan` plain JSON about
-    the models: budget, prompt templates and the like, empty where none is asked.
+    holds the measured facts about the reference, all defaults until they are known; `plan` is plain
+    JSON about the models: budget, prompt templates and the like, empty where no model is asked.
     """
 
     problem: Problem
@@ -34,10 +36,10 @@ class RunRecord:
     seed: int
     proposer: str
     steps: int
-    environment: Mapping[str, Any]
+    environment: Environment
     command: str
     created_at: float
-    reference: Mapping[str, Any] = field(default_factory=dict)
+    reference: ReferenceFacts = field(default_factory=ReferenceFacts)
     plan: Mapping[str, Any] = field(default_factory=dict)
     package_version: str = __version__
     format_version: int = FORMAT_VERSION
@@ -73,14 +75,14 @@ class Store(Protocol):
         """The run's record."""
         ...
 
-    def set_reference(self, facts: Mapping[str, Any]) -> None:
+    def set_reference(self, facts: ReferenceFacts) -> None:
         """Keeps what was measured about the reference: for the record, and asks opened from now on.
 
         Every session measures anew, and an ask goes on with what it was begun with.
         """
         ...
 
-    def reference_for(self, ask_id: int) -> Mapping[str, Any]:
+    def reference_for(self, ask_id: int) -> ReferenceFacts:
         """What was known about the reference when an ask was opened, or is now for one to come."""
         ...
 

@@ -25,8 +25,9 @@ class Dialect:
 
     Processes: `preload` (modules, or functions as "module:function") goes into the server that
     workers are forked from, `environment` to candidates. `lacking` names a function that says what
-    the machine lacks for it, None if nothing; `trial` a job that tries it out, on the environment
-    as described, and returns what there is to add to that, or why it is "unusable". With
+    the machine lacks for it, None if nothing; `trial` a job that tries it out: it gets
+    "compute_capability" and returns "versions" (fields of `Environment`) and "unusable", the
+    reason why it does not work or "". With
     `built_ahead` its extensions are built before the GPU is taken, in a time limit of their own.
     `by_compiler`: the compiler proposer writes it.
     """

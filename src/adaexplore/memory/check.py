@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.rule import Gain, Platform, Rule, Signature
 from adaexplore.memory.signature import signature_of
 
@@ -25,7 +26,7 @@ _DIGITS = 3
 class Judge(Protocol):
     """Judges candidates of one problem; an `evaluate.base.Evaluator` is one."""
 
-    def prepare(self) -> dict[str, Any]:
+    def prepare(self) -> ReferenceFacts:
         """Runs the reference; raises `BadProblemError` where it cannot be judged."""
         ...
 

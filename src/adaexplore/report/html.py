@@ -17,6 +17,7 @@ from adaexplore.report.headline import best_baseline
 from adaexplore.report.summary import Summary
 
 _TEMPLATES = files("adaexplore.report") / "templates"
+_SHOWN_APART = ("errors", "baselines_us", "notes", "labels")
 SCRIPTS = ("source.js", "detail.js", "tree.js", "table.js", "chart.js", "main.js")
 """Inlined in this order as one module."""
 
@@ -40,6 +41,7 @@ def render(summary: Summary) -> str:
         diversity_lines=diversity.lines(summary.diversity),
         chart_description=curve.describe(summary),
         reference_facts=_reference_facts(summary),
+        environment_facts=text.facts(_known(summary.info.environment.to_json())),
         best_baseline=best_baseline(summary.headline.timing) if summary.headline.timing else "",
         created=_moment(summary.info.created_at),
         script=script,
@@ -92,16 +94,19 @@ def _gauge(summary: Summary) -> dict[str, float] | None:
 
 def _reference_facts(summary: Summary) -> list[tuple[str, str]]:
     """What is known of the reference, in words where the key is a known one."""
-    reference: dict[str, Any] = dict(summary.info.reference)
-    errors: dict[str, float] = reference.pop("errors", {})
-    baselines: dict[str, float] = reference.pop("baselines_us", {})
-    reference.pop("notes", None)
-    reference.pop("labels", None)
+    facts = summary.info.reference
+    baselines = facts.baselines_us.items()
+    others = {name: value for name, value in facts.to_json().items() if name not in _SHOWN_APART}
     return [
-        *((text.baseline_name(name), text.duration_us(time)) for name, time in baselines.items()),
-        *((f"PyTorch's own error, {name}", text.relative_error(e)) for name, e in errors.items()),
-        *((name.replace("_", " "), value) for name, value in text.facts(reference)),
+        *((text.baseline_name(name), text.duration_us(time)) for name, time in baselines),
+        *((f"PyTorch's own error, {n}", text.relative_error(e)) for n, e in facts.errors.items()),
+        *((name.replace("_", " "), value) for name, value in text.facts(_known(others))),
     ]
+
+
+def _known(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts without those that are unknown: None, empty, or 0."""
+    return {name: value for name, value in facts.items() if value or value is False}
 
 
 def _moment(seconds: float) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation, Passed, Status, Timing, rank
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
 from adaexplore.report.conversations import Conversation
@@ -21,11 +23,8 @@ class RunInfo:
     """How a run was made, beside its problem and nodes.
 
     `created_at` is seconds since the epoch. `reproduce` is the command line that makes the run
-    again. `reference` holds facts about the reference: `errors` maps a precision class to the
-    relative error against float64 of PyTorch's own run in that class, `baselines_us` a baseline to
-    its time in microseconds, `labels` a label of the problem (see `evaluate.probes`) to the reason
-    for it, `notes` lists warnings; other keys are shown as they are. `confirmations` are what came
-    of measuring the best again, each in a fresh process, by their ids.
+    again. `confirmations` are the results of measuring the best again, each in a fresh process,
+    by their ids.
     """
 
     name: str
@@ -34,10 +33,10 @@ class RunInfo:
     proposer: str
     planned_steps: int
     settings: Mapping[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, Any] = field(default_factory=dict)
+    environment: Environment = field(default_factory=Environment)
     reproduce: str = ""
     created_at: float = 0.0
-    reference: Mapping[str, Any] = field(default_factory=dict)
+    reference: ReferenceFacts = field(default_factory=ReferenceFacts)
     confirmations: Mapping[int, Evaluation] = field(default_factory=dict)
 
 
@@ -143,8 +142,7 @@ class Summary:
     @property
     def labels(self) -> Mapping[str, str]:
         """What the problem's speedups are worth less for, each with why."""
-        labels: Mapping[str, str] = self.info.reference.get("labels", {})
-        return labels
+        return self.info.reference.labels
 
     @property
     def diversity_sentence(self) -> str:
@@ -178,7 +176,7 @@ def summarize(
         problem=problem,
         info=info,
         headline=make_headline(
-            ordered, best, info.confirmations, labels=list(info.reference.get("labels", {}))
+            ordered, best, info.confirmations, labels=list(info.reference.labels)
         ),
         rows=_rows(ordered, by_id, curve, best, conversations or {}, diversity),
         curve=curve,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
@@ -134,13 +135,12 @@ def spelled(axis: Axis, amount: float) -> str:
     return text.tokens(amount) if axis == "tokens" else text.duration_s(amount)
 
 
-def judged_on(problem: Problem, environment: Mapping[str, Any]) -> str:
+def judged_on(problem: Problem, environment: Environment) -> str:
     """What speedups depend on, such as `NVIDIA H200, torch 2.11.0, triton 3.6.0`."""
-    threads = environment.get("threads")
-    processor = f"{environment.get('cpu', 'CPU')}{f', {threads} threads' if threads else ''}"
-    parts = [processor if problem.device == "cpu" else environment.get("gpu", problem.device)]
-    parts += [
-        f"{name} {environment[name]}" for name in ("torch", "triton") if environment.get(name)
-    ]
+    threads = f", {environment.threads} threads" if environment.threads else ""
+    processor = f"{environment.cpu or 'CPU'}{threads}"
+    parts = [processor if problem.device == "cpu" else environment.gpu or problem.device]
+    versions = {"torch": environment.torch, "triton": environment.triton}
+    parts += [f"{name} {version}" for name, version in versions.items() if version]
     parts += [f"estimated for {problem.target}"] if problem.target else []
     return ", ".join(parts)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Client
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, searched
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Proposer
@@ -44,7 +44,7 @@ MOST_STEPS = 1000
 class ProgressRow(Listener):
     """Callbacks of a job: those of its search, and those between the searches."""
 
-    def known(self, nodes: Sequence[Node], facts: Mapping[str, Any]) -> None:
+    def known(self, nodes: Sequence[Node], facts: ReferenceFacts) -> None:
         """The steps that are recorded already."""
 
     def preparing(self) -> None:
@@ -137,10 +137,10 @@ class SearchCourse:
         """Whether there is a run already."""
         return (self.path / DATABASE_NAME).is_file()
 
-    def nodes(self) -> tuple[list[Node], Mapping[str, Any]]:
+    def nodes(self) -> tuple[list[Node], ReferenceFacts]:
         """The recorded steps, and what is known of the reference."""
         if not self.exists:
-            return [], {}
+            return [], ReferenceFacts()
         with read_run(self.path) as run:
             return run.store.nodes(), run.store.run().reference
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
@@ -48,9 +48,9 @@ def recalling(rules: Sequence[Rule], settings: Settings) -> Callable[[Context], 
         sources = [node.candidate.source for node in (*context.pool, *context.window)]
         last = context.window[-1].evaluation if context.window else None
         text = "\n".join([implied(context.problem.source), *sources])
-        triton = str(context.environment.get("triton", ""))
+        triton = context.environment.triton
         target = context.problem.target or _target(context.environment)
-        gpu = str(context.environment.get("gpu", ""))
+        gpu = context.environment.gpu
         fast = (
             faster(rules, text, triton=triton, target=target, gpu=gpu, most_tokens=most_tokens)
             if _is_right(context)
@@ -88,13 +88,13 @@ def linting(rules: Sequence[Rule]) -> Callable[[Context, str], list[str]]:
     def faults(context: Context, source: str) -> list[str]:
         if context.problem.language != "triton":
             return []
-        triton = str(context.environment.get("triton", ""))
+        triton = context.environment.triton
         target = context.problem.target or _target(context.environment)
         return [advice(hit, source) for hit in lint(source, rules, triton, target)]
 
     return faults
 
 
-def _target(environment: Mapping[str, Any]) -> str:
+def _target(environment: Environment) -> str:
     """The target's name of the GPU that is there."""
-    return f"sm_{environment.get('compute_capability', '')}".replace(".", "")
+    return f"sm_{environment.compute_capability}".replace(".", "")

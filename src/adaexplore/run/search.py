@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from adaexplore.core.ask import Ask, AskRecord
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import BudgetSpentError, Client, ContextTooLongError, Prompt, Reply
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
 from adaexplore.core.evaluator import Evaluator
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Dialogue, Proposer
@@ -36,7 +36,7 @@ class Listener:
     several are under way they are recorded in the order they are done, and get their ids then.
     """
 
-    def prepared(self, facts: dict[str, Any]) -> None:
+    def prepared(self, facts: ReferenceFacts) -> None:
         """What is now known about the reference."""
 
     def proposing(self, step: int, step_kind: StepKind) -> None:
@@ -148,7 +148,7 @@ class Search:
         self._tune(variants)
         self._confirm()
 
-    def _prepare(self) -> dict[str, Any]:
+    def _prepare(self) -> ReferenceFacts:
         facts = self._evaluator.prepare()
         self._store.set_reference(facts)
         self._listener.prepared(facts)
@@ -166,7 +166,7 @@ class Search:
         if self._study.searched >= self._run.steps:
             self._confirm()
 
-    def _planned(self, steps: int, facts: Mapping[str, Any]) -> Iterator[AskRecord]:
+    def _planned(self, steps: int, facts: ReferenceFacts) -> Iterator[AskRecord]:
         """The asks that a kill left under way, then new ones, as long as there are to be more."""
         left = iter(self._store.asks("open", "queued"))
         while self._study.searched + self._at_work(tuning=False) < steps:

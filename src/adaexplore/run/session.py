@@ -6,7 +6,7 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -18,6 +18,7 @@ from rich.console import Console
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.problem import Language, Mode, Precision, Problem, TargetName
@@ -130,7 +131,7 @@ class Session:
 
     server: ForkServer
     evaluator: Evaluator
-    environment: dict[str, Any]
+    environment: Environment
 
     def compiler(self, settings: Settings) -> Proposer:
         """The proposer that needs no model."""
@@ -152,10 +153,10 @@ class Session:
 
     def tuning(self, problem: Problem) -> dict[str, Proposer]:
         """The proposer of variants; Triton's are compiled for the GPU before they are proposed."""
-        capability = self.environment.get("compute_capability")
+        capability = self.environment.compute_capability
         if problem.language != "triton" or problem.device == "cpu" or not capability:
             return {TUNER: Tuner()}
-        numbers = [int(part) for part in str(capability).split(".")]
+        numbers = [int(part) for part in capability.split(".")]
 
         def fits(candidate: Candidate) -> bool:
             request = {
@@ -207,12 +208,7 @@ def session_on(
     server: ForkServer, problem: Problem, settings: Settings, parallel: int = 1
 ) -> Iterator[Session]:
     """As `session`, on a server that others may use as well."""
-    environment = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
-    if "unusable" in environment:
-        raise BadInputError(environment["unusable"])
-    kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
-    environment["isolation"] = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
-    environment |= _tried(server, problem, environment)
+    environment = _environment_of(server, problem)
     kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
     evaluators = [
         kind_of_evaluator(
@@ -236,25 +232,29 @@ def _function(entry: str) -> Callable[[], str | None]:
     return function
 
 
-def _tried(server: ForkServer, problem: Problem, environment: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a language's compiler once it has been tried, confined as candidates are.
+def _environment_of(server: ForkServer, problem: Problem) -> Environment:
+    """Describe the machine, the isolation of candidates and the language's own compiler.
 
-    Raises `BadInputError` where it does not work.
+    Raises `BadInputError` where the device or the compiler cannot be used.
     """
+    kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
+    found = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
+    if found["unusable"]:
+        raise BadInputError(found["unusable"])
+    environment = Environment.from_json(found["environment"])
+    isolation = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
+    environment = replace(environment, isolation=Isolation.from_json(isolation))
     dialect = DIALECTS[problem.language]
     if dialect.trial is None:
-        return {}
-    found = run_job(
-        server,
-        dialect.trial,
-        environment,
-        _DESCRIBE_S,
-        environment=alone(problem.device)[1],
-        confined="cpu" if problem.device == "cpu" else "gpu",
+        return environment
+    capability = {"compute_capability": environment.compute_capability}
+    hidden = alone(problem.device)[1]
+    tried = run_job(
+        server, dialect.trial, capability, _DESCRIBE_S, environment=hidden, confined=kind
     )
-    if "unusable" in found:
-        raise BadInputError(f"--language {dialect.name}: {found['unusable']}")
-    return found
+    if tried["unusable"]:
+        raise BadInputError(f"--language {dialect.name}: {tried['unusable']}")
+    return replace(environment, **tried["versions"])
 
 
 def preparation(problem: Problem) -> str:
@@ -264,9 +264,9 @@ def preparation(problem: Problem) -> str:
     return "running the reference, in float64 too, and torch.compile"
 
 
-def warn(console: Console, environment: Mapping[str, Any]) -> None:
+def warn(console: Console, environment: Environment) -> None:
     """Says what candidates are not kept from on this machine, and why."""
-    for line in environment["isolation"]["missing"]:
+    for line in environment.isolation.missing:
         console.print(f"not isolated here: {line}", style="yellow", highlight=False, markup=False)
 
 

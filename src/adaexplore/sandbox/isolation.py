@@ -62,7 +62,7 @@ def in_force(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - a job
     """A job for a confined worker: what isolates it, by subject, and `missing`, lines for the user.
 
     The subjects are "network", "files", "signals", "system_calls" and "processes"; each names a
-    mechanism or is None.
+    mechanism or is empty (see `core.environment.Isolation`).
     """
     return _in_force
 
@@ -88,9 +88,9 @@ def _note(*, files: bool, signals: bool, filtered: bool, listener: int | None) -
         "signals": "this kernel has neither seccomp nor Landlock 6 (Linux 6.12)",
         "system_calls": "seccomp cannot be used here",
     }
-    missing = [f"{lines[subject]}: {why[subject]}" for subject in lines if found[subject] is None]
+    missing = [f"{lines[subject]}: {why[subject]}" for subject in lines if not found[subject]]
     _in_force.update(found, missing=missing)
 
 
-def _both(*mechanisms: str | bool) -> str | None:
-    return ", ".join(m for m in mechanisms if isinstance(m, str)) or None
+def _both(*mechanisms: str | bool) -> str:
+    return ", ".join(m for m in mechanisms if isinstance(m, str))

@@ -8,11 +8,11 @@ Stopping after a number of flat steps is early stopping with patience (Prechelt 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from adaexplore.core.config import Settings
 from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.units import share as percent
 from adaexplore.search.ensemble import gains
@@ -32,7 +32,7 @@ def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
     return max(measured, key=lambda pair: pair[1].speedup, default=None)
 
 
-def headroom(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
+def headroom(nodes: Sequence[Node], facts: ReferenceFacts) -> float | None:
     """Return ln of the time to beat over the roofline's floor, None where no floor is known.
 
     The time to beat is that of the best kernel, or of the better baseline while no kernel is
@@ -42,19 +42,19 @@ def headroom(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
     return None if reached is None else max(-math.log(reached), 0.0)
 
 
-def roofline_share(nodes: Sequence[Node], facts: Mapping[str, Any]) -> float | None:
+def roofline_share(nodes: Sequence[Node], facts: ReferenceFacts) -> float | None:
     """Return the roofline's floor over the time to beat (see `headroom`).
 
     None if the floor is unknown, or if some time lies clearly below it.
     """
-    floor_us = (facts.get("roofline") or {}).get("floor_us")
+    floor_us = facts.roofline.floor_us if facts.roofline else None
     best = best_measured(nodes)
-    times_us = [*facts.get("baselines_us", {}).values(), *([best[1].time_us] if best else [])]
+    times_us = [*facts.baselines_us.values(), *([best[1].time_us] if best else [])]
     reached = floor_us / min(times_us) if floor_us and times_us else None
     return reached if reached is None or reached <= _DISPROVED else None
 
 
-def stop_reason(nodes: Sequence[Node], facts: Mapping[str, Any], settings: Settings) -> str | None:
+def stop_reason(nodes: Sequence[Node], facts: ReferenceFacts, settings: Settings) -> str | None:
     """Return the reason to make no further step, None if the search goes on.
 
     With `settings.stop_near`, a search stops once it has a correct kernel and that kernel or a

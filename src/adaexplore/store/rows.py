@@ -12,7 +12,9 @@ from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import from_json, to_json
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
@@ -32,10 +34,10 @@ def run_values(run: RunRecord) -> dict[str, Any]:
         "seed": run.seed,
         "proposer": run.proposer,
         "steps": run.steps,
-        "environment": dict(run.environment),
+        "environment": run.environment.to_json(),
         "command": run.command,
         "created_at": run.created_at,
-        "reference": dict(run.reference),
+        "reference": run.reference.to_json(),
     }
 
 
@@ -43,6 +45,8 @@ def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
     """The run of a row, with its plan."""
     values = dict(row._mapping)
     values["problem"] = Problem.from_json(values["problem"])
+    values["environment"] = Environment.from_json(values["environment"])
+    values["reference"] = ReferenceFacts.from_json(values["reference"])
     values["settings"] = Settings.model_validate({**_EARLIER, **values["settings"]})
     return RunRecord(**values, plan=plan)
 

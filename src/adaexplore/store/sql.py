@@ -30,6 +30,7 @@ from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import from_json, to_json
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.store import FORMAT_VERSION, Confirmation, RunRecord
@@ -89,28 +90,29 @@ class SqlStore:
             row = connection.execute(select(schema.run)).one()
             return rows.run_record(row, plan[0].plan if plan else {})
 
-    def set_reference(self, facts: Mapping[str, Any]) -> None:
+    def set_reference(self, facts: ReferenceFacts) -> None:
         """Keeps what was measured about the reference."""
         with self._transaction("keep the reference's measurements") as connection:
             schema.metadata.create_all(connection)  # a run of an earlier release lacks the tables
             before = connection.execute(select(schema.run.c.reference)).scalar_one()
-            if before == facts:
+            if ReferenceFacts.from_json(before) == facts:
                 return
             table, next_ask = schema.references, _last(connection, schema.asks) + 1
             if connection.execute(select(table)).first() is None:
                 connection.execute(insert(table).values(first_ask=0, facts=before))
             connection.execute(delete(table).where(table.c.first_ask == next_ask))
-            connection.execute(insert(table).values(first_ask=next_ask, facts=dict(facts)))
-            connection.execute(update(schema.run).values(reference=dict(facts)))
+            connection.execute(insert(table).values(first_ask=next_ask, facts=facts.to_json()))
+            connection.execute(update(schema.run).values(reference=facts.to_json()))
 
-    def reference_for(self, ask_id: int) -> Mapping[str, Any]:
+    def reference_for(self, ask_id: int) -> ReferenceFacts:
         """What was known about the reference when an ask was opened."""
         with self._transaction("read the reference's measurements") as connection:
             known = _all(connection, schema.references, schema.references.c.first_ask <= ask_id)
             latest = max(known, key=lambda row: row.first_ask, default=None)
             if latest is not None:
-                return dict(latest.facts)
-            return dict(connection.execute(select(schema.run.c.reference)).scalar_one())
+                return ReferenceFacts.from_json(latest.facts)
+            reference = connection.execute(select(schema.run.c.reference)).scalar_one()
+            return ReferenceFacts.from_json(reference)
 
     def set_steps(self, steps: int) -> None:
         """Changes how many steps are planned in total."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.problem import Problem
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
 
@@ -35,7 +36,7 @@ def run_path(tmp_path):
         seed=0,
         proposer="compiler",
         steps=3,
-        environment={},
+        environment=Environment(),
         command="adaexplore explore example.py",
         created_at=0.0,
     )

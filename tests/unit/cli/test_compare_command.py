@@ -8,6 +8,7 @@ from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Cost, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
@@ -15,7 +16,7 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.store import RunRecord, create_run
 from adaexplore.store.campaign import create_campaign
 
-ENVIRONMENT = {"cpu": "EPYC", "threads": 2, "torch": "2.13.0", "triton": "3.9.0"}
+ENVIRONMENT = Environment(cpu="EPYC", threads=2, torch="2.13.0", triton="3.9.0")
 
 
 def evaluation(speedup):

@@ -8,6 +8,8 @@ from test_asks import RIGHT, SETTINGS, names
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import parse_settings
+from adaexplore.core.environment import Environment
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.store import RunRecord, create_run, open_run
 from llm_server import KEY, status
@@ -48,7 +50,7 @@ def made(tmp_path, problem):
         seed=0,
         proposer=MANUAL,
         steps=3,
-        environment={"device": "cpu"},
+        environment=Environment(),
         command="adaexplore start problem.py",
         created_at=0.0,
         plan={"proposers": [MANUAL]},
@@ -161,7 +163,7 @@ class TestTemplates:
         assert "mine/hardware.j2, line 1: " in adaexplore("ask", made, "-o", asks).complaint
         with open_run(made) as directory:
             assert directory.store.ask_count() == 0
-            directory.store.set_reference({"baselines_us": {"eager": 10.0}})
+            directory.store.set_reference(ReferenceFacts(baselines_us={"eager": 10.0}))
         assert adaexplore("ask", made, "-o", asks).code == 0
         assert names(asks) == ["1.1.md"]
 

@@ -6,6 +6,7 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
@@ -73,7 +74,7 @@ def run_of(tmp_path, problem):
             seed=0,
             proposer="compiler",
             steps=1,
-            environment={},
+            environment=Environment(),
             command="adaexplore explore problem.py",
             created_at=0.0,
         )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from adaexplore.core.evaluation import Estimate, Passed
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.report import summarize
 from adaexplore.report.campaign import averages, result_of, summarize_campaign
 from adaexplore.report.campaign_page import render_campaign
@@ -20,7 +21,7 @@ from adaexplore.report.costs import summarize_costs
 def result(name, *evaluations, labels=None, precision="fp32", confirmed=(), calls=()):
     nodes = [node(i, evaluation) for i, evaluation in enumerate(evaluations, 1)]
     costs = summarize_costs(nodes, calls, {}, [0.0] * len(nodes), len)
-    info = run_info(reference={"labels": labels or {}}, confirmations=dict(confirmed))
+    info = run_info(reference=ReferenceFacts(labels=labels or {}), confirmations=dict(confirmed))
     summary = summarize(PROBLEM, nodes, info, costs=costs)
     return result_of(
         name, precision, "cpu", state="done", reason="all steps made", folder=name, summary=summary

@@ -6,6 +6,7 @@ import pytest
 from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 
 from adaexplore.core.evaluation import Estimate
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.report import summarize
 
 
@@ -25,14 +26,15 @@ def test_a_speedup_is_claimed_only_with_its_interval_above_one():
 
 
 def test_a_claim_on_a_labelled_problem_names_the_labels():
-    reference = {"labels": {"constant": "zeros would pass", "overhead-bound": "launching"}}
+    labels = {"constant": "zeros would pass", "overhead-bound": "launching"}
+    reference = ReferenceFacts(labels=labels)
     result = summarize(PROBLEM, [node(1, passed(1.5))], run_info(reference=reference)).headline
 
     assert result.sentence.endswith("The problem is labelled constant, overhead-bound.")
 
 
 def test_where_nothing_is_claimed_no_label_is_named():
-    reference = {"labels": {"constant": "zeros would pass"}}
+    reference = ReferenceFacts(labels={"constant": "zeros would pass"})
     result = summarize(PROBLEM, [node(1, failed())], run_info(reference=reference)).headline
 
     assert "labelled" not in result.sentence

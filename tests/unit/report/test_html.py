@@ -6,6 +6,8 @@ import re
 import pytest
 from hand_made import PROBLEM, call, estimated, failed, node, passed, run_info
 
+from adaexplore.core.environment import Environment
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.report import summarize
 from adaexplore.report.costs import Costs, Spent
 from adaexplore.report.html import render
@@ -29,8 +31,8 @@ def test_hostile_text_never_becomes_markup():
     text = page(
         [node(1, failed(reason=hostile), source=hostile, note=hostile, origin=hostile)],
         name=hostile,
-        environment={hostile: hostile},
-        reference={"notes": [hostile]},
+        environment=Environment(cpu=hostile),
+        reference=ReferenceFacts(notes=(hostile,)),
         reproduce=hostile,
     )
 
@@ -65,13 +67,11 @@ def test_a_lone_surrogate_does_not_stop_the_page_from_being_written():
 def test_the_page_tells_its_conditions():
     text = page(
         [node(1, passed(1.5))],
-        environment={"torch": "2.13.0"},
+        environment=Environment(torch="2.13.0"),
         settings={"c": 0.3},
-        reference={
-            "errors": {"tf32": 3e-4},
-            "baselines_us": {"eager": 900.0},
-            "notes": ["careful"],
-        },
+        reference=ReferenceFacts(
+            errors={"tf32": 3e-4}, baselines_us={"eager": 900.0}, notes=("careful",)
+        ),
         reproduce="adaexplore explore softmax.py --seed 0",
     )
 
@@ -89,6 +89,8 @@ def test_a_page_of_estimates_claims_no_speedup():
 
 
 def test_a_page_says_why_a_problem_has_its_labels():
-    text = page([node(1, passed(1.5))], reference={"labels": {"constant": "zeros <would> pass"}})
+    text = page(
+        [node(1, passed(1.5))], reference=ReferenceFacts(labels={"constant": "zeros <would> pass"})
+    )
 
     assert "<strong>constant</strong>: zeros &lt;would&gt; pass" in text

@@ -5,6 +5,7 @@ import io
 from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 from rich.console import Console
 
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.report import summarize
 from adaexplore.report.costs import Costs, Spent
 from adaexplore.report.terminal import headline, tree_table
@@ -74,7 +75,7 @@ def test_the_headline_of_nothing_claims_nothing():
 
 
 def test_the_headline_says_why_a_problem_has_its_labels():
-    info = run_info(reference={"labels": {"collapsible": "only sums of weight count"}})
+    info = run_info(reference=ReferenceFacts(labels={"collapsible": "only sums of weight count"}))
 
     text = "\n".join(printed(headline(summarize(PROBLEM, [node(1, passed(1.5))], info)), width=200))
 

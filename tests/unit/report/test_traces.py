@@ -6,6 +6,7 @@ import pytest
 from hand_made import PROBLEM, failed, node, passed
 from traced import reaching, steps, trace
 
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Cost
 from adaexplore.core.problem import Checks
 from adaexplore.report.diversity import DiversityPoint
@@ -69,7 +70,7 @@ def test_a_problem_is_its_source_and_what_is_asked():
 
 
 def test_what_was_measured_on():
-    facts = {"cpu": "EPYC", "threads": 2, "torch": "2.13.0", "triton": None, "gpu": "H200"}
+    facts = Environment(cpu="EPYC", threads=2, torch="2.13.0", gpu="H200")
     assert judged_on(PROBLEM, facts) == "EPYC, 2 threads, torch 2.13.0"
     assert judged_on(replace(PROBLEM, device="cuda:1"), facts) == "H200, torch 2.13.0"
     estimated = judged_on(replace(PROBLEM, target="sm_90"), facts)

@@ -8,6 +8,7 @@ import pytest
 from hashed import Judge, number_from
 
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Problem
@@ -84,7 +85,7 @@ def new_run(tmp_path):
             seed=3,
             proposer=name,
             steps=steps,
-            environment={},
+            environment=Environment(),
             command="adaexplore explore example.py",
             created_at=0.0,
         )

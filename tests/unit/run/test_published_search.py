@@ -14,6 +14,7 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
@@ -191,7 +192,7 @@ def test_every_step_grows_where_the_formulas_say(tmp_path, published):
         seed=SEED,
         proposer="silent",
         steps=STEPS,
-        environment={},
+        environment=Environment(),
         command="",
         created_at=0.0,
     )

@@ -2,6 +2,7 @@ import dataclasses
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
@@ -29,7 +30,7 @@ RELU = dataclasses.replace(
     signature=Signature("compile_error", "AttributeError", "relu"),
 )
 PROBLEM = Problem("p", "class Model: ...", "triton", "cpu", target="sm_90")
-HERE = {"triton": "3.9.0"}
+HERE = Environment(triton="3.9.0")
 
 
 def node(source, reason="no", feedback=None):

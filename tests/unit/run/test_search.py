@@ -7,8 +7,10 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Cost, Failed, Passed, Timing, rank
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
@@ -16,7 +18,7 @@ from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, open_run
 
 STEPS = 30
-FACTS = {"precision": "fp32", "baselines_us": {"eager": 10.0}}
+FACTS = ReferenceFacts(baselines_us={"eager": 10.0})
 
 
 def number_from(*parts) -> int:
@@ -129,7 +131,7 @@ def record(steps=STEPS, **settings) -> RunRecord:
         seed=5,
         proposer="fake",
         steps=steps,
-        environment={},
+        environment=Environment(),
         command="adaexplore explore example.py",
         created_at=0.0,
     )

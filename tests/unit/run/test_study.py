@@ -9,6 +9,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.config import Settings
 from adaexplore.core.descriptor import Descriptor
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import ROOT_ID
@@ -49,7 +50,7 @@ def run(tmp_path):
         seed=5,
         proposer="ask",
         steps=30,
-        environment={},
+        environment=Environment(),
         command="adaexplore start example.py",
         created_at=0.0,
     )

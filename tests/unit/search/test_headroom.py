@@ -1,17 +1,20 @@
 """Headroom of a problem and stopping rules of a search."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Settings
 from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
 from adaexplore.search.headroom import best_measured, headroom, roofline_share, stop_reason
 
-FACTS = {"baselines_us": {"eager": 100.0, "compile": 80.0}, "roofline": {"floor_us": 20.0}}
+ROOFLINE = ReferenceRoofline(8, 0, 20.0, "memory", 4e5, {}, 2.0)
+FACTS = ReferenceFacts(baselines_us={"eager": 100.0, "compile": 80.0}, roofline=ROOFLINE)
 
 
 def steps(*speedups):
@@ -45,7 +48,7 @@ def test_a_floor_far_above_a_measured_time_is_disproved():
     assert stop_reason(steps(5.0), FACTS, Settings(stop_near=0.9)) is None
 
 
-@pytest.mark.parametrize("facts", [{}, {"roofline": None, "baselines_us": {"eager": 1.0}}])
+@pytest.mark.parametrize("facts", [ReferenceFacts(), ReferenceFacts(baselines_us={"eager": 1.0})])
 def test_without_a_floor_the_headroom_is_unknown(facts):
     assert headroom(steps(2.0), facts) is None
     assert roofline_share(steps(2.0), facts) is None
@@ -69,7 +72,7 @@ def test_a_search_stops_near_the_roofline():
 
 
 def test_a_fast_baseline_does_not_stop_a_search_without_a_correct_kernel():
-    facts = FACTS | {"roofline": {"floor_us": 79.0}}
+    facts = replace(FACTS, roofline=replace(ROOFLINE, floor_us=79.0))
     settings = Settings(stop_near=0.9)
     assert stop_reason(steps(None), facts, settings) is None
     assert stop_reason(steps(None, 0.7), facts, settings)

@@ -2,6 +2,7 @@
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
@@ -16,7 +17,7 @@ def sample_run() -> RunRecord:
         seed=7,
         proposer="compiler",
         steps=20,
-        environment={"gpu": None, "torch": "2.13.0"},
+        environment=Environment(torch="2.13.0"),
         command="adaexplore explore softmax.py --seed 7",
         created_at=1.5e9,
     )

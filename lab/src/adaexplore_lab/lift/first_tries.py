@@ -10,6 +10,7 @@ from pathlib import Path
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError, Client
 from adaexplore.core.config import Settings
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.feedback import verdict
@@ -157,7 +158,7 @@ class FirstTries:
     def _has(self, problem: Problem, rule: str) -> bool:
         """Whether a first prompt with the memory has a rule."""
         capability = self.where.target.removeprefix("sm_")
-        environment = {"triton": self.where.triton, "compute_capability": capability}
+        environment = Environment(triton=self.where.triton, compute_capability=capability)
         recall = recalling(self.arms[1].rules, self._settings(problem))
         told = recall(Context(problem, "large", 0, environment=environment))
         return any(one.name == rule and one.statement in told for one in self.arms[1].rules)

@@ -69,7 +69,7 @@ class Validator:
             return found
         problem = task.problem(language="triton", device="cpu")
         examined = run_confined(self._server, self._examine, {"problem": problem.to_json()})
-        labels = examined.get("labels", {})
+        labels = examined["facts"]["labels"]
         bad = [f"{label}: {why}" for label, why in labels.items() if label in MEANINGLESS]
         return replace(found, why=examined["why"] or "; ".join(bad[:1]), labels=labels)
 

@@ -37,7 +37,7 @@ def main(channel: Channel, control: Channel | None) -> None:
                 problem = Problem.from_json(request["problem"])
                 reference = _prepared(problem, folder, brief=request["brief"])
                 bench = Bench(reference, server, request["memory_bytes"])
-                reply: dict[str, Any] = {"facts": reference.facts()}
+                reply: dict[str, Any] = {"facts": reference.facts().to_json()}
                 _release_memory()
             else:
                 assert bench is not None

@@ -8,6 +8,7 @@ from typing import Any
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, from_json
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.extensions import BUILD_S
 from adaexplore.languages import DIALECTS
@@ -50,9 +51,9 @@ class LocalEvaluator:
         builds = DIALECTS[problem.language].built_ahead
         self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
         self._judge: Worker | None = None
-        self._facts: dict[str, Any] = {}
+        self._facts = ReferenceFacts()
 
-    def prepare(self) -> dict[str, Any]:
+    def prepare(self) -> ReferenceFacts:
         """See `base.Evaluator.prepare`."""
         if self._judge is None:
             judge = self._server.spawn(
@@ -66,7 +67,8 @@ class LocalEvaluator:
                 "brief": self._brief,
             }
             try:
-                self._facts = self._ask(judge, request, _PREPARE_S)["facts"]
+                reply = self._ask(judge, request, _PREPARE_S)
+                self._facts = ReferenceFacts.from_json(reply["facts"])
             except BaseException:  # Ctrl-C too: this judge has no reference to judge by
                 self.close()
                 raise

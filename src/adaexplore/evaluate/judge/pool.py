@@ -11,12 +11,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import AdaExploreError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.evaluator import Evaluator
+from adaexplore.core.facts import ReferenceFacts
 
 _MOST = 4  # on an H200 an evaluation holds the device for a third to two thirds of its time
 _CORES_EACH = 4
@@ -40,7 +40,7 @@ class EvaluatorPool:
     def __init__(self, evaluators: Sequence[Evaluator], *, on_gpu: bool = False) -> None:
         self._first, *self._others = evaluators
         self._on_gpu = on_gpu
-        self._facts: dict[str, Any] = {}
+        self._facts = ReferenceFacts()
         self._preparing = threading.Lock()
         self._changed = threading.Condition()
         self._ready: list[Evaluator] = []
@@ -49,7 +49,7 @@ class EvaluatorPool:
         self._reserved = False  # for the one who wants to be alone
         self._helper: threading.Thread | None = None
 
-    def prepare(self) -> dict[str, Any]:
+    def prepare(self) -> ReferenceFacts:
         """See `base.Evaluator.prepare`."""
         with self._preparing:
             if not self._ready:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.similarity import first_difference, nearest
 
@@ -23,8 +23,8 @@ class RecordedEvaluator:
     its evaluations in their order, and then the last again.
     """
 
-    def __init__(self, nodes: Iterable[Node], facts: Mapping[str, Any]) -> None:
-        self._facts = dict(facts)
+    def __init__(self, nodes: Iterable[Node], facts: ReferenceFacts) -> None:
+        self._facts = facts
         self._sources: dict[str, str] = {}
         self._steps: dict[str, int] = {}
         self._evaluations: dict[str, list[Evaluation]] = {}
@@ -37,9 +37,9 @@ class RecordedEvaluator:
             told = node.repeats or (node.evaluation,)
             self._evaluations.setdefault(digest, []).extend(told)
 
-    def prepare(self) -> dict[str, Any]:
+    def prepare(self) -> ReferenceFacts:
         """The facts as they were recorded."""
-        return dict(self._facts)
+        return self._facts
 
     def evaluate(
         self,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from adaexplore.core.errors import BadProblemError
+from adaexplore.core.facts import OutputForm, ReferenceFacts
 from adaexplore.core.problem import Precision, Problem
 from adaexplore.evaluate.timing.baselines import Baselines
 from adaexplore.evaluate.timing.clock import clock_for
@@ -138,23 +139,29 @@ class Reference:
                     changed[original.name].restore(original.inputs)
         return bool(changed)
 
-    def facts(self) -> dict[str, Any]:
-        """What a report should know about the reference, as plain data."""
-        return {
-            "precision": self.precision,
-            "errors": self.errors,
-            "baselines_us": self.baselines.times_us,
-            "input_sets": [s.name for s in self.sets],
-            "parameters": sum(p.numel() for p in self.instance.model.parameters()),
-            "outputs": [
-                {"path": path, "shape": list(t.shape), "dtype": str(t.dtype).partition(".")[2]}
+    def untimed_facts(self) -> ReferenceFacts:
+        """Return the facts that need no measurement of time."""
+        return ReferenceFacts(
+            precision=self.precision,
+            errors=self.errors,
+            input_sets=tuple(s.name for s in self.sets),
+            parameters=sum(p.numel() for p in self.instance.model.parameters()),
+            outputs=tuple(
+                OutputForm(path, tuple(t.shape), str(t.dtype).partition(".")[2])
                 for path, t in self.outputs
-            ],
-            "roofline": self.light.facts() if self.light else None,
-            "compiles": self.baselines.compiled is not None,
-            "labels": self.labels,
-            "notes": self.notes,
-        }
+            ),
+            labels=self.labels,
+            notes=tuple(self.notes),
+        )
+
+    def facts(self) -> ReferenceFacts:
+        """Return the facts about the reference, its baselines timed."""
+        return replace(
+            self.untimed_facts(),
+            baselines_us=self.baselines.times_us,
+            roofline=self.light.facts() if self.light else None,
+            compiles=self.baselines.compiled is not None,
+        )
 
     def _first_run(self, inputs: Inputs) -> list[NamedTensor]:
         """The outputs on the first own inputs, after checking that they can be verified."""

@@ -47,7 +47,7 @@ def load() -> None:
 def try_generating(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - job signature
     """A job: has Helion write the Triton code of a kernel, which takes no GPU.
 
-    Returns its version as "helion", or as "unusable" why it does not do so, in one line.
+    Returns "versions" with Helion's, and as "unusable" why it fails, in one line, or "".
     """
     import torch
 
@@ -60,5 +60,5 @@ def try_generating(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 -
     except Exception as error:  # noqa: BLE001 - whatever a version for another PyTorch raises
         said = headline(f"{type(error).__name__}: {error}")
         both = f"Helion {installed} does not work with torch {torch.__version__}"
-        return {"unusable": f"{both}; install a version for it ({said})"}
-    return {"helion": installed}
+        return {"unusable": f"{both}; install a version for it ({said})", "versions": {}}
+    return {"unusable": "", "versions": {"helion": installed}}

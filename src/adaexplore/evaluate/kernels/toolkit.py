@@ -75,7 +75,7 @@ def building_for(capability: tuple[int, int]) -> dict[str, str]:
 def try_building(request: dict[str, Any]) -> dict[str, Any]:
     """A job: compiles a kernel for the compute capability in `request` (such as "9.0").
 
-    Returns nvcc's version as "nvcc", or as "unusable" what it says against building, in one line.
+    Returns "versions" with nvcc's, and as "unusable" its objection to building, in one line, or "".
     """
     home = cuda_home()
     assert home is not None  # `lacking` comes first
@@ -87,11 +87,11 @@ def try_building(request: dict[str, Any]) -> dict[str, Any]:
         done = _run([*command, "-c", "trial.cu", "-o", "trial.o"])
         version = re.search(r"release [\d.]+, V([\d.]+)", _run([command[0], "--version"]).stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return {"unusable": f"{command[0]} does not run: {error}"}
+        return {"unusable": f"{command[0]} does not run: {error}", "versions": {}}
     if done.returncode:
         said = headline(done.stdout) or f"exit code {done.returncode}"
-        return {"unusable": f"{command[0]} does not build for sm_{arch}: {said}"}
-    return {"nvcc": version[1] if version else None}
+        return {"unusable": f"{command[0]} does not build for sm_{arch}: {said}", "versions": {}}
+    return {"unusable": "", "versions": {"nvcc": version[1] if version else ""}}
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +13,7 @@ from typing import Any
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Fault, Passed, to_json
+from adaexplore.core.facts import OutputForm, ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Problem
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.verdict import decided
@@ -56,7 +57,7 @@ def main(channel: Channel, control: Channel | None) -> None:
             if request["op"] == "prepare":
                 problem = Problem.from_json(request["problem"])
                 bench = OfflineBench(problem, server, Path.cwd(), request["memory_bytes"])
-                reply: dict[str, Any] = {"facts": bench.facts()}
+                reply: dict[str, Any] = {"facts": bench.facts().to_json()}
             else:
                 assert bench is not None
                 candidate = Candidate(request["source"], request["language"])
@@ -93,22 +94,23 @@ class OfflineBench:
         self._small = self._bench("small", thorough=True)
         self._odd = self._bench_if_any("odd")
 
-    def facts(self) -> dict[str, Any]:
-        """What a report should know about the reference, as plain data."""
+    def facts(self) -> ReferenceFacts:
+        """Return the facts about the reference: an estimate in place of times."""
         reference = self._small.reference
-        return {
-            "precision": reference.precision,
-            "errors": reference.errors,
-            "baselines_us": {},
-            "input_sets": [s.name for s in reference.sets],
-            "parameters": self._full["parameters"],
-            "outputs": self._full["outputs"],
-            "compiles": False,
-            "notes": reference.notes,
-            "target": self._problem.target,
-            "estimate": asdict(self._estimate()),
-            "variants": {v.name: _sizes(v) for v in self._variants.values() if v.replaced},
-        }
+        return ReferenceFacts(
+            precision=reference.precision,
+            errors=reference.errors,
+            input_sets=tuple(s.name for s in reference.sets),
+            parameters=self._full["parameters"],
+            outputs=tuple(
+                OutputForm(out["path"], tuple(out["shape"]), out["dtype"])
+                for out in self._full["outputs"]
+            ),
+            notes=tuple(reference.notes),
+            target=self._problem.target,
+            estimate=self._estimate(),
+            variants={v.name: _sizes(v) for v in self._variants.values() if v.replaced},
+        )
 
     def _estimate(self) -> Estimate:
         """Of the reference as it is, by the roofline that candidates are estimated with."""
@@ -268,8 +270,7 @@ def _specialised(verdict: Passed, elsewhere: Failed, seen: Variant) -> Passed:
     labels = [SPECIALISED, SMALLER_BATCH] if seen.name == "batch-only" else [SPECIALISED]
     where = "the sizes of the problem"
     if seen.replaced:
-        sizes = ", ".join(f"{r.name or 'size'} {r.old} as {r.new}" for r in seen.replaced)
-        where = f"{where} with {sizes}"
+        where = f"{where} with {_sizes(seen)}"
     note = f"right at {where}; elsewhere: {elsewhere.reason}"
     return replace(verdict, labels=(*verdict.labels, *labels), detail=note)
 
@@ -283,5 +284,6 @@ def _needs(compiled: Compiled) -> str:
     )
 
 
-def _sizes(variant: Variant) -> dict[str, list[int]]:
-    return {r.name or str(r.old): [r.old, r.new] for r in variant.replaced}
+def _sizes(variant: Variant) -> str:
+    """Sizes such as "BATCH 4096 as 8", comma-separated."""
+    return ", ".join(f"{r.name or 'size'} {r.old} as {r.new}" for r in variant.replaced)

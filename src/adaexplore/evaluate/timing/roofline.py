@@ -12,14 +12,14 @@ fraction of the reference's operations, but what an output depends on has to be 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from adaexplore.core.evaluation import BoundBy, Roofline
+from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.timing.clock import Clock
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
@@ -126,15 +126,18 @@ class SpeedOfLight:
         """Names a time below the operations' floor: is it algebra, or less precision?"""
         return ("below-flop-floor",) if time_us < self._limits["compute"] else ()
 
-    def facts(self) -> dict[str, Any]:
-        """What a report should know, as plain data."""
-        return asdict(self._work) | {
-            "floor_us": self.floor_us,
-            "bound_by": self.bound_by,
-            "bytes_per_s": self._peaks.bytes_per_s,
-            "flops_per_s": dict(self._peaks.flops_per_s),
-            "overhead_us": self._peaks.overhead_us,
-        }
+    def facts(self) -> ReferenceRoofline:
+        """Return the floor with the work and the peaks that set it."""
+        return ReferenceRoofline(
+            bytes=self._work.bytes,
+            flops=self._work.flops,
+            unavoidable_bytes=self._work.unavoidable_bytes,
+            floor_us=self.floor_us,
+            bound_by=self.bound_by,
+            bytes_per_s=self._peaks.bytes_per_s,
+            flops_per_s=self._peaks.flops_per_s,
+            overhead_us=self._peaks.overhead_us,
+        )
 
 
 def work_of(instance: Instance, inputs: Inputs) -> Work:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from adaexplore.core.environment import Environment
 from adaexplore.core.problem import Problem, TargetName
 
 
@@ -103,7 +103,7 @@ class Hardware:
         return int(self.capability.partition(".")[0] or 0)
 
 
-def hardware_of(problem: Problem, environment: Mapping[str, Any]) -> Hardware:
+def hardware_of(problem: Problem, environment: Environment) -> Hardware:
     """Return the device that `problem` runs on, or its target if it names one."""
     if problem.target:
         name, capability, multiprocessors, l2_bytes = _TARGETS[problem.target]
@@ -117,16 +117,16 @@ def hardware_of(problem: Problem, environment: Mapping[str, Any]) -> Hardware:
         )
     if problem.device == "cpu":
         return Hardware(
-            environment.get("cpu", "a CPU"),
-            threads=environment.get("threads", environment.get("cores", 0)),
+            environment.cpu or "a CPU",
+            threads=environment.threads or environment.cores,
         )
-    name, capability = environment.get("gpu", "a GPU"), environment.get("compute_capability", "")
+    name, capability = environment.gpu or "a GPU", environment.compute_capability
     return Hardware(
         name,
         capability or "0.0",
-        environment.get("multiprocessors", 0),
-        environment.get("gpu_memory_gib", 0.0),
-        environment.get("l2_bytes", 0),
+        environment.multiprocessors,
+        environment.gpu_memory_gib,
+        environment.l2_bytes,
         sheet=SHEETS.get(name),
         limits=LIMITS.get(capability),
     )

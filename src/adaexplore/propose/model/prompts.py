@@ -10,8 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Fault
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import LANGUAGES, Problem
 from adaexplore.languages import DIALECTS
@@ -106,8 +108,8 @@ class Briefing:
     """
 
     problem: Problem
-    facts: Mapping[str, Any]
-    environment: Mapping[str, Any]
+    facts: ReferenceFacts
+    environment: Environment
     rules: Sequence[str] = ()
     demand: str = ""
     tried: Sequence[Node] = ()
@@ -261,14 +263,14 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "dialect": DIALECTS[problem.language],
         "hardware": hardware_of(problem, environment),
         "environment": environment,
-        "versions": {name: _version(environment.get(name)) for name in ("torch", "triton")},
-        "roofline": facts.get("roofline"),
-        "baselines_us": facts.get("baselines_us", {}),
-        "estimate": facts.get("estimate"),
-        "errors": facts.get("errors", {}),
-        "outputs": facts.get("outputs", []),
-        "labels": facts.get("labels", {}),
-        "notes": facts.get("notes", []),
+        "versions": {name: _version(getattr(environment, name)) for name in ("torch", "triton")},
+        "roofline": facts.roofline,
+        "baselines_us": facts.baselines_us,
+        "estimate": facts.estimate,
+        "errors": facts.errors,
+        "outputs": facts.outputs,
+        "labels": facts.labels,
+        "notes": facts.notes,
         "rules": briefing.rules,
         "demand": briefing.demand.strip(),
         "tried": [kernel_view(node) for node in briefing.tried],
@@ -277,9 +279,9 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
     }
 
 
-def _version(text: str | None) -> tuple[int, ...]:
+def _version(text: str) -> tuple[int, ...]:
     """Return the first two numbers of a version."""
-    parts = (text or "").split(".")[:2]
+    parts = text.split(".")[:2]
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
 
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from adaexplore.core.environment import Environment
 from adaexplore.sandbox.jobs import run_job
 
 DESCRIBE = "adaexplore.evaluate.judge.environment:describe"
@@ -8,24 +9,25 @@ DESCRIBE = "adaexplore.evaluate.judge.environment:describe"
 
 @pytest.fixture(scope="module")
 def facts(server):
-    return run_job(server, DESCRIBE, {"device": "cpu"}, 60.0)
+    found = run_job(server, DESCRIBE, {"device": "cpu"}, 60.0)
+    assert found["unusable"] == ""
+    return Environment.from_json(found["environment"])
 
 
 def test_a_cpu_is_described(facts):
-    assert facts["device"] == "cpu"
-    assert facts["cpu"]
-    assert facts["cores"] >= 1
-    assert facts["threads"] >= 1
-    assert "unusable" not in facts
+    assert facts.device == "cpu"
+    assert facts.cpu
+    assert facts.cores >= 1
+    assert facts.threads >= 1
 
 
 def test_versions_are_those_that_run(facts):
-    assert facts["torch"] == torch.__version__
-    assert facts["python"].count(".") == 2
+    assert facts.torch == torch.__version__
+    assert facts.python.count(".") == 2
 
 
 def test_the_commit_is_that_of_the_checkout_if_there_is_one(facts):
-    assert facts["commit"] is None or len(facts["commit"]) == 40
+    assert len(facts.commit) in (0, 40)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a usable GPU")

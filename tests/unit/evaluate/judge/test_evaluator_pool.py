@@ -58,7 +58,7 @@ class TestRealJudges:
     def test_each_thread_gets_the_verdict_on_its_own_candidate(self, judges):
         pool = EvaluatorPool(judges)
         facts = pool.prepare()
-        assert facts["precision"] == "fp32"
+        assert facts.precision == "fp32"
         asked = [wrong(1), right(1), wrong(2)]
         with ThreadPoolExecutor(3) as threads:
             verdicts = list(threads.map(pool.evaluate, asked))

@@ -3,11 +3,12 @@ import pytest
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
 from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
 
-FACTS = {"baselines_us": {"eager": 10.0}}
+FACTS = ReferenceFacts(baselines_us={"eager": 10.0})
 
 
 def candidate(number):

@@ -45,4 +45,4 @@ def test_one_that_cannot_be_imported_does_not_keep_the_server_from_starting(inst
 def test_one_that_works_is_known_by_its_version(tmp_path, monkeypatch):
     helion = pytest.importorskip("helion")
     monkeypatch.chdir(tmp_path)
-    assert helion_host.try_generating({})["helion"].split(".")[0].isdigit(), helion
+    assert helion_host.try_generating({})["versions"]["helion"].split(".")[0].isdigit(), helion

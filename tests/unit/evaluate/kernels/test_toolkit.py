@@ -108,7 +108,7 @@ class TestTrying:
         return lambda capability: toolkit.try_building({"compute_capability": capability})
 
     def test_what_works_tells_its_version(self, said):
-        assert said("9.0") == {"nvcc": "13.0.88"}
+        assert said("9.0") == {"unusable": "", "versions": {"nvcc": "13.0.88"}}
 
     @pytest.mark.parametrize(
         ("capability", "words"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from adaexplore.core.candidate import Candidate
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Fault, Passed, Roofline, Timing
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
@@ -32,7 +34,7 @@ H200 = {
     "multiprocessors": 132,
     "l2_bytes": 60 << 20,
 }
-CPU = {"device": "cpu", "cpu": "Some CPU", "cores": 8, "threads": 4, "triton": None}
+CPU = {"device": "cpu", "cpu": "Some CPU", "cores": 8, "threads": 4}
 FACTS: dict[str, Any] = {
     "errors": {"fp32": 1.6e-6, "tf32": 2.9e-4},
     "baselines_us": {"eager": 577.0, "compile": 571.0},
@@ -63,7 +65,12 @@ def briefing(**changes: Any) -> Briefing:
     environment = changes.pop("environment", H200)
     checks = Checks(changes.pop("precision", "fp32"))
     problem = {"language": "triton", "device": environment["device"], "checks": checks, **changes}
-    return Briefing(Problem("relu_of_product", REFERENCE, **problem), facts, environment, **kept)
+    return Briefing(
+        Problem("relu_of_product", REFERENCE, **problem),
+        ReferenceFacts.from_json(facts),
+        Environment.from_json(environment),
+        **kept,
+    )
 
 
 def module(step: int) -> str:

@@ -220,7 +220,7 @@ class TestHardware:
             assert ("its largest element is near 2^12" in told) is there
 
     def test_omits_emulated_fp32_without_products(self):
-        roofline = {**briefing().facts["roofline"], "flops": 0}
+        roofline = {**FACTS["roofline"], "flops": 0}
         told = text(PROMPTS.large(briefing(facts={"roofline": roofline}), []))
         assert "2.69 ms" not in told
         assert "FLOP:" not in told

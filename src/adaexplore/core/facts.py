@@ -1,0 +1,118 @@
+"""Facts about a reference, as an evaluator measured them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from adaexplore.core.evaluation import BoundBy, Estimate
+from adaexplore.core.problem import Precision, TargetName
+
+
+@dataclass(frozen=True, slots=True)
+class OutputForm:
+    """An output of the reference: its place in the returned value, shape and dtype ("float32")."""
+
+    path: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRoofline:
+    """The least time of the reference's work on the device, and the measured peaks behind it.
+
+    `bytes` is the least traffic of a call and `flops` its operations; `unavoidable_bytes` is the
+    part of the traffic that no correct candidate can avoid. `floor_us` is the least time in
+    microseconds, `bound_by` the limit that sets it. `bytes_per_s`, `flops_per_s` (by precision
+    class) and `overhead_us` (of the smallest kernel) are the device's measured peaks.
+    """
+
+    bytes: int
+    flops: int
+    floor_us: float
+    bound_by: BoundBy
+    bytes_per_s: float
+    flops_per_s: Mapping[Precision, float]
+    overhead_us: float
+    unavoidable_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """One workload of the reference; `baselines_us` is empty where it is not timed."""
+
+    name: str
+    input_sets: tuple[str, ...]
+    outputs: tuple[OutputForm, ...]
+    baselines_us: Mapping[str, float] = field(default_factory=dict)
+    roofline: ReferenceRoofline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceFacts:
+    """Facts that `Evaluator.prepare` returns; `ReferenceFacts()` where nothing is known yet.
+
+    `errors` maps a precision class to the relative error of PyTorch's own run in it against
+    float64. `baselines_us` holds the times of "eager" and "compile", `compiles` says whether
+    `torch.compile` works on the reference. `input_sets` names the inputs that candidates are
+    verified on, `parameters` counts the model's. `labels` maps a label of the problem (see
+    `evaluate.truth.labels`) to the reason for it; `notes` are warnings.
+
+    With several workloads, `outputs` are the first one's, `baselines_us` and `roofline` are
+    geometric means over the timed ones, and `workloads` holds each.
+
+    Without a GPU, `target` names the GPU that kernels are compiled for, `estimate` is the
+    reference's own and `variants` maps a smaller problem to the sizes it is verified at.
+    """
+
+    precision: Precision = "fp32"
+    errors: Mapping[Precision, float] = field(default_factory=dict)
+    baselines_us: Mapping[str, float] = field(default_factory=dict)
+    input_sets: tuple[str, ...] = ()
+    parameters: int = 0
+    outputs: tuple[OutputForm, ...] = ()
+    roofline: ReferenceRoofline | None = None
+    compiles: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    workloads: tuple[WorkloadFacts, ...] = ()
+    target: TargetName | None = None
+    estimate: Estimate | None = None
+    variants: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ReferenceFacts:
+        """Inverse of `to_json`; a field that is missing has its default."""
+        parsed: dict[str, Any] = dict(data)
+        for name in ("input_sets", "notes"):
+            parsed[name] = tuple(data.get(name, ()))
+        parsed["outputs"] = _outputs(data.get("outputs", ()))
+        parsed["roofline"] = _roofline(data.get("roofline"))
+        parsed["workloads"] = tuple(map(_workload, data.get("workloads", ())))
+        estimate = data.get("estimate")
+        parsed["estimate"] = Estimate(**estimate) if estimate else None
+        return cls(**parsed)
+
+
+def _workload(data: Mapping[str, Any]) -> WorkloadFacts:
+    return WorkloadFacts(
+        name=data["name"],
+        input_sets=tuple(data["input_sets"]),
+        outputs=_outputs(data["outputs"]),
+        baselines_us=data["baselines_us"],
+        roofline=_roofline(data["roofline"]),
+    )
+
+
+def _outputs(data: Any) -> tuple[OutputForm, ...]:
+    return tuple(OutputForm(out["path"], tuple(out["shape"]), out["dtype"]) for out in data)
+
+
+def _roofline(data: Mapping[str, Any] | None) -> ReferenceRoofline | None:
+    return ReferenceRoofline(**data) if data else None
