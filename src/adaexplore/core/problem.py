@@ -24,9 +24,9 @@ class Workload:
 
     `draw` is an expression over the names of the reference's module, such as `get_inputs()` or
     `get_input_groups()[1]`; it is evaluated under a seed. With `file`, the inputs were captured:
-    the path of what `torch.load(weights_only=True)` reads as `{"args": list, "kwargs": dict}`, and
-    `digest` is the sha256 of its bytes. A candidate must be right on every workload; its time
-    counts on those that are `timed`.
+    the path of a file that `torch.load(weights_only=True)` reads as `{"args": list, "kwargs":
+    dict}`, and `digest` is the sha256 of its bytes. A candidate must be right on every workload;
+    its time counts on those that are `timed`.
     """
 
     name: str = "inputs"
@@ -34,6 +34,11 @@ class Workload:
     file: str = ""
     digest: str = ""
     timed: bool = True
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The parts that decide a verdict: for captured inputs the content, not its place."""
+        return (self.name, self.digest if self.file else self.draw, str(self.timed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,32 @@ class Checks:
 class Access:
     """The files of the user that a reference needs, and its candidates with it.
 
-    `file` is the path that the source runs as (its `__file__`), empty for source without one.
-    `imports` are folders for `sys.path`; `reads` are further files and folders that may be read.
+    The source runs as `file` (its `__file__`), empty for source without a file. `imports` are
+    folders that are put on `sys.path`. Candidates may read `reads`, further files and folders, and
+    the files of `modules`: name and file of each module that the reference imports from the user's
+    folders. Candidates may list or read nothing else of the user's. `digest` is the sha256 of the
+    content of all these files.
     """
 
     file: str = ""
     imports: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
+    digest: str = ""
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The files and folders that a candidate's process may read."""
+        return (*self.reads, *(file for _, file in self.modules))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Access:
+        """Inverse of `to_json`."""
+        return Access(**{key: _tuple(value) for key, value in data.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +109,8 @@ class Problem:
     `mode` says whether the reference runs as its constructor leaves it (KernelBench's habit, which
     is training mode), or is put into train or eval mode first. `target` is set on the CPU only: the
     GPU that kernels are compiled for where there is none to measure on. `weights` is the path of a
-    state dict that the reference loads, empty where its constructor makes them.
+    state dict that the reference loads, empty where its constructor makes them; `weights_digest` is
+    the sha256 of that file's bytes.
     """
 
     name: str
@@ -99,6 +124,7 @@ class Problem:
     target: TargetName | None = None
     access: Access = Access()
     weights: str = ""
+    weights_digest: str = ""
 
     @property
     def precision(self) -> Precision:
@@ -110,7 +136,8 @@ class Problem:
         """Content hash of everything that decides a verdict."""
         parts = [self.source, self.language, str(self.seed), self.mode]
         parts += [self.target] if self.target else []
-        parts += [json.dumps([asdict(self.checks), *map(asdict, self.workloads)])]
+        parts += [json.dumps([asdict(self.checks), *(one.identity for one in self.workloads)])]
+        parts += [self.weights_digest, self.access.digest]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
@@ -120,17 +147,17 @@ class Problem:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Problem:
         """Inverse of `to_json`."""
-        checks, access = data["checks"], data["access"]
+        checks = data["checks"]
         tolerances = tuple(Tolerance(**one) for one in checks["tolerances"])
         return Problem(
             **{
                 **data,
                 "workloads": tuple(Workload(**one) for one in data["workloads"]),
                 "checks": Checks(**{**checks, "tolerances": tolerances}),
-                "access": Access(**{key: _tuple(value) for key, value in access.items()}),
+                "access": Access.from_json(data["access"]),
             }
         )
 
 
 def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(_tuple, value)) if isinstance(value, list | tuple) else value

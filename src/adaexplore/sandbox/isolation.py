@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,22 @@ _CAPABILITY_VERSION_3 = 0x2008_0522
 _in_force: dict[str, Any] = {}
 
 
-def confine(folder: Path, caches: Path, *, gpu: bool) -> int | None:
-    """Confines this process, which must have a single thread, and its descendants for good.
+def confine(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = ()) -> int | None:
+    """Confine this process, which must have a single thread, and its descendants for good.
 
-    What remains: reading and running what belongs to the system, the interpreter and this package,
-    and the caches in `caches`; writing in `folder`; with `gpu`, NVIDIA's devices. Returns the
-    descriptor by which a `Watchdog` supervises it, None where the kernel has none.
+    The rights that remain: to read and run the files of the system, the interpreter and this
+    package, and the caches in `caches`; to read the user's files and folders in `readable`; to
+    write in `folder`; with `gpu`, to use NVIDIA's devices. Returns the descriptor by which a
+    `Watchdog` supervises the process, None where the kernel has none.
     """
     prctl(_PR_SET_CHILD_SUBREAPER, 1)  # its orphans stay its own, so that they are counted
     prctl(_PR_SET_DUMPABLE, 1)  # unlike the trusted processes: its watch reads it in /proc
     with contextlib.suppress(OSError):  # where memory runs out, this is the one to end
         Path("/proc/self/oom_score_adj").write_text("1000")
     drop_capabilities()
-    files = landlock.restrict(rules(folder, caches, gpu=gpu), scope_sockets=not gpu)
+    files = landlock.restrict(
+        rules(folder, caches, gpu=gpu, readable=readable), scope_sockets=not gpu
+    )
     signals = files and landlock.scopes_signals()
     listener, filtered = None, True
     try:

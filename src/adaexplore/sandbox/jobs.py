@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adaexplore.sandbox.channel import Channel
@@ -20,14 +20,15 @@ def run_job(
     limits: ResourceLimits | None = None,
     environment: Mapping[str, str] | None = None,
     confined: Literal["cpu", "gpu"] | None = None,
+    readable: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Runs `entry` ("module:function", JSON in and out) in a fresh worker and returns its result.
+    """Run `entry` ("module:function", JSON in and out) in a fresh worker and return its result.
 
-    `environment` is added to its own. A job that runs untrusted code is `confined` (see
-    `ForkServer.spawn`). Raises `TimeoutError`
-    when it takes longer than `timeout_s`, `LimitExceededError` when a confined one takes more than
-    its limits, and `WorkerDiedError` when it crashes; an exception inside the job counts as a
-    crash, its traceback being in the error's log.
+    `environment` is added to the worker's own. A job that runs untrusted code is `confined`, and
+    may then read the paths in `readable` (see `ForkServer.spawn`). Raises `TimeoutError` when the
+    job takes longer than `timeout_s`, `LimitExceededError` when a confined job exceeds its limits, and
+    `WorkerDiedError` when it crashes; an exception inside the job counts as a crash, with its
+    traceback in the error's log.
     """
     worker = server.spawn(
         f"{__name__}:serve",
@@ -35,6 +36,7 @@ def run_job(
         limits=limits,
         environment=environment,
         confined=confined,
+        readable=readable,
     )
     try:
         return worker.call({"entry": entry, "request": dict(request)}, timeout_s)

@@ -8,7 +8,7 @@ import shutil
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -31,12 +31,13 @@ _TOOLS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "as", "ptxas")
 Rule = tuple[Path, int]
 
 
-def rules(folder: Path, caches: Path, *, gpu: bool) -> list[Rule]:
-    """The rights of a candidate's process, path by path: see `isolation.confine`."""
+def rules(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = ()) -> list[Rule]:
+    """Return the rights of a candidate's process, path by path: see `isolation.confine`."""
     found = [(path, RUN) for path in programs()]
     found += [(Path("/etc", name), READ) for name in _CONFIGURATION]
     found += [(Path(name), READ) for name in _KERNEL]
     found += [(Path("/dev", name), USE) for name in _DEVICES]
+    found += [(Path(path), READ) for path in readable]
     found += [(caches, READ), (folder, ALL)]
     if gpu:
         found += [(path, USE) for name in _GPU_DEVICES for path in Path("/dev").glob(name)]

@@ -283,14 +283,15 @@ class ForkServer:
         environment: Mapping[str, str] | None = None,
         may_spawn: bool = False,
         confined: Literal["cpu", "gpu"] | None = None,
+        readable: Sequence[str] = (),
     ) -> Worker:
         """Forks a worker that runs `entry` ("module:function") as `function(channel, control)`.
 
         The worker has its own process group and its own folder `name-<n>` under the server's root.
         It sees the GPUs that the caller sees, unless `environment` says otherwise. With `may_spawn`
         it also gets a control channel, from which `ForkServer(control, folder)` makes a handle of
-        its own. With `confined` it may run untrusted code, which uses the CPU
-        alone or NVIDIA's GPUs too: see `isolation.confine`.
+        its own. With `confined` it may run untrusted code, which uses the CPU alone or NVIDIA's
+        GPUs too, and may read the user's files in `readable`: see `isolation.confine`.
         """
         folder = self.root / f"{name}-{next(self._numbers)}"
         try:
@@ -306,6 +307,7 @@ class ForkServer:
             "limits": (limits or ResourceLimits()).to_json(),
             "may_spawn": may_spawn,
             "confined": confined,
+            "readable": list(readable),
         }
         reply = self._request(request, [theirs.fileno()])
         theirs.close()

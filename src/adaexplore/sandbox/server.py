@@ -160,7 +160,7 @@ def _run_worker(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         if request["confined"]:
-            _confine(folder, Path(request["caches"]), request["confined"] == "gpu", channel)
+            _confine(request, folder, channel)
         gc.unfreeze()
         module, _, function = request["entry"].partition(":")
         getattr(importlib.import_module(module), function)(channel, control)
@@ -182,9 +182,10 @@ def _copy_kernels(caches: Path, folder: Path) -> None:
         shutil.copytree(caches / "triton", folder / "triton")
 
 
-def _confine(folder: Path, caches: Path, gpu: bool, channel: Channel) -> None:
-    """Confines this process, and hands its supervision to whoever waits at the channel."""
-    listener = isolation.confine(folder, caches, gpu=gpu)
+def _confine(request: dict[str, Any], folder: Path, channel: Channel) -> None:
+    """Confine this process, and send the descriptor that supervises it over the channel."""
+    caches, gpu = Path(request["caches"]), request["confined"] == "gpu"
+    listener = isolation.confine(folder, caches, gpu=gpu, readable=request["readable"])
     fds = [] if listener is None else [listener]
     channel.send({"confined": True}, fds)
     for fd in fds:

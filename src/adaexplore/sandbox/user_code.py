@@ -1,18 +1,19 @@
-"""A reference or a candidate brought to life on a device, inside a worker process."""
+"""A reference or a candidate, built on a device inside a worker process."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import importlib.util
+import io
 import os
 import random
 import re
 import resource
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,11 +22,20 @@ import torch
 from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Mode
+from adaexplore.core.problem import Access, Mode, Problem, Workload
+from adaexplore.sandbox.imports import make_importable
+from adaexplore.sandbox.values import (
+    Arguments,
+    InitArgs,
+    Inputs,
+    NamedTensor,
+    flatten_outputs,
+    map_tensors,
+    type_name,
+)
 
-NamedTensor = tuple[str, Tensor]
-"""An output tensor with its place in the returned value, such as `output["loss"]`."""
-
+_NO_ACCESS = Access()
+_DRAWN = Workload()
 _NO_MEMORY = (
     "can't allocate memory",
     "CUDACachingAllocator",
@@ -35,27 +45,12 @@ _NO_MEMORY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
-    """How something is called."""
-
-    args: list[Any] = field(default_factory=list)
-    kwargs: dict[str, Any] = field(default_factory=dict)
-
-
-InitArgs = Arguments
-"""Arguments of the constructor."""
-
-Inputs = Arguments
-"""Arguments of `forward`."""
-
-
-@dataclass(frozen=True, slots=True)
 class Instance:
     """A module of user code and the model that its class built.
 
-    Whatever goes wrong in a reference (class `Model`) is a `BadProblemError` of one line that names
+    Any exception of a reference (class `Model`) becomes a `BadProblemError` of one line that names
     the line of the user's file, with the original exception as its cause. A candidate's exceptions
-    come through as they are: a failing candidate is data, and the evaluator makes it so.
+    are not changed: a failing candidate is data, and the evaluator records it.
     """
 
     module: ModuleType
@@ -63,6 +58,7 @@ class Instance:
     init: InitArgs
     device: torch.device
     boundary: Boundary
+    weights: Stored | None = None
 
     @classmethod
     def load(
@@ -76,43 +72,104 @@ class Instance:
         folder: Path,
         init: InitArgs | None = None,
         name: str = "",
+        access: Access = _NO_ACCESS,
+        weights: Stored | None = None,
     ) -> Instance:
-        """Imports `source` from a file in `folder` and builds its `class_name` on `device`.
+        """Import `source` from a file in `folder` and build its `class_name` on `device`.
 
-        The same seed gives the same weights. Without `init`, the module's own `get_init_inputs`
-        says how the class is built. Messages call the file `name`, by default the class's name.
+        The same seed gives the same weights; `weights`, a stored state dict, replaces them. Without
+        `init`, the module's own `get_init_inputs` gives the constructor's arguments. The source
+        runs with the `__file__` and the modules of `access`. Messages call the file `name`, by
+        default the name of the class.
         """
         where = torch.device(device)
         module_name = _module_name(name or class_name, source)
         file = folder / f"{module_name}.py"
         file.write_text(source, encoding="utf-8")
         boundary = Boundary(name or class_name, file, where, is_reference=class_name == "Model")
+        make_importable(access)
         with boundary.entering("the file"), _seeded(where, seed):
-            module = _import(module_name, file)
+            module = _import(module_name, file, access.file)
         with boundary.entering("get_init_inputs()"), _seeded(where, seed):
             init = init or _init_args(module)
-        model = _build(module, class_name, init, boundary, seed, mode)
-        return cls(module, model, init, where, boundary)
+        instance = cls(module, nn.Module(), init, where, boundary, weights)
+        return dataclasses.replace(instance, model=instance._build(class_name, seed, mode))
+
+    @classmethod
+    def of(cls, problem: Problem, folder: Path, *, device: str = "") -> Instance:
+        """Build the reference of a problem, on the problem's device unless another is given."""
+        return cls.load(
+            problem.source,
+            "Model",
+            device=device or problem.device,
+            seed=problem.seed,
+            mode=problem.mode,
+            folder=folder,
+            name=f"{problem.name}.py",
+            access=problem.access,
+            weights=Stored(problem.weights, problem.weights_digest) if problem.weights else None,
+        )
 
     def rebuilt(self, seed: int, mode: Mode) -> Instance:
-        """Another model of the same class, with the weights that another seed gives."""
+        """Return another model of the same class with other weights.
+
+        The constructor draws them under `seed`. Where the weights were stored, every parameter is
+        scaled, element by element, by a random factor between 0.75 and 1.25 instead.
+        """
         class_name = "Model" if self.boundary.is_reference else "ModelNew"
-        model = _build(self.module, class_name, self.init, self.boundary, seed, mode)
+        model = self._build(class_name, seed, mode)
+        if self.weights:
+            _perturb(model, seed)
         return dataclasses.replace(self, model=model)
 
-    def inputs(self, seed: int) -> Inputs:
-        """What the module's `get_inputs` returns under `seed`, every tensor on the device.
+    def inputs(self, seed: int, workload: Workload = _DRAWN) -> Inputs:
+        """Return the inputs of a workload, every tensor on the device.
 
-        A list or tuple is positional, a dict is keyword arguments, a lone tensor is one argument.
+        Drawn inputs are what the workload's expression gives under `seed`: a list or tuple is
+        positional, a dict is keyword arguments, a lone tensor is one argument. Captured inputs are
+        the same under every seed.
         """
-        with self.boundary.entering("get_inputs()"), _seeded(self.device, seed), torch.no_grad():
-            inputs = _call_arguments(self.module.get_inputs())
+        with self.boundary.entering(workload.file or workload.draw), torch.no_grad():
+            if workload.file:
+                stored = Stored(workload.file, workload.digest).load()
+                inputs = Inputs(list(stored["args"]), dict(stored["kwargs"]))
+            else:
+                with _seeded(self.device, seed):
+                    inputs = _call_arguments(eval(workload.draw, vars(self.module)))
             return map_tensors(lambda tensor: tensor.detach().to(self.device), inputs)
 
     def __call__(self, inputs: Inputs) -> list[NamedTensor]:
-        """The model's outputs, flattened, without gradients."""
+        """Return the model's outputs, flattened, without gradients."""
         with self.boundary.entering("forward()"), torch.no_grad():
             return flatten_outputs(self.model(*inputs.args, **inputs.kwargs))
+
+    def _build(self, class_name: str, seed: int, mode: Mode) -> nn.Module:
+        with self.boundary.entering(f"{class_name}(...)"), _seeded(self.device, seed):
+            model = getattr(self.module, class_name)(*self.init.args, **self.init.kwargs)
+            if not isinstance(model, nn.Module):
+                raise TypeError(f"{class_name} must be an nn.Module, not {type_name(model)}")
+            model.to(self.device)  # what was built from NumPy or on a device of its own
+        if self.weights:
+            with self.boundary.entering(self.weights.file):
+                model.load_state_dict(self.weights.load())
+        if mode != "as-built":
+            model.train(mode == "train")
+        return model
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file of tensors that `torch.save` wrote, and the sha256 of its bytes where it is known."""
+
+    file: str
+    digest: str = ""
+
+    def load(self) -> Any:
+        """Return the content, on the CPU; raise `ValueError` for a file that has changed."""
+        content = Path(self.file).read_bytes()
+        if self.digest and hashlib.sha256(content).hexdigest() != self.digest:
+            raise ValueError("the file has changed since it was captured; capture it again")
+        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,104 +209,22 @@ class Boundary:
         return f"{place}: {what}: {text}"  # what it gave or lacks is wrong, not what it did
 
 
-def check_outputs(name: str, outputs: list[NamedTensor]) -> None:
-    """Raises `BadProblemError` unless every output of the reference `name` can be verified against.
-
-    That is: there is at least one tensor, none is empty, none has NaN.
-    """
-    if not outputs:
-        raise BadProblemError(f"{name}: forward() returns no tensor; return at least one")
-    for path, tensor in outputs:
-        if tensor.numel() == 0:
-            raise BadProblemError(
-                f"{name}: {path} is empty (shape {tuple(tensor.shape)}); "
-                "every output needs at least one element"
-            )
-        nans = int(torch.isnan(tensor).sum())
-        if nans:
-            raise BadProblemError(
-                f"{name}: {path} is NaN in {nans} of {tensor.numel()} elements "
-                f"({nans / tensor.numel():.1%}); change the inputs or the module so that none is"
-            )
-
-
-def flatten_outputs(value: Any, path: str = "output") -> list[NamedTensor]:
-    """The tensors in a returned value in order, each with its path.
-
-    Enters lists, tuples, named tuples, mappings and dataclasses; a `None` inside one is skipped.
-    Raises `TypeError`, with the path, for anything else that is not a tensor.
-    """
-    if isinstance(value, Tensor):
-        return [(path, value)]
-    if isinstance(value, Mapping):
-        by_key = sorted(value.items(), key=lambda item: str(item[0]))  # equal whatever the order
-        parts = [(f'{path}["{key}"]', item) for key, item in by_key]
-    elif _is_namedtuple(value):
-        parts = [(f"{path}.{key}", item) for key, item in value._asdict().items()]
-    elif isinstance(value, list | tuple):
-        parts = [(f"{path}[{index}]", item) for index, item in enumerate(value)]
-    elif _is_dataclass_instance(value):
-        parts = [(f"{path}.{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value)]
-    else:
-        raise TypeError(f"{path} is {_type_name(value)}; return tensors")
-    return [
-        leaf for where, item in parts if item is not None for leaf in flatten_outputs(item, where)
-    ]
-
-
-def map_tensors(fn: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
-    """The same arguments with `fn` applied to every tensor, however deep it lies."""
-    args, kwargs = _map([inputs.args, inputs.kwargs], fn)
-    return Inputs(args, kwargs)
-
-
-def tensors_of(inputs: Inputs) -> list[Tensor]:
-    """Every tensor among the arguments, in order."""
-    found: list[Tensor] = []
-
-    def note(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    map_tensors(note, inputs)
-    return found
-
-
-def _map(value: Any, fn: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        return fn(value)
-    if isinstance(value, dict):
-        return {key: _map(item, fn) for key, item in value.items()}
-    if _is_namedtuple(value):
-        return type(value)(*(_map(item, fn) for item in value))
-    if isinstance(value, list | tuple):
-        return type(value)([_map(item, fn) for item in value])
-    if _is_dataclass_instance(value):
-        fields = [f.name for f in dataclasses.fields(value) if f.init]
-        return dataclasses.replace(value, **{f: _map(getattr(value, f), fn) for f in fields})
-    return value
-
-
-def _is_namedtuple(value: Any) -> bool:
-    return isinstance(value, tuple) and hasattr(value, "_fields")
-
-
-def _is_dataclass_instance(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
-
-
 def _module_name(name: str, source: str) -> str:
     """A name for `sys.modules` and the file system that no other source shares."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
     return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{digest}"
 
 
-def _import(module_name: str, file: Path) -> ModuleType:
-    """Imports from a real file: tracebacks, `inspect.getsource` and Triton look for the text."""
+def _import(module_name: str, file: Path, runs_as: str) -> ModuleType:
+    """Import from a real file: tracebacks, `inspect.getsource` and Triton look for the text.
+
+    The source sees `runs_as` as its `__file__`, where that is given.
+    """
     spec = importlib.util.spec_from_file_location(module_name, file)
     assert spec is not None  # the file's suffix is .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    module.__file__ = runs_as or module.__file__
     sys.modules[module_name] = module  # dataclasses and pickle look their module up
     spec.loader.exec_module(module)
     return module
@@ -270,17 +245,13 @@ def _seeded(device: torch.device, seed: int) -> Iterator[None]:
         yield
 
 
-def _build(
-    module: ModuleType, class_name: str, init: InitArgs, boundary: Boundary, seed: int, mode: Mode
-) -> nn.Module:
-    with boundary.entering(f"{class_name}(...)"), _seeded(boundary.device, seed):
-        model = getattr(module, class_name)(*init.args, **init.kwargs)
-        if not isinstance(model, nn.Module):
-            raise TypeError(f"{class_name} must be an nn.Module, not {_type_name(model)}")
-        model.to(boundary.device)  # what was built from NumPy or on a device of its own
-    if mode != "as-built":
-        model.train(mode == "train")
-    return model
+def _perturb(model: nn.Module, seed: int) -> None:
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.is_floating_point():
+                generator = torch.Generator(parameter.device).manual_seed(seed)
+                factors = torch.rand(parameter.shape, generator=generator, device=parameter.device)
+                parameter.mul_((0.75 + factors / 2).to(parameter.dtype))
 
 
 def _init_args(module: ModuleType) -> InitArgs:
@@ -304,11 +275,7 @@ def _call_arguments(returned: Any) -> Arguments:
         case Tensor():
             return Arguments([returned])
         case _:
-            raise TypeError(f"returned {_type_name(returned)}; return a list or a dict")
-
-
-def _type_name(value: Any) -> str:
-    return "None" if value is None else f"a value of type {type(value).__name__}"
+            raise TypeError(f"returned {type_name(returned)}; return a list or a dict")
 
 
 def _line_in(file: Path, error: BaseException) -> int | None:

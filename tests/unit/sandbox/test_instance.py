@@ -1,8 +1,8 @@
-import collections
-import dataclasses
+import hashlib
 import inspect
 import os
 import resource
+import sys
 import textwrap
 
 import pytest
@@ -10,15 +10,9 @@ import torch
 from torch import nn
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.sandbox.user_code import (
-    InitArgs,
-    Inputs,
-    Instance,
-    check_outputs,
-    flatten_outputs,
-    map_tensors,
-    tensors_of,
-)
+from adaexplore.core.problem import Access, Workload
+from adaexplore.sandbox.user_code import Instance, Stored
+from adaexplore.sandbox.values import InitArgs, Inputs, check_outputs, tensors_of
 
 LINEAR = """
 import torch
@@ -53,7 +47,7 @@ class Model(nn.Module):
 
 @pytest.fixture
 def load(tmp_path):
-    def load(source, class_name="Model", *, seed=0, mode="as-built", init=None, name=""):
+    def load(source, class_name="Model", *, seed=0, mode="as-built", init=None, **more):
         return Instance.load(
             textwrap.dedent(source),
             class_name,
@@ -62,7 +56,7 @@ def load(tmp_path):
             mode=mode,
             folder=tmp_path,
             init=init,
-            name=name,
+            **more,
         )
 
     return load
@@ -213,52 +207,6 @@ class TestInputs:
         assert instance.model.scale.device.type == "meta"
 
 
-Point = collections.namedtuple("Point", ["x", "y"])
-
-
-@dataclasses.dataclass
-class Result:
-    logits: torch.Tensor
-    loss: torch.Tensor | None = None
-
-
-class TestTensorsInside:
-    def test_map_reaches_every_container_and_keeps_it(self):
-        one = torch.ones(1)
-        inputs = Inputs([[one, (one, 5)], Point(one, "s"), Result(one)], {"k": {"deep": one}})
-        doubled = map_tensors(lambda tensor: tensor * 2, inputs)
-        assert [tensor.item() for tensor in tensors_of(doubled)] == [2.0] * 5
-        assert doubled.args[0][1][1] == 5
-        assert isinstance(doubled.args[1], Point)
-        assert isinstance(doubled.args[2], Result)
-        assert [tensor.item() for tensor in tensors_of(inputs)] == [1.0] * 5
-
-    @pytest.mark.parametrize(
-        ("make", "paths"),
-        [
-            (lambda t: t, ["output"]),
-            (lambda t: [t, t], ["output[0]", "output[1]"]),
-            (lambda t: (t, None), ["output[0]"]),
-            (lambda t: {"loss": t, "aux": [t]}, ['output["aux"][0]', 'output["loss"]']),
-            (lambda t: {"aux": [t], "loss": t}, ['output["aux"][0]', 'output["loss"]']),
-            (lambda t: Point(t, (t,)), ["output.x", "output.y[0]"]),
-            (lambda t: Result(t, t), ["output.logits", "output.loss"]),
-            (lambda t: torch.topk(t, 1), ["output[0]", "output[1]"]),
-        ],
-    )
-    def test_flatten_names_every_place(self, make, paths):
-        flat = flatten_outputs(make(torch.ones(2)))
-        assert [path for path, _ in flat] == paths
-        assert all(isinstance(tensor, torch.Tensor) for _, tensor in flat)
-
-    @pytest.mark.parametrize(
-        ("value", "path"), [(None, "output is None"), ([torch.ones(1), 3.0], r"output\[1\]")]
-    )
-    def test_flatten_refuses_what_is_no_tensor(self, value, path):
-        with pytest.raises(TypeError, match=path):
-            flatten_outputs(value)
-
-
 class TestComplaints:
     def test_importing_names_the_line(self, load):
         text = complaint(lambda: load("import torch\n1 / 0\n", name="mine"))
@@ -366,3 +314,123 @@ class TestComplaints:
     )
     def test_outputs_of_any_type_can_be_checked(self, dtype):
         check_outputs("mine", [("output", nn.Parameter(torch.ones(3)).detach().to(dtype))])
+
+
+def stored(path, content) -> Stored:
+    torch.save(content, path)
+    return Stored(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+class TestStoredWeights:
+    @pytest.fixture
+    def linear(self, load, tmp_path):
+        state = load(LINEAR, seed=7).model.state_dict()
+        file = tmp_path / "weights.pt"
+        return state, load(LINEAR, weights=stored(file, state)), file
+
+    def test_they_replace_those_of_the_constructor(self, linear):
+        state, instance, _ = linear
+        assert torch.equal(instance.model.linear.weight, state["linear.weight"])
+
+    def test_another_seed_gives_others_close_by_and_the_same_again(self, linear):
+        state, instance, _ = linear
+        other, same, third = (instance.rebuilt(seed, "as-built").model for seed in (5, 5, 6))
+        factors = other.linear.weight.detach() / state["linear.weight"]
+        assert 0.75 <= float(factors.min()) < float(factors.max()) <= 1.25
+        assert torch.equal(other.linear.weight, same.linear.weight)
+        assert not torch.equal(other.linear.weight, third.linear.weight)
+
+    def test_tied_weights_stay_tied(self, load, tmp_path):
+        source = LINEAR.replace(
+            "nn.Dropout(0.5)", "nn.Linear(3, 2)\n        self.dropout.weight = self.linear.weight"
+        )
+        weights = stored(tmp_path / "tied.pt", load(source).model.state_dict())
+        model = load(source, weights=weights).rebuilt(5, "as-built").model
+        assert model.dropout.weight is model.linear.weight
+
+    def test_what_does_not_fit_names_the_file(self, load, tmp_path):
+        weights = stored(tmp_path / "other.pt", {"nothing": torch.ones(1)})
+        assert "other.pt" in complaint(lambda: load(LINEAR, weights=weights))
+
+    def test_a_file_that_has_changed_is_refused(self, linear, load):
+        _, instance, file = linear
+        file.write_bytes(file.read_bytes() + b"\0")
+        text = complaint(lambda: load(LINEAR, weights=instance.weights))
+        assert "has changed since it was captured" in text
+
+
+class TestWorkloads:
+    def test_an_expression_over_the_names_of_the_file(self, load):
+        source = MODEL + (
+            "def get_input_groups():\n    return [[torch.rand(2)], {'x': torch.rand(3)}]\n"
+        )
+        instance = load(source)
+        drawn = [instance.inputs(1, Workload(draw=f"get_input_groups()[{i}]")) for i in (0, 1)]
+        assert (drawn[0].args[0].shape, drawn[1].kwargs["x"].shape) == ((2,), (3,))
+
+    def test_captured_inputs_are_the_same_under_every_seed(self, load, tmp_path):
+        file = tmp_path / "inputs.pt"
+        content = {"args": [torch.arange(3), None, 2.5], "kwargs": {"mask": torch.ones(1)}}
+        captured = Workload("captured", file=str(file), digest=stored(file, content).digest)
+        instance = load(LINEAR)
+        for seed in (0, 1):
+            inputs = instance.inputs(seed, captured)
+            assert (inputs.args[0].tolist(), inputs.args[1:]) == ([0, 1, 2], [None, 2.5])
+            assert inputs.kwargs["mask"].tolist() == [1.0]
+
+    def test_captured_inputs_that_have_changed_are_refused(self, load, tmp_path):
+        file = tmp_path / "inputs.pt"
+        stored(file, {"args": [], "kwargs": {}})
+        captured = Workload("captured", file=str(file), digest="0" * 64)
+        assert "has changed" in complaint(lambda: load(LINEAR).inputs(0, captured))
+
+
+class TestAccess:
+    """The source runs in the place of the user's file."""
+
+    def test_it_runs_as_that_file(self, load, tmp_path):
+        (tmp_path / "table.txt").write_text("5")
+        source = MODEL + (
+            "from pathlib import Path\nVALUE = (Path(__file__).parent / 'table.txt').read_text()\n"
+        )
+        access = Access(file=str(tmp_path / "mine.py"))
+        for name in ("Model", "ModelNew"):
+            text = source.replace("Model", name)
+            assert load(text, name, access=access).module.VALUE == "5"
+
+    def test_a_package_beside_the_file(self, load, tmp_path, clean_imports):
+        (tmp_path / "beside_it.py").write_text("WIDTH = 4")
+        source = MODEL + "from beside_it import *\n"
+        assert load(source, access=Access(imports=(str(tmp_path),))).module.WIDTH == 4
+
+    def test_the_standard_library_comes_first(self, load, tmp_path, clean_imports):
+        (tmp_path / "wave.py").write_text("raise ImportError")
+        load("import wave\n" + MODEL, access=Access(imports=(str(tmp_path),)))
+
+    def test_known_modules_need_no_folder_on_the_path(self, load, tmp_path, clean_imports):
+        for name in ("parent_of_it/child_of_it", "bare_of_it"):
+            (tmp_path / name).mkdir(parents=True)
+        (tmp_path / "parent_of_it/__init__.py").write_text("")
+        (tmp_path / "parent_of_it/child_of_it/__init__.py").write_text("from .leaf import A")
+        (tmp_path / "parent_of_it/child_of_it/leaf.py").write_text("A = 1")
+        (tmp_path / "bare_of_it/leaf.py").write_text("B = 2")
+        modules = {
+            "parent_of_it": "parent_of_it/__init__.py",
+            "parent_of_it.child_of_it": "parent_of_it/child_of_it/__init__.py",
+            "parent_of_it.child_of_it.leaf": "parent_of_it/child_of_it/leaf.py",
+            "bare_of_it": "bare_of_it",
+            "bare_of_it.leaf": "bare_of_it/leaf.py",
+        }
+        access = Access(modules=tuple((n, str(tmp_path / f)) for n, f in modules.items()))
+        source = MODEL + "from parent_of_it.child_of_it import A\nfrom bare_of_it.leaf import B\n"
+        module = load(source, access=access).module
+        assert (module.A, module.B) == (1, 2)
+
+    @pytest.fixture
+    def clean_imports(self, monkeypatch):
+        monkeypatch.setattr(sys, "path", [*sys.path])
+        monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+        yield
+        ours = {"beside_it", "parent_of_it", "bare_of_it"}
+        for name in [name for name in sys.modules if name.partition(".")[0] in ours]:
+            del sys.modules[name]

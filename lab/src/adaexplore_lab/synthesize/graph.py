@@ -20,7 +20,8 @@ from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.sandbox.user_code import Inputs, Instance, flatten_outputs, map_tensors, tensors_of
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import Inputs, flatten_outputs, map_tensors, tensors_of
 
 _SHAPING = frozenset(
     {

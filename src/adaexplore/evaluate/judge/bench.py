@@ -86,6 +86,7 @@ class Bench:
             limits=self._limits,
             environment=self._environment,
             confined=self._confined,
+            readable=self._reference.problem.access.readable,
         )
         talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
         measured = {} if again else self._of_others(candidate)

@@ -22,14 +22,8 @@ from adaexplore.evaluate.truth.labels import labels_of, overhead_label
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
 from adaexplore.evaluate.wire.tensors import fingerprint, share
-from adaexplore.sandbox.user_code import (
-    Inputs,
-    Instance,
-    NamedTensor,
-    check_outputs,
-    is_out_of_memory,
-    tensors_of,
-)
+from adaexplore.sandbox.user_code import Instance, is_out_of_memory
+from adaexplore.sandbox.values import Inputs, NamedTensor, check_outputs, tensors_of
 
 _TIMED_SPAN_US = 40_000.0  # twice a block: a candidate may be faster
 _SLOWED = 1.5
@@ -48,15 +42,7 @@ class Reference:
     def __init__(self, problem: Problem, folder: Path, *, brief: bool = False) -> None:
         self.problem = problem
         self.brief = brief
-        self.instance = Instance.load(
-            problem.source,
-            "Model",
-            device=problem.device,
-            seed=problem.seed,
-            mode=problem.mode,
-            folder=folder,
-            name=f"{problem.name}.py",
-        )
+        self.instance = Instance.of(problem, folder)
         self.notes: list[str] = []
         first = self.instance.inputs(problem.seed)
         self.runs = ReferenceRuns(problem, self.instance, first)

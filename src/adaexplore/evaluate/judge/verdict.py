@@ -45,7 +45,7 @@ from adaexplore.languages.fingerprint import fingerprint
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.process import WorkerDiedError
-from adaexplore.sandbox.user_code import Inputs, map_tensors
+from adaexplore.sandbox.values import Inputs, map_tensors
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _OTHERS = "other programs keep the GPU busy: nothing can be timed on it; end them and go on"
@@ -168,6 +168,7 @@ class CandidateRun:
                 "mode": problem.mode,
                 "precision": reference.precision,
                 "init": _pickled(reference.instance.init),
+                "access": problem.access.to_json(),
             },
         )
         if reply["changed_flags"]:  # the process puts them back before any call
@@ -191,6 +192,7 @@ class CandidateRun:
             "seed": problem.seed,
             "mode": problem.mode,
             "init": _pickled(reference.instance.init),
+            "access": problem.access.to_json(),
             "inputs": _pickled(map_tensors(_without_data, reference.sets[0].inputs)),
         }
         self._talk.stage = COMPILING
@@ -238,6 +240,10 @@ class CandidateRun:
         To give it the reference's at once would undo what a constructor folds into a parameter.
         """
         reference = self._reference
+        if reference.problem.weights:  # no seed makes these
+            self._needs_weights = True
+            self._compare_with_given_weights()
+            return
         try:
             self._compare_on(0)
         except Stop as stop:

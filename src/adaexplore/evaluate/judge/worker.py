@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from adaexplore.core.problem import Mode
+from adaexplore.core.problem import Access, Mode
 from adaexplore.evaluate.judge.integrity import Watch
 from adaexplore.evaluate.kernels.ahead import compile_ahead
 from adaexplore.evaluate.kernels.extensions import build_ahead
@@ -26,7 +26,8 @@ from adaexplore.evaluate.wire.faults import describe
 from adaexplore.evaluate.wire.tensors import open_ring, open_shared
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
-from adaexplore.sandbox.user_code import Arguments, Inputs, Instance, NamedTensor
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import Arguments, Inputs, NamedTensor
 
 MODULE_NAME = "candidate"
 _MEMORY_SHARE = 0.75  # of the GPU's, of what PyTorch allocates for a candidate
@@ -148,6 +149,7 @@ class Session:
             folder=Path.cwd(),
             init=init,
             name=MODULE_NAME,
+            access=Access.from_json(request["access"]),
         )
         changed = self._watch.changed_flags()
         self._watch.restore_flags()

@@ -36,7 +36,7 @@ def compile_ahead(request: dict[str, Any]) -> None:
     judge's limit ends it.
 
     The request holds "source", pickled "init" and "inputs" (meta tensors), "capability" of the GPU
-    (such as [9, 0]), "seed" and "mode". The process must not have used CUDA yet.
+    (such as [9, 0]), "seed", "mode" and "access" as JSON. The process must not have used CUDA yet.
     """
     _in_children([lambda: _capture_and_compile(request)])
 
@@ -61,6 +61,7 @@ def call_without_data(request: dict[str, Any], target: Target) -> None:
     It is told that they lie on `target`. Patches this process for good, and raises what the
     candidate raises.
     """
+    from adaexplore.core.problem import Access
     from adaexplore.evaluate.kernels.count import without_values
     from adaexplore.evaluate.kernels.torch_shim import Shim
     from adaexplore.sandbox.user_code import Instance
@@ -77,6 +78,7 @@ def call_without_data(request: dict[str, Any], target: Target) -> None:
             folder=Path.cwd(),
             init=pickle.loads(base64.b64decode(request["init"])),
             name="candidate",
+            access=Access.from_json(request["access"]),
         )
         instance(pickle.loads(base64.b64decode(request["inputs"])))
 

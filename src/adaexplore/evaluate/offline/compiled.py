@@ -116,6 +116,7 @@ def _captured(
             "mode": problem.mode,
             "precision": precision,
             "init": arguments["init"],
+            "access": problem.access.to_json(),
         }
     )
     talk.stage = "called at full size, on tensors without data"

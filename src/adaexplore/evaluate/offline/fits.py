@@ -30,6 +30,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
     recorder = Recorder(lambda _: None)
     recorder.install()
     asked = {"source": request["source"], "seed": problem["seed"], "mode": problem["mode"]}
+    asked["access"] = problem["access"]
     try:
         call_without_data(asked | arguments, target)
         for kernel in {launch.kernel.key: launch.kernel for launch in recorder.launches}.values():

@@ -12,7 +12,8 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
-from adaexplore.sandbox.user_code import Instance, check_outputs, tensors_of
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import check_outputs, tensors_of
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
@@ -27,15 +28,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
     problem = Problem.from_json(request["problem"])
     try:
         with without_values():
-            instance = Instance.load(
-                problem.source,
-                "Model",
-                device="meta",
-                seed=problem.seed,
-                mode=problem.mode,
-                folder=Path.cwd(),
-                name=f"{problem.name}.py",
-            )
+            instance = Instance.of(problem, Path.cwd(), device="meta")
             inputs = instance.inputs(problem.seed)
             with OpCounter() as counter:
                 outputs = instance(inputs)

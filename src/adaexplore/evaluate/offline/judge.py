@@ -88,7 +88,11 @@ class OfflineBench:
         self._full = self._job(full_size, {"problem": problem.to_json()})
         if self._full["why"]:
             raise BadProblemError(self._full["why"])
-        request = {"source": problem.source, "mode": problem.mode}
+        request = {
+            "source": problem.source,
+            "mode": problem.mode,
+            "access": problem.access.to_json(),
+        }
         self._variants = {v.name: v for v in shrink.from_job(self._job(shrink, request))}
         self._benches: dict[str, SmallBench | None] = {}
         self._small = self._bench("small", thorough=True)
@@ -175,6 +179,7 @@ class OfflineBench:
             limits=limits,
             environment=DIALECTS[candidate.language].environment,
             confined="cpu",
+            readable=self._problem.access.readable,
         )
         talk = Conversation(worker, limit.deadline, candidate.source)
         precision = self._small.reference.precision

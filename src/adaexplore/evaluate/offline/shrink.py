@@ -21,11 +21,13 @@ from typing import Any
 import torch
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Mode
+from adaexplore.core.problem import Access, Mode
 from adaexplore.evaluate.kernels.count import OpCounter, without_values
 from adaexplore.evaluate.offline.sizes import Replaced, Site, assigned, edited, in_setup
-from adaexplore.sandbox.user_code import Inputs, Instance, check_outputs, tensors_of
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import Inputs, check_outputs, tensors_of
 
+_NO_ACCESS = Access()
 SMALLEST = 16
 """Integers below are no sizes but kernel widths, strides, numbers of layers: they stay."""
 
@@ -68,12 +70,15 @@ class Variant:
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
-    """`variants` as a job (see `sandbox.jobs`): {"source", "mode"} to {"variants": [...]}.
+    """Run `variants` as a job (see `sandbox.jobs`).
+
+    From {"source", "mode", "access"} to {"variants": [...]}.
 
     A reference that does not run on the meta device has no variants, and "why" says why.
     """
     try:
-        found = variants(request["source"], mode=request.get("mode", "as-built"))
+        access = Access.from_json(request["access"])
+        found = variants(request["source"], mode=request["mode"], access=access)
     except BadProblemError as error:
         return {"variants": [], "why": str(error)}
     return {"variants": [asdict(variant) for variant in found], "why": ""}
@@ -87,7 +92,7 @@ def from_job(reply: Mapping[str, Any]) -> list[Variant]:
     ]
 
 
-def variants(source: str, *, mode: Mode = "as-built") -> list[Variant]:
+def variants(source: str, *, mode: Mode = "as-built", access: Access = _NO_ACCESS) -> list[Variant]:
     """Variants of a reference with other sizes, in the order in which to try them.
 
     "small", always there, has its sizes halved until it fits the budget. "odd" has sizes next to
@@ -98,7 +103,7 @@ def variants(source: str, *, mode: Mode = "as-built") -> list[Variant]:
     Raises `BadProblemError` where the reference as it is does not run on the meta device.
     """
     with tempfile.TemporaryDirectory() as folder:
-        shapes = _Shapes(source, mode, Path(folder))
+        shapes = _Shapes(source, mode, access, Path(folder))
         small = _small(shapes)
         chosen = {
             "small": small,
@@ -167,9 +172,10 @@ _Choice = Mapping[_Size, int]
 class _Shapes:
     """A reference's sizes, and what happens when they change."""
 
-    def __init__(self, source: str, mode: Mode, folder: Path) -> None:
+    def __init__(self, source: str, mode: Mode, access: Access, folder: Path) -> None:
         self._source = source
         self._mode = mode
+        self._access = access
         self._folder = folder
         self._costs: dict[str, _Cost | None] = {}
         self._original = self._run(source, "meta")
@@ -262,6 +268,7 @@ class _Shapes:
             mode=self._mode,
             folder=self._folder,
             name="problem.py",
+            access=self._access,
         )
         return instance, instance.inputs(0)
 

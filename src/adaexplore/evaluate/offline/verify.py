@@ -72,6 +72,7 @@ class SmallBench:
             limits=self._limits,
             environment=DIALECTS[candidate.language].environment,
             confined="cpu",
+            readable=self.reference.problem.access.readable,
         )
         talk = Conversation(worker, limit.deadline, source)
         run = _InterpretedRun(

@@ -20,7 +20,8 @@ from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.sandbox.device_lock import device_lent
-from adaexplore.sandbox.user_code import NamedTensor, causes, flatten_outputs, is_out_of_memory
+from adaexplore.sandbox.user_code import causes, is_out_of_memory
+from adaexplore.sandbox.values import NamedTensor, flatten_outputs
 
 _OVERHEADS = 6  # blocks: the machine may be busier than it was
 

@@ -8,7 +8,7 @@ from statistics import median
 import torch
 
 from adaexplore.evaluate.timing.clock import Clock
-from adaexplore.sandbox.user_code import NamedTensor
+from adaexplore.sandbox.values import NamedTensor
 
 _TRIED = 3
 _SPREAD = 2  # sizes of the tensor that a layout may span: honest outputs have few gaps

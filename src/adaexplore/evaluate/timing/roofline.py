@@ -23,13 +23,8 @@ from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.timing.clock import Clock
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
-from adaexplore.sandbox.user_code import (
-    Inputs,
-    Instance,
-    flatten_outputs,
-    map_tensors,
-    tensors_of,
-)
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import Inputs, flatten_outputs, map_tensors, tensors_of
 
 REFUSED_BELOW = 0.5
 """A candidate this much faster than its unavoidable traffic allows did not do the work.

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from adaexplore.evaluate.truth.structure import Draw, Structure, structure_of
-from adaexplore.sandbox.user_code import Inputs, Instance, map_tensors, tensors_of
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import Inputs, map_tensors, tensors_of
 
 OWN_SEEDS = 3
 

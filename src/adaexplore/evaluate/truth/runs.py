@@ -17,15 +17,8 @@ from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.evaluate.truth.widen import widened
-from adaexplore.sandbox.user_code import (
-    Inputs,
-    Instance,
-    NamedTensor,
-    flatten_outputs,
-    is_out_of_memory,
-    map_tensors,
-    tensors_of,
-)
+from adaexplore.sandbox.user_code import Instance, is_out_of_memory
+from adaexplore.sandbox.values import Inputs, NamedTensor, flatten_outputs, map_tensors, tensors_of
 
 
 class ReferenceRuns:

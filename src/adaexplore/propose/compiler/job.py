@@ -51,15 +51,7 @@ def _run(request: dict[str, Any], problem: Problem) -> dict[str, Any]:
         skip_grouped_convolution_templates()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            instance = Instance.load(
-                problem.source,
-                "Model",
-                device=problem.device,
-                seed=problem.seed,
-                mode=problem.mode,
-                folder=Path(folder),
-                name=problem.name,
-            )
+            instance = Instance.of(problem, Path(folder))
             inputs = instance.inputs(problem.seed)
             reference = Reference(problem.source)
             traced = trace(

@@ -6,9 +6,10 @@ import pickle
 import pytest
 import torch
 
+from adaexplore.core.problem import Access
 from adaexplore.evaluate.judge.failures import COMPILING, raised
 from adaexplore.sandbox.limits import candidate_limits
-from adaexplore.sandbox.user_code import Arguments
+from adaexplore.sandbox.values import Arguments
 
 pytest.importorskip("triton")  # tells the candidate of a GPU
 
@@ -69,6 +70,7 @@ def build(worker):
             "capability": [9, 0],
             "seed": 0,
             "mode": "as-built",
+            "access": Access().to_json(),
             "init": pickled(Arguments([FEATURES])),
             "inputs": pickled(Arguments([inputs])),
         }

@@ -7,8 +7,9 @@ import pytest
 import torch
 from sources import DOUBLE_KERNEL, changed
 
+from adaexplore.core.problem import Access
 from adaexplore.evaluate.kernels.ahead import compile_ahead
-from adaexplore.sandbox.user_code import Arguments, Inputs
+from adaexplore.sandbox.values import Arguments, Inputs
 
 WRAPPED = changed(
     DOUBLE_KERNEL,
@@ -39,6 +40,7 @@ def test_the_kernels_of_a_call_lie_in_the_cache(source, tmp_path, monkeypatch):
             "capability": [9, 0],
             "seed": 0,
             "mode": "as-built",
+            "access": Access().to_json(),
         }
     )
     assert len(list(tmp_path.rglob("*.cubin"))) == 1

@@ -8,12 +8,12 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Fault
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Access, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.run.session import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
-from adaexplore.sandbox.user_code import Inputs
+from adaexplore.sandbox.values import Inputs
 from verdicts import failed, passed
 
 pytest.importorskip("helion")
@@ -140,6 +140,7 @@ def test_kernels_of_all_configurations_are_compiled_ahead(server):
         "capability": [9, 0],
         "seed": 0,
         "mode": "as-built",
+        "access": Access().to_json(),
         "init": pickled(Inputs((64, 32), {})),
         "inputs": pickled(Inputs((torch.empty(48, 64, device="meta"),), {})),
     }

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from adaexplore.evaluate.timing.fresh import FreshInputs, poison
-from adaexplore.sandbox.user_code import Instance, tensors_of
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import tensors_of
 
 HEADER = """
 import torch

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from adaexplore.evaluate.truth.inputs import DISTRIBUTIONS, OWN_SEEDS, InputSets
-from adaexplore.sandbox.user_code import Instance, tensors_of
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import tensors_of
 
 PROBLEM = """
 import torch
