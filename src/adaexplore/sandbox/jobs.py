@@ -26,8 +26,8 @@ def run_job(
 
     `environment` is added to the worker's own. A job that runs untrusted code is `confined`, and
     may then read the paths in `readable` (see `ForkServer.spawn`). Raises `TimeoutError` when the
-    job takes longer than `timeout_s`, `LimitExceededError` when a confined job exceeds its limits, and
-    `WorkerDiedError` when it crashes; an exception inside the job counts as a crash, with its
+    job takes longer than `timeout_s`, `LimitExceededError` when a confined job exceeds its limits,
+    and `WorkerDiedError` when it crashes; an exception inside the job counts as a crash, with its
     traceback in the error's log.
     """
     worker = server.spawn(
