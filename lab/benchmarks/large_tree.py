@@ -22,7 +22,7 @@ from typing import get_args
 from adaexplore.cli.inspect import summary_of
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Prompt, Reply
-from adaexplore.core.config import PolicyName, Settings
+from adaexplore.core.config import Config, PolicyName
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation, rank
 from adaexplore.core.node import ROOT_ID
@@ -59,7 +59,7 @@ class Silent:
 
 def in_memory(name: PolicyName, steps: int) -> list[float]:
     """Milliseconds of the last steps: select, expand and record in the tree and the policy."""
-    settings = Settings(policy=name)
+    settings = Config(policy=name)
     policy, tree, reward = POLICIES[name](settings), Tree(), reward_function(settings.reward)
     world, kernels, spent = SYNTHETIC["families"].world(0), list[Kernel](), []
     for step in range(1, steps + 1):
@@ -89,7 +89,7 @@ def in_a_run(path: Path, steps: int) -> tuple[list[float], list[float]]:
     """
     record = RunRecord(
         problem=Problem("large", "class Model: ...", "cpp", "cpu"),
-        settings=Settings(),
+        config=Config(),
         seed=0,
         proposer="silent",
         steps=steps,

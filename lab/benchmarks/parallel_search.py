@@ -40,7 +40,8 @@ from rich.console import Console
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply
-from adaexplore.core.config import Settings, parse_settings
+from adaexplore.core.config import Config
+from adaexplore.core.configure import parse_settings
 from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.node import Node, best_correct
 from adaexplore.core.problem import Problem
@@ -229,7 +230,7 @@ def search(
 ) -> dict[str, Any]:
     """One search, or the rest of it; its figures."""
     path = options.runs / f"{problem.name}-{parallel}-at-once-seed-{options.seed}"
-    settings: Settings = options.settings
+    settings: Config = options.settings
     with ExitStack() as stack:
         started = time.monotonic()
         running = stack.enter_context(session(problem, settings, parallel))
@@ -238,7 +239,7 @@ def search(
         if not path.exists():
             record = RunRecord(
                 problem=problem,
-                settings=settings,
+                config=settings,
                 seed=options.seed,
                 proposer=MODEL,
                 steps=options.steps,

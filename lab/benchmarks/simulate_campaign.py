@@ -22,10 +22,10 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Allocation, Config
 from adaexplore.run.campaign import Campaign, Progress, Rules
 from adaexplore.run.campaign_file import CAMPAIGN_SETTINGS
-from adaexplore.search.allocation import Allocation, Arm
+from adaexplore.search.allocation import Arm
 from adaexplore.search.headroom import is_flat
 from adaexplore_lab.simulate import SYNTHETIC, parse_contender, parse_terrain, run
 
@@ -36,10 +36,10 @@ BUDGETS = (10, 25, 50)
 SLACKS = {"0 to 1": 1.0, "0 to 2.5": 2.5, "unknown": None}
 """What the roofline promises beyond the best kernel, in ln: drawn between 0 and this."""
 
-WAYS: dict[str, tuple[Allocation, Settings]] = {
-    "uniform": ("uniform", Settings()),
+WAYS: dict[str, tuple[Allocation, Config]] = {
+    "uniform": ("uniform", Config()),
     "uniform, stopping": ("uniform", CAMPAIGN_SETTINGS),
-    "headroom": ("headroom", Settings()),
+    "headroom": ("headroom", Config()),
     "headroom, stopping": ("headroom", CAMPAIGN_SETTINGS),
 }
 
@@ -50,7 +50,7 @@ class Simulated:
 
     curve: Sequence[float]
     limit: float | None
-    settings: Settings
+    settings: Config
     made: int = 0
     device: str = "simulated"
     devices: Sequence[str] = ("simulated",)

@@ -8,7 +8,7 @@ import pytest
 from hashed import FACTS, Judge, number_from
 
 from adaexplore.core.client import Reply
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
@@ -24,7 +24,7 @@ from adaexplore_lab.replay import retrace
 
 MODEL = "test:model"
 STEPS = 24
-SETTINGS = Settings(policy="uct", p_large=0.4, p_strategy=0.3, pool_size=3, window=3, extra_max=1)
+SETTINGS = Config(policy="uct", p_large=0.4, p_strategy=0.3, pool_size=3, window=3, extra_max=1)
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 
 
@@ -57,7 +57,7 @@ def new_run(tmp_path):
         path = tmp_path / f"run-{next(numbers)}"
         record = RunRecord(
             problem=Problem("example", SOURCE, "cpp", "cpu"),
-            settings=SETTINGS.model_copy(update=settings),
+            config=SETTINGS.model_copy(update=settings),
             seed=3,
             proposer=MODEL,
             steps=STEPS,
@@ -81,7 +81,7 @@ def search(path, client=None, evaluator=None, parallel=1):
         store = directory.store
         Search(
             store,
-            proposers(store.run().settings),
+            proposers(store.run().config),
             evaluator or Judge(),
             Listener(),
             directory.best_path,
@@ -94,7 +94,7 @@ def search(path, client=None, evaluator=None, parallel=1):
 def retraced(path, templates=None):
     with read_run(path) as directory:
         store = directory.store
-        return retrace(store, proposers(store.run().settings, templates))
+        return retrace(store, proposers(store.run().config, templates))
 
 
 def change(path, statement, *values):
@@ -148,7 +148,7 @@ def test_asks_that_were_answered_late_or_never_are_gone_through_too(new_run):
             study.record(ask, proposal, failed if proposal.failure else verdict)
 
     with open_run(path) as directory:
-        made = proposers(directory.store.run().settings)
+        made = proposers(directory.store.run().config)
         for batch in range(6):
             time[0] += 3000.0
             study = Study(directory.store, made, now=lambda: time[0])
@@ -169,7 +169,7 @@ def test_asks_that_were_answered_late_or_never_are_gone_through_too(new_run):
 def test_another_policy_shows_in_the_selection_alone(new_run):
     path = search(new_run())
     settings = SETTINGS.model_copy(update={"c": 30.0, "small_limit": 0})
-    change(path, "update run set settings = ?", settings.model_dump_json())
+    change(path, "update run set config = ?", settings.model_dump_json())
     found = retraced(path)
     assert {each.part for each in found.differences} == {"selection"}
     assert re.match(r"(parent|step_kind) was .+, is .+", found.differences[0].what)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
@@ -74,7 +74,7 @@ RUN = RunRecord(
         seed=3,
         mode="eval",
     ),
-    settings=Settings(c=0.25, alpha=1.0, reward="published", confirm=False),
+    config=Config(c=0.25, alpha=1.0, reward="published", confirm=False),
     seed=7,
     proposer="compiler",
     steps=20,

@@ -12,7 +12,7 @@ import torch
 from on_gpu import REFERENCE
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context
@@ -74,7 +74,7 @@ def problem(second_gpu):
 
 
 def test_a_kernel_is_judged_and_timed_there(problem):
-    with session(problem, Settings()) as running:
+    with session(problem, Config()) as running:
         verdict = passed(running.evaluator, Candidate(HONEST, "triton"))
         assert verdict.timing.time_us > 10.0
         assert 0.2 < verdict.timing.speedup < 5.0
@@ -82,8 +82,8 @@ def test_a_kernel_is_judged_and_timed_there(problem):
 
 
 def test_what_the_compiler_proposes_there_names_no_gpu_but_the_first(problem):
-    with session(problem, Settings()) as running:
-        dialogue = running.compiler(Settings()).begin(Context(problem, "large", 1))
+    with session(problem, Config()) as running:
+        dialogue = running.compiler(Config()).begin(Context(problem, "large", 1))
         with pytest.raises(StopIteration) as end:
             next(dialogue)
         candidate = end.value.value.candidate
@@ -94,7 +94,7 @@ def test_what_the_compiler_proposes_there_names_no_gpu_but_the_first(problem):
 
 
 def test_an_honest_kernel_is_not_blamed_for_what_others_do(problem):
-    with session(problem, Settings()) as running:
+    with session(problem, Config()) as running:
         running.evaluator.prepare()
         with subprocess.Popen([sys.executable, "-c", HOG], stdout=subprocess.PIPE) as hog:
             hog.stdout.readline()

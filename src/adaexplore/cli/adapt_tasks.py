@@ -10,7 +10,7 @@ from adaexplore.cli.adapt import problems_in, say
 from adaexplore.cli.learn import failures_in, folder_of, learn_from
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.problem import TargetName
 from adaexplore.memory.techniques import demands
@@ -19,7 +19,7 @@ from adaexplore.run.place import Place, at_once
 from adaexplore.run.proposers import Plan, check, open_clients
 from adaexplore.run.session import INTERRUPTED
 
-ATTEMPT = Settings(
+ATTEMPT = Config(
     policy="uct",
     c=0.0,
     expand_ratio=0.0,

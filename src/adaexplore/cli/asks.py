@@ -11,7 +11,7 @@ from rich.console import Console
 from adaexplore.cli.inspect import show_end
 from adaexplore.cli.progress import SearchProgress, working
 from adaexplore.cli.run import STARTING, start_session
-from adaexplore.core.config import parse_settings
+from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import BadInputError
 from adaexplore.run.ask_files import REPLY_SUFFIX, reply_files, study_of, tell_one, written
 from adaexplore.run.proposers import (
@@ -85,15 +85,15 @@ def _seed(directory: RunDirectory, running: Session, console: Console) -> None:
     """Has the compiler make as many first steps as the settings say."""
     store = directory.store
     run = store.run()
-    if not run.settings.compiler_seeds:
+    if not run.config.compiler_seeds:
         return
-    proposers = {COMPILER: running.compiler(run.settings)}
+    proposers = {COMPILER: running.compiler(run.config)}
     with (
         closing(proposers[COMPILER]),
         SearchProgress(console, run.steps, 0) as progress,
         suppress(KeyboardInterrupt),  # those that are there will do
     ):
-        for _ in range(min(run.settings.compiler_seeds, run.steps)):
+        for _ in range(min(run.config.compiler_seeds, run.steps)):
             study = Study(store, proposers)
             study.turn(study.ask(COMPILER).id)
             Search(
@@ -140,7 +140,7 @@ def evaluate_pending(path: Path, parallel: int = 1) -> int:
             console.print("nothing waits for its evaluation", highlight=False)
             return 0
         with working(console, STARTING):
-            running = stack.enter_context(session(run.problem, run.settings, parallel))
+            running = stack.enter_context(session(run.problem, run.config, parallel))
         warn(console, running.environment)
         with working(console, preparation(run.problem)):
             running.evaluator.prepare()

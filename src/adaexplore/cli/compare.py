@@ -17,8 +17,9 @@ import adaexplore
 from adaexplore.cli.inspect import summary_of
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.limits import parse_budget
 from adaexplore.core.node import Node
-from adaexplore.llm.budget import counted, parse_budget
+from adaexplore.llm.budget import counted
 from adaexplore.report.arms import make_arms
 from adaexplore.report.compare import checkpoints, compare
 from adaexplore.report.compare_page import render_comparison
@@ -141,7 +142,7 @@ def _trace(path: Path) -> Trace:
         labels=summary.labels,
         points=points(nodes, spent, summary.diversity),
         claimed=summary.headline.timing,
-        ended=stop_reason(nodes, run.reference, run.settings) is not None,
+        ended=stop_reason(nodes, run.reference, run.config) is not None,
         unknown=unknown,
     )
 
@@ -150,8 +151,8 @@ def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
     """All that may tell a run from others: its settings, and what it was asked to be."""
     plan = Plan.from_json(run.plan, run.proposer)
     return {
-        **run.settings.model_dump(),
-        "policy": run.settings.chosen_policy,
+        **run.config.model_dump(),
+        "policy": run.config.chosen_policy,
         "proposer": "+".join(plan.proposers),
         "memory": plan.memory or "none",
         "prompts": plan.digest[:8] if plan.templates else "bundled",

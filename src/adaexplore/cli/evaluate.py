@@ -9,7 +9,7 @@ from rich.console import Console
 
 from adaexplore.cli.progress import working
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import parse_settings
+from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, Fault, to_json
 from adaexplore.core.feedback import render

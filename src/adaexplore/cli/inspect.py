@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.units import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
@@ -69,7 +69,7 @@ def export(path: Path, output: Path, *, problem: bool) -> int:
 def settings() -> int:
     """Prints a table of every setting."""
     table = Table("setting", "default", "meaning", box=None)
-    for name, field in Settings.model_fields.items():
+    for name, field in Config.model_fields.items():
         table.add_row(name, str(field.default), field.description)
     Console().print(table)
     return 0
@@ -92,7 +92,7 @@ def summary_of(store: Store, path: Path) -> Summary:
         seed=run.seed,
         proposer=run.proposer,
         planned_steps=run.steps,
-        settings=run.settings.model_dump(),
+        settings=run.config.model_dump(),
         environment=run.environment,
         reproduce=run.command,
         created_at=run.created_at,

@@ -137,7 +137,7 @@ class Runs:
         with self._guard:
             running = self._sessions.get(path.resolve())
             if running is None:
-                running = self._stack.enter_context(session(run.problem, run.settings))
+                running = self._stack.enter_context(session(run.problem, run.config))
                 self._sessions[path.resolve()] = running
         return Search(directory.store, {}, running.evaluator, Listener(), directory.best_path)
 

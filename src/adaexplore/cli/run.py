@@ -13,7 +13,8 @@ from rich.console import Console
 from adaexplore.cli.inspect import show_end
 from adaexplore.cli.learn import learn_from_search
 from adaexplore.cli.progress import SearchProgress, working
-from adaexplore.core.config import Settings, parse_settings
+from adaexplore.core.config import Config
+from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import AdaExploreError
 from adaexplore.core.node import searched
 from adaexplore.core.problem import Problem
@@ -114,7 +115,7 @@ def resume(
             store.set_steps(max(min(planned), len(searched(store.nodes()))))
         parallel = parallel or plan.parallel
         try:
-            running = start_session(stack, console, run.problem, run.settings, parallel)
+            running = start_session(stack, console, run.problem, run.config, parallel)
         except KeyboardInterrupt:
             _say_how_to_go_on(directory, console)
             return INTERRUPTED
@@ -122,7 +123,7 @@ def resume(
 
 
 def start_session(
-    stack: ExitStack, console: Console, problem: Problem, settings: Settings, parallel: int = 1
+    stack: ExitStack, console: Console, problem: Problem, settings: Config, parallel: int = 1
 ) -> Session:
     """Starts the processes and has the reference judged: no run is made for one that cannot be."""
     with working(console, STARTING):
@@ -138,15 +139,13 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
     store = directory.store
     run = store.run()
     plan = Plan.from_json(run.plan, run.proposer)
-    proposers = model_proposers(plan, run.settings) | {COMPILER: running.compiler(run.settings)}
+    proposers = model_proposers(plan, run.config) | {COMPILER: running.compiler(run.config)}
     proposers |= running.tuning(run.problem)
     status = 0
     try:
         with (
             open_clients(plan, store) as clients,
-            SearchProgress(
-                console, run.steps + run.settings.tune_steps, store.node_count()
-            ) as progress,
+            SearchProgress(console, run.steps + run.config.tune, store.node_count()) as progress,
         ):
             Search(
                 store,
@@ -155,7 +154,7 @@ def _search(directory: RunDirectory, running: Session, console: Console, paralle
                 progress,
                 directory.best_path,
                 clients=clients,
-                choose=chooser(plan, run.settings, store),
+                choose=chooser(plan, run.config, store),
                 spent=clock(plan.limits, store.nodes()),
                 parallel=parallel,
             ).run()

@@ -29,7 +29,7 @@ def tune(path: Path, variants: int, parallel: int) -> int:
             raise BadInputError(f"{path} has no correct kernel to tune yet")
         done, status = store.node_count(), 0
         try:
-            running = start_session(stack, console, run.problem, run.settings, parallel)
+            running = start_session(stack, console, run.problem, run.config, parallel)
             with SearchProgress(console, done + variants, done) as progress:
                 Search(
                     store,

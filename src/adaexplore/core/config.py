@@ -1,138 +1,317 @@
-"""Every knob of a search, stated once, with the published Level 2 defaults."""
+"""The configuration of a run: every option and setting, with its default, bounds and meaning.
+
+The command line, `--set`, campaign files, the MCP tools, the keywords of `adaexplore.optimize` and
+the command that reproduces a run are derived from the fields of `Config`.
+"""
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.config_fields import PathText, joined, option, plain, setting, split
+from adaexplore.core.limits import BudgetLimits, parse_budget
+from adaexplore.core.problem import Checks, Language, Mode, Precision, TargetName
 
 PolicyName = Literal[
-    "uct",
-    "widening",
-    "ps",
-    "irs",
-    "irl",
-    "irb",
-    "irle",
-    "beam",
-    "islands",
-    "polca",
-    "archive",
+    "uct", "widening", "ps", "irs", "irl", "irb", "irle", "beam", "islands", "polca", "archive"
 ]
+Allocation = Literal["headroom", "uniform"]
 
 FOUNDERS = 8
-"""As many as are worth their steps in a long search, by simulation (docs/search.md)."""
+"""Large steps from the reference that a long search should begin with, by simulation
+(docs/search.md)."""
+DEFAULT_STEPS = 20
+CAMPAIGN_DEFAULTS: Mapping[str, float] = {"stop_near": 0.9, "stop_flat": 40}
+"""Defaults of a campaign that differ: a search with little left to gain ends, and its steps go to
+the other problems."""
 _FEWEST_FOUNDERS = 2
 _FOUNDERS_SHARE = 0.4
 
 
-class Settings(BaseModel):
-    """Hyperparameters of a run; `--set key=value` changes one."""
+class Config(BaseModel):
+    """Configuration of a run, of a campaign, or of one evaluation.
+
+    Fields that were given are in `model_fields_set`. Raises pydantic's `ValidationError` for a
+    value out of bounds; `make_config` turns it into one line.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    policy: Literal["auto"] | PolicyName = Field(
+    language: Language | None = option(
+        "problem",
+        None,
+        "language of the kernels. Default: triton on a GPU, cpp on the CPU. cuda is CUDA C++ on a "
+        "GPU and needs nvcc",
+    )
+    device: Annotated[str, BeforeValidator(joined)] | None = option(
+        "problem",
+        None,
+        "cpu, cuda or cuda:<index>; in a campaign, several by commas. Default: a GPU if there is "
+        "one",
+    )
+    target: TargetName | None = option(
+        "problem",
+        None,
+        "judge Triton without a GPU (--device cpu --language triton): the architecture to compile "
+        "for. Kernels are interpreted on small sizes; times are estimated, not measured. Default "
+        "there: sm_90",
+    )
+    precision: Precision = option(
+        "problem",
+        "fp32",
+        "the loosest precision class allowed: fp32 is strict, tf32 lets matrix products use TF32, "
+        "half is autocast's. Baselines run in the same class",
+    )
+    mode: Mode = option(
+        "problem",
+        "as-built",
+        "mode of the reference: as-built leaves it as its constructor does, which is training mode "
+        "for most modules of libraries (dropout drops, batch norm uses batch statistics); eval is "
+        "inference, train is training",
+    )
+    seed: int = option(
+        "problem", 0, "fixes weights, inputs and the choices of the search", ge=0, lt=2**31
+    )
+    require_custom: bool = option(
+        "problem",
+        False,
+        "reject candidates whose own kernels do not do the work (cuBLAS, cuDNN or PyTorch's "
+        "kernels do); without it they are labelled. Needs a GPU",
+    )
+    allow: Annotated[tuple[PathText, ...], BeforeValidator(split)] = option(
+        "problem",
+        (),
+        "a file or folder that the reference reads when it runs; repeatable. Candidates may read "
+        "it too",
+        metavar="PATH",
+    )
+
+    model: Annotated[tuple[str, ...], BeforeValidator(split)] = option(
+        "model",
+        (),
+        "a language model, such as openai:gpt-5-mini or anthropic:NAME; its key is read from the "
+        "provider's variable (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...). Repeatable: steps go to the "
+        "models that gain most",
+        metavar="PROVIDER:NAME",
+    )
+    proposer: Literal["compiler", "manual"] | None = option(
+        "model",
+        None,
+        "compiler: TorchInductor, which needs no model and may stand beside models. manual: you or "
+        "an agent answer the prompts (ask, tell). Default: compiler if there is no model",
+    )
+    prompts: PathText = option(
+        "model", "", "folder of your own prompt templates, in place of some or all", metavar="DIR"
+    )
+    memory: Annotated[str, BeforeValidator(plain)] = option(
+        "model",
+        "",
+        "rules for the prompts: a memory's file, bundled or none. Default: bundled for Triton, "
+        "else none",
+        metavar="MEMORY",
+    )
+    memory_update: PathText = option(
+        "model",
+        "",
+        "memory file that gets rules made of this run's failures, at its end; the first model "
+        "writes them. Several runs may update one memory",
+        metavar="FILE",
+    )
+    record: PathText = option(
+        "model", "", "folder that keeps every reply of the models, for --replay", metavar="DIR"
+    )
+    replay: PathText = option(
+        "model", "", "folder of recorded replies to use; no model is asked", metavar="DIR"
+    )
+    base_url: str = option("model", "", "server of an openai-compatible:MODEL", metavar="URL")
+    demand: str = setting(
+        "model", "", "a requirement on every kernel, in words, for the prompts", max_length=2000
+    )
+    memory_tokens: int = setting(
+        "model", 600, "most tokens of rules from memory in a prompt, about", ge=0
+    )
+    reviser: bool = setting("model", True, "a small step first asks for the most important changes")
+    repair: bool = setting("model", True, "a small step on a failed kernel repairs it first")
+    p_strategy: float = setting(
+        "model", 0.3, "probability that a large step first chooses a named strategy", ge=0, le=1
+    )
+    p_contrast: float = setting(
+        "model", 0.2, "probability that a large step contrasts two kernels of its pool", ge=0, le=1
+    )
+    ask_again: bool = setting(
+        "model", True, "ask once more where a reply contains no usable module"
+    )
+    lint: bool = setting(
+        "model", True, "tell the model which rules its candidate breaks, before the evaluation"
+    )
+
+    steps: int | None = option(
+        "search", None, f"candidates to try. Default: as the budget says, or {DEFAULT_STEPS}", ge=1
+    )
+    parallel: int = option(
+        "search",
+        1,
+        "steps in flight at once: proposals, compilation and measurement overlap. With more than "
+        "one, the tree depends on the order of completion: the same seed need not give the same "
+        "tree",
+        ge=1,
+        le=64,
+    )
+    tune: int = option(
+        "search", 0, "variants of the winner's numbers to try at the end; no model is asked", ge=0
+    )
+    allocation: Allocation = option(
+        "search",
+        "headroom",
+        "campaign: the problem that gets the next steps. headroom: the one that gains most of what "
+        "the roofline leaves; uniform: the one with the fewest steps",
+    )
+    turn_steps: int = setting("search", 4, "campaign: steps of one turn of a problem", ge=1)
+    first_steps: int = setting(
+        "search", 8, "campaign: steps of every problem before any gets more", ge=1
+    )
+    policy: Literal["auto", PolicyName] = setting(
+        "search",
         "auto",
-        description=f"what grows where: {', '.join(get_args(PolicyName))}; auto is archive, and "
-        "uct with the published reward",
+        f"what grows where: {', '.join(get_args(PolicyName))}; auto is archive, and uct with the "
+        "published reward",
     )
-    c: float = Field(0.3, ge=0, description="UCT exploration constant")
-    expand_ratio: float = Field(1.0, ge=0, description="weight of expanding against descending")
-    alpha: float = Field(0.0, ge=0, le=1, description="value of a subtree: 1 = max, 0 = mean")
-    p_large: float = Field(0.2, ge=0, le=1, description="chance of a large step below the root")
-    small_limit: int = Field(2, ge=0, description="small children of a node before it goes large")
-    pool_size: int = Field(5, ge=1, description="representative kernels shown to a large step")
-    extra_max: int = Field(0, ge=0, description="kernels of other components added to a small pool")
-    extra_p: float = Field(0.5, gt=0, lt=1, description="p of the truncated geometric for extras")
-    founders: int = Field(
+    c: float = setting("search", 0.3, "UCT exploration constant", ge=0)
+    expand_ratio: float = setting(
+        "search", 1.0, "weight of expanding a node against descending", ge=0
+    )
+    alpha: float = setting(
+        "search", 0.0, "value of a subtree: 1 is the maximum, 0 the mean", ge=0, le=1
+    )
+    p_large: float = setting(
+        "search", 0.2, "probability of a large step below the root", ge=0, le=1
+    )
+    small_limit: int = setting("search", 2, "small children of a node before a large step", ge=0)
+    pool_size: int = setting("search", 5, "representative kernels shown to a large step", ge=1)
+    extra_max: int = setting(
+        "search", 0, "kernels of other components added to a small pool, at most", ge=0
+    )
+    extra_p: float = setting(
+        "search", 0.5, "p of the truncated geometric distribution of their number", gt=0, lt=1
+    )
+    founders: int = setting(
+        "search",
         0,
+        "initial large steps of the archive policy (0: two fifths of the planned steps, "
+        f"from {_FEWEST_FOUNDERS} to {FOUNDERS})",
         ge=0,
-        description="archive: so many large steps from nothing come first (0: two fifths of the "
-        "planned steps, from 2 to 8)",
     )
-    window: int = Field(5, ge=1, description="recent kernels shown to a small step")
-    reviser: bool = Field(True, description="small steps ask for the most important changes first")
-    repair: bool = Field(True, description="a small step on a kernel that failed mends it first")
-    p_strategy: float = Field(
-        0.3, ge=0, le=1, description="chance that a large step chooses a named strategy first"
+    window: int = setting("search", 5, "recent kernels shown to a small step", ge=1)
+    compiler_seeds: int = setting(
+        "search", 0, "first steps that the compiler proposes, for the models to beat", ge=0
     )
-    p_contrast: float = Field(
-        0.2, ge=0, le=1, description="chance that a large step contrasts two kernels of its pool"
+    reward: Literal["log", "published"] = setting(
+        "search", "log", "log-speedup without a ceiling, or the paper's reward (clipped at 10x)"
     )
-    ask_again: bool = Field(
-        True, description="a reply that no module can be made of is asked for once more"
-    )
-    memory_tokens: int = Field(
-        600, ge=0, description="about how many tokens of rules from memory a prompt has at most"
-    )
-    demand: str = Field(
-        "", max_length=2000, description="what models are asked to have every kernel do, in words"
-    )
-    lint: bool = Field(
-        True, description="a model is told which rules its candidate breaks before it is evaluated"
-    )
-    compiler_seeds: int = Field(
-        0, ge=0, description="first steps that the compiler proposes, for the models to beat"
-    )
-    reward: Literal["log", "published"] = Field(
-        "log", description="log-speedup without ceiling, or the paper's reward (clipped at 10x)"
-    )
-    credit: Literal["shrunk", "measured"] = Field(
+    credit: Literal["shrunk", "measured"] = setting(
+        "search",
         "shrunk",
-        description="what a measurement counts for in the tree: the noisier, the nearer to its "
-        "parent's; or as it is, as ever with the published reward",
+        "value of a measurement in the tree: shrunk towards its parent's by its noise, or as "
+        "measured; always as measured with the published reward",
     )
-    recheck: bool = Field(
+    recheck: bool = setting(
+        "search",
         True,
-        description="measure once more what would take the lead, and count the slower of the two; "
-        "never with the published reward",
+        "measure a new leader once more and count the slower result; never with the published "
+        "reward",
     )
-    timeout_s: float = Field(180.0, gt=0, le=1e6, description="wall-clock limit of one evaluation")
-    propose_timeout_s: float = Field(
-        300.0, gt=0, le=1e6, description="wall-clock limit of one proposal"
+    confirm: bool = setting(
+        "search", True, "measure the best again at the end, each in a fresh process"
     )
-    memory_gb: float = Field(
-        16.0, gt=0, le=1e6, description="memory limit of a candidate on the CPU"
+    confirm_top: int = setting(
+        "search", 3, "candidates to confirm at most, while any of them might be the winner", ge=1
     )
-    ask_expires_h: float = Field(
-        168.0, gt=0, le=1e6, description="hours after which an ask that nobody answered ends"
+
+    budget: str | None = option(
+        "limits",
+        None,
+        "when to stop: 2usd, 500ktok, 30min, 100steps, or several by commas; in a campaign, for "
+        "all problems together",
+        metavar="LIMIT",
     )
-    outage_patience_s: float = Field(
-        3600.0, ge=0, le=1e6, description="how long a run waits for a model that is out of reach"
+    timeout_s: float = setting(
+        "limits", 180.0, "wall-clock limit of one evaluation, in seconds", gt=0, le=1e6
     )
-    stop_near: float = Field(
-        0.0, ge=0, le=1, description="stop at this share of the roofline (0: never; campaigns: 0.9)"
+    propose_timeout_s: float = setting(
+        "limits", 300.0, "wall-clock limit of one proposal, in seconds", gt=0, le=1e6
     )
-    stop_flat: int = Field(
-        0, ge=0, description="stop after so many steps that gain nothing (0: never; campaigns: 40)"
+    memory_gb: float = setting(
+        "limits", 16.0, "memory limit of a candidate on the CPU, in GiB", gt=0, le=1e6
     )
-    stop_flat_gain: float = Field(
-        0.01, ge=0, le=1, description="what those steps gain together counts as nothing below this"
+    ask_expires_h: float = setting(
+        "limits", 168.0, "hours after which an unanswered ask ends", gt=0, le=1e6
     )
-    tune_steps: int = Field(
-        0, ge=0, description="variants of the winner's numbers to try after the planned steps"
+    outage_patience_s: float = setting(
+        "limits", 3600.0, "seconds that a run waits for an unreachable model", ge=0, le=1e6
     )
-    confirm: bool = Field(
-        True, description="re-measure the best at the end, each in a fresh process"
+    stop_near: float = setting(
+        "limits",
+        0.0,
+        "stop at this share of the roofline (0: never; default in a campaign: "
+        f"{CAMPAIGN_DEFAULTS['stop_near']})",
+        ge=0,
+        le=1,
     )
-    confirm_top: int = Field(
-        3, ge=1, description="how many at most, while any of them might be the winner"
+    stop_flat: int = setting(
+        "limits",
+        0,
+        "stop after this number of steps without a gain (0: never; default in a campaign: "
+        f"{CAMPAIGN_DEFAULTS['stop_flat']})",
+        ge=0,
     )
+    stop_flat_gain: float = setting(
+        "limits", 0.01, "total gain of those steps that still counts as none", ge=0, le=1
+    )
+
+    run: PathText = option(
+        "output", "", "folder of the run. Default: runs/<problem>-<time>", metavar="DIR"
+    )
+
+    @field_validator("budget")
+    @classmethod
+    def _check_budget(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_budget(text)
+        return text
+
+    def over(self, base: Config) -> Config:
+        """Return `base` with every field that was given here."""
+        return base.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
+
+    @property
+    def limits(self) -> BudgetLimits:
+        """The budget, parsed."""
+        return parse_budget(self.budget) if self.budget else BudgetLimits()
+
+    @property
+    def planned_steps(self) -> int:
+        """The number of steps: the smaller of `steps` and the budget's, or `DEFAULT_STEPS`."""
+        given = [number for number in (self.steps, self.limits.steps) if number is not None]
+        return min(given, default=DEFAULT_STEPS)
+
+    @property
+    def checks(self) -> Checks:
+        """The conditions on a candidate."""
+        return Checks(precision=self.precision, require_custom=self.require_custom)
 
     @property
     def chosen_policy(self) -> PolicyName:
-        """The policy that is meant: the published reward asks for the published search."""
+        """The policy in force: the published reward uses the published search."""
         if self.policy != "auto":
             return self.policy
         return "uct" if self.reward == "published" else "archive"
 
-    def for_steps(self, steps: int) -> Settings:
-        """The settings of a search of so many planned steps."""
+    def for_steps(self, steps: int) -> Config:
+        """Return the configuration of a search of `steps` planned steps."""
         if self.founders:
             return self
         founders = max(math.ceil(_FOUNDERS_SHARE * steps), _FEWEST_FOUNDERS)
@@ -140,42 +319,10 @@ class Settings(BaseModel):
 
     @property
     def shrinks(self) -> bool:
-        """Whether the tree counts a noisy measurement for less."""
+        """True where the tree counts a noisy measurement for less."""
         return self.credit == "shrunk" and self.reward != "published"
 
     @property
     def rechecks(self) -> bool:
-        """Whether what would take the lead is measured once more."""
+        """True where a new leader is measured once more."""
         return self.recheck and self.reward != "published"
-
-
-def parse_settings(pairs: Iterable[str], base: Settings | None = None) -> Settings:
-    """Settings from `key=value` texts on top of `base`.
-
-    Raises `BadInputError` for a text without `=`, an unknown key (naming the near ones), or a value
-    out of bounds.
-    """
-    values: dict[str, Any] = (base or Settings()).model_dump()
-    for key, value in parse_pairs(pairs):
-        if key not in Settings.model_fields:
-            near = difflib.get_close_matches(key, Settings.model_fields, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(values)}"
-            raise BadInputError(f"--set {key}: no such setting; {hint}")
-        values[key] = value
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise BadInputError(f"--set {name}={first['input']}: {first['msg']}") from None
-
-
-def parse_pairs(pairs: Iterable[str]) -> list[tuple[str, str]]:
-    """Keys with their values; raises `BadInputError` for a text without `=`."""
-    found = []
-    for pair in pairs:
-        key, sep, value = pair.partition("=")
-        if not sep:
-            raise BadInputError(f"--set {pair!r}: write it as key=value, for example --set c=0.5")
-        found.append((key.strip(), value.strip()))
-    return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.facts import ReferenceFacts
@@ -32,7 +32,7 @@ class RunRecord:
     """
 
     problem: Problem
-    settings: Settings
+    config: Config
     seed: int
     proposer: str
     steps: int

@@ -74,7 +74,7 @@ def study_of(directory: RunDirectory) -> Study:
     run = directory.store.run()
     check_answered(run, directory.path)
     return Study(
-        directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
+        directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.config)
     )
 
 

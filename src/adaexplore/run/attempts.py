@@ -11,7 +11,7 @@ from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError, Client
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Problem
@@ -35,7 +35,7 @@ class Task:
 
     problem: Problem
     run: Path
-    settings: Settings
+    settings: Config
     plan: Plan
     steps: int
     command: str
@@ -89,10 +89,10 @@ def _attempt(server: ForkServer, clients: Mapping[str, Client], task: Task) -> A
         run = directory.store.run()
         if not _is_done(directory):
             plan = Plan.from_json(run.plan, run.proposer)
-            running = stack.enter_context(session_on(server, run.problem, run.settings))
+            running = stack.enter_context(session_on(server, run.problem, run.config))
             Search(
                 directory.store,
-                model_proposers(plan, run.settings),
+                model_proposers(plan, run.config),
                 running.evaluator,
                 Listener(),
                 directory.best_path,
@@ -117,7 +117,7 @@ def _by_hand(server: ForkServer, task: Task) -> Attempted:
     with open_run(task.run) as directory:
         run, store = directory.store.run(), directory.store
         if store.asks("queued"):
-            with session_on(server, run.problem, run.settings) as running:
+            with session_on(server, run.problem, run.config) as running:
                 Search(
                     store, {}, running.evaluator, Listener(), directory.best_path
                 ).finish_queued()

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+from adaexplore.core.config import Allocation
 from adaexplore.core.errors import AdaExploreError, BadProblemError, InfrastructureError
 from adaexplore.run.workers import Landed, Workers
-from adaexplore.search.allocation import Allocation, Arm, choose_problem
+from adaexplore.search.allocation import Arm, choose_problem
 
 KEPT_READY = 2
 """Searches that keep their prepared reference while others have their turn: it takes memory."""

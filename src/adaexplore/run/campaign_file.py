@@ -13,13 +13,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import Settings, parse_settings
+from adaexplore.core.config import CAMPAIGN_DEFAULTS, Allocation, Config
+from adaexplore.core.configure import make_config, parse_settings
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Language, Mode, Precision, TargetName
 from adaexplore.run.proposers import proposers
-from adaexplore.search.allocation import Allocation
 
-CAMPAIGN_SETTINGS = Settings(stop_near=0.9, stop_flat=40)
+CAMPAIGN_SETTINGS = make_config(CAMPAIGN_DEFAULTS)
 """Searches of a campaign end where little is to be gained: others can use the steps."""
 
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
@@ -110,7 +110,7 @@ class Entry:
         lists = ("devices", "proposers", "settings")
         return Entry(**values | {name: tuple(values[name]) for name in lists})
 
-    def parsed_settings(self) -> Settings:
+    def parsed_settings(self) -> Config:
         """The settings of its search."""
         return parse_settings(self.settings, CAMPAIGN_SETTINGS)
 

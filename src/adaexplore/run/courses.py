@@ -121,7 +121,7 @@ class SearchCourse:
         if self.exists:
             with read_run(self.path) as run:
                 record = run.store.run()
-            self.device, self._settings = record.problem.device, record.settings
+            self.device, self._settings = record.problem.device, record.config
 
     @property
     def devices(self) -> list[str]:
@@ -181,7 +181,7 @@ class SearchCourse:
         """See `campaign.Course`."""
         with self._ready() as (begun, directory):
             search = self._search(directory, begun, 1, self._common.over)
-            search.tune(self._settings.tune_steps)
+            search.tune(self._settings.tune)
 
     def park(self) -> None:
         """See `campaign.Course`."""
@@ -216,7 +216,7 @@ class SearchCourse:
             self._line,
             directory.best_path,
             clients={name: self._common.clients[name] for name in begun.plan.models},
-            choose=chooser(begun.plan, run.settings, store),
+            choose=chooser(begun.plan, run.config, store),
             spent=spent,
             parallel=parallel,
         )

@@ -11,15 +11,16 @@ from typing import Any
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Client
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.limits import BudgetLimits, parse_budget
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context, Proposer
 from adaexplore.core.rule import Rule
 from adaexplore.core.units import duration_s
 from adaexplore.languages import DIALECTS
-from adaexplore.llm.budget import Budget, BudgetedClient, BudgetLimits, counted, parse_budget, total
+from adaexplore.llm.budget import Budget, BudgetedClient, counted, total
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import RecordingClient, ReplayClient
@@ -212,7 +213,7 @@ def check_searched(run: RunRecord, path: Path) -> None:
         )
 
 
-def model_proposers(plan: Plan, settings: Settings) -> dict[str, Proposer]:
+def model_proposers(plan: Plan, settings: Config) -> dict[str, Proposer]:
     """The proposers that need no processes of their own: they ask a model, or a person."""
     recall = recalling(plan.rules, settings)
     if settings.policy == "polca":
@@ -252,7 +253,7 @@ def _client(name: str, plan: Plan) -> Client:
     return RecordingClient(client, Path(plan.record)) if plan.record else client
 
 
-def chooser(plan: Plan, settings: Settings, store: Store) -> Callable[[Study], str]:
+def chooser(plan: Plan, settings: Config, store: Store) -> Callable[[Study], str]:
     """Says who is asked next: the compiler for its seeds, then whoever pays off."""
 
     def choose(study: Study) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Passed
@@ -35,7 +35,7 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
     return name, () if name == NONE else tuple(load(memory_path(name)))
 
 
-def recalling(rules: Sequence[Rule], settings: Settings) -> Callable[[Context], list[str]]:
+def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:
     """Gives the statements of the rules that a step's code, or its last failure, is about.
 
     Where that code is right they are also of what made such code faster.

@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Sequence
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.problem import Problem
 from adaexplore.run.proposers import COMPILER, Plan
 from adaexplore.run.session import Asked, Session
@@ -16,7 +16,7 @@ from adaexplore.store import RunRecord
 def record_of(
     running: Session,
     problem: Problem,
-    settings: Settings,
+    settings: Config,
     plan: Plan,
     seed: int,
     steps: int,
@@ -28,7 +28,7 @@ def record_of(
     """
     return RunRecord(
         problem=problem,
-        settings=settings,
+        config=settings,
         seed=seed,
         proposer=",".join(plan.proposers),
         steps=steps,

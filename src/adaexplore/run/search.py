@@ -116,7 +116,7 @@ class Search:
         self._alike: dict[str, list[_Step]] = {}  # by candidate: the first of them is evaluated
         self._stopped = ""  # why no further step is begun
         self._error: Exception | None = None
-        patience_s = self._run.settings.outage_patience_s
+        patience_s = self._run.config.outage_patience_s
         self._clients = {
             name: OutageTolerantClient(client, patience_s, self._waiting, sleep=sleep)
             for name, client in (clients or {}).items()
@@ -138,7 +138,7 @@ class Search:
         self._go_through(self._planned(steps, facts))
         reason = self._stopped
         if steps == self._run.steps or reason:
-            self._tune(self._run.settings.tune_steps)
+            self._tune(self._run.config.tune)
             self._confirm()
         return reason
 
@@ -170,7 +170,7 @@ class Search:
         """The asks that a kill left under way, then new ones, as long as there are to be more."""
         left = iter(self._store.asks("open", "queued"))
         while self._study.searched + self._at_work(tuning=False) < steps:
-            reason = self._spent() or stop_reason(self._study.nodes, facts, self._run.settings)
+            reason = self._spent() or stop_reason(self._study.nodes, facts, self._run.config)
             if reason:
                 self._stop(reason)
                 return
@@ -344,8 +344,8 @@ class Search:
         self._listener.recorded(node, best=self._study.best is not best)
 
     def _confirm(self) -> None:
-        if self._run.settings.confirm:
-            most = self._run.settings.confirm_top
+        if self._run.config.confirm:
+            most = self._run.config.confirm_top
             self._winner.confirm(self._evaluator, most, self._listener.confirming)
 
 

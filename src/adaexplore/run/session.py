@@ -17,7 +17,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluator import Evaluator
@@ -133,7 +133,7 @@ class Session:
     evaluator: Evaluator
     environment: Environment
 
-    def compiler(self, settings: Settings) -> Proposer:
+    def compiler(self, settings: Config) -> Proposer:
         """The proposer that needs no model."""
         from adaexplore.propose.compiler.proposer import CompilerProposer
 
@@ -177,7 +177,7 @@ class Session:
 
 
 @contextmanager
-def session(problem: Problem, settings: Settings, parallel: int = 1) -> Iterator[Session]:
+def session(problem: Problem, settings: Config, parallel: int = 1) -> Iterator[Session]:
     """Starts the processes for a problem, for so many steps at once, and ends them afterwards.
 
     Raises `BadInputError` where the device cannot be used.
@@ -205,7 +205,7 @@ def start_server(problem: Problem) -> ForkServer:
 
 @contextmanager
 def session_on(
-    server: ForkServer, problem: Problem, settings: Settings, parallel: int = 1
+    server: ForkServer, problem: Problem, settings: Config, parallel: int = 1
 ) -> Iterator[Session]:
     """As `session`, on a server that others may use as well."""
     environment = _environment_of(server, problem)

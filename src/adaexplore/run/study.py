@@ -57,9 +57,9 @@ class Study:
         self._run = store.run()
         self._proposers = proposers
         self._now = now
-        settings = self._run.settings.for_steps(self._run.steps)
+        settings = self._run.config.for_steps(self._run.steps)
         self._policy = POLICIES[settings.chosen_policy](settings)
-        self._reward = reward_function(self._run.settings.reward)
+        self._reward = reward_function(self._run.config.reward)
         self._tree = Tree()
         self._known = Known()
         self.nodes: list[Node] = []
@@ -93,7 +93,7 @@ class Study:
         number = self._store.ask_count() + 1
         rng = step_rng(self._run.seed, number)
         place = self._policy.select(self._tree, rng)
-        shown = context_ids(self._tree, place, self._run.settings, rng)
+        shown = context_ids(self._tree, place, self._run.config, rng)
         large = place.step_kind == "large"
         return Ask(
             id=number,
@@ -201,7 +201,7 @@ class Study:
     def is_to_be_rechecked(self, evaluation: Evaluation) -> bool:
         """Whether a candidate is to be evaluated once more before it is recorded."""
         best = self.best.evaluation if self.best else None
-        return self._run.settings.rechecks and needs_remeasure(evaluation, best)
+        return self._run.config.rechecks and needs_remeasure(evaluation, best)
 
     def parent(self, ask: Ask) -> Node | None:
         """The node an ask grows from; None for the empty root."""
@@ -255,7 +255,7 @@ class Study:
 
     def expire_late(self) -> None:
         """Ends open asks that nobody answered in time."""
-        limit_s = 3600.0 * self._run.settings.ask_expires_h
+        limit_s = 3600.0 * self._run.config.ask_expires_h
         now = self._now()
         if all(now - ask.opened_at <= limit_s for ask in self._under_way.values()):
             return
@@ -326,7 +326,7 @@ class Study:
 
     def _grow(self, node: Node) -> None:
         """Hangs a step into the tree; a repeat earns nothing, except in the published search."""
-        evaluation, settings = node.evaluation, self._run.settings
+        evaluation, settings = node.evaluation, self._run.config
         if node.reused and isinstance(evaluation, Passed) and settings.reward != "published":
             self._tree.add_repeat(node.id, node.parent_id, node.step_kind)
             return

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal
 
-Allocation = Literal["headroom", "uniform"]
+from adaexplore.core.config import Allocation
 
 _DISCOUNT = 0.95
 """Weight of a step relative to the weight of the step after it."""

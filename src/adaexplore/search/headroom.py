@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
@@ -54,7 +54,7 @@ def roofline_share(nodes: Sequence[Node], facts: ReferenceFacts) -> float | None
     return reached if reached is None or reached <= _DISPROVED else None
 
 
-def stop_reason(nodes: Sequence[Node], facts: ReferenceFacts, settings: Settings) -> str | None:
+def stop_reason(nodes: Sequence[Node], facts: ReferenceFacts, settings: Config) -> str | None:
     """Return the reason to make no further step, None if the search goes on.
 
     With `settings.stop_near`, a search stops once it has a correct kernel and that kernel or a
@@ -75,7 +75,7 @@ def stop_reason(nodes: Sequence[Node], facts: ReferenceFacts, settings: Settings
     return None
 
 
-def is_flat(found: Sequence[float], settings: Settings) -> bool:
+def is_flat(found: Sequence[float], settings: Config) -> bool:
     """Return true if the last `settings.stop_flat` of these gains, in ln, are negligible in sum."""
     patience = settings.stop_flat
     if not 0 < patience <= len(found):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.core.tree import Vertex
 
 
-def step_kind(vertex: Vertex, settings: Settings, rng: random.Random) -> StepKind:
+def step_kind(vertex: Vertex, settings: Config, rng: random.Random) -> StepKind:
     """Return "large" at the root, else "large" with probability `p_large`."""
     if vertex.id == ROOT_ID:
         return "large"

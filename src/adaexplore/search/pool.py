@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Selection, Traits
 from adaexplore.core.tree import Tree
@@ -16,7 +16,7 @@ _INVERSE_TEMPERATURE = 4.0
 
 
 def context_ids(
-    tree: Tree, selection: Selection, settings: Settings, rng: random.Random
+    tree: Tree, selection: Selection, settings: Config, rng: random.Random
 ) -> tuple[int, ...]:
     """Return the ids of the kernels that a selected step is shown.
 
@@ -30,7 +30,7 @@ def context_ids(
     return tuple(large_pool(tree, selection.node_id, settings, rng))
 
 
-def large_pool(tree: Tree, node_id: int, settings: Settings, rng: random.Random) -> list[int]:
+def large_pool(tree: Tree, node_id: int, settings: Config, rng: random.Random) -> list[int]:
     """Return the ids shown to a large step from `node_id`; at most `settings.pool_size`.
 
     For every large step on the path from the root to `node_id` (included), the pool holds the best
@@ -86,7 +86,7 @@ def diverse_pool(
     return chosen
 
 
-def small_window(tree: Tree, node_id: int, settings: Settings) -> list[int]:
+def small_window(tree: Tree, node_id: int, settings: Config) -> list[int]:
     """Return the ids shown to a small step from `node_id`, oldest first, `node_id` last.
 
     The window is the path from the nearest large step to `node_id`, cut to its last

@@ -60,7 +60,7 @@ def log_speedup(evaluation: Evaluation) -> float:
 
 
 def reward_function(name: Literal["log", "published"]) -> RewardFunction:
-    """Return the reward function that `Settings.reward` names."""
+    """Return the reward function that `Config.reward` names."""
     return {"log": log_speedup, "published": published}[name]
 
 

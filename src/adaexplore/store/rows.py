@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import from_json, to_json
 from adaexplore.core.facts import ReferenceFacts
@@ -20,9 +20,6 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.store import RunRecord
 
-_EARLIER = {"policy": "uct", "credit": "measured", "recheck": False}
-"""Settings that runs did not have from the beginning, and what they went by."""
-
 
 def run_values(run: RunRecord) -> dict[str, Any]:
     """A row of `schema.run`."""
@@ -30,7 +27,7 @@ def run_values(run: RunRecord) -> dict[str, Any]:
         "format_version": run.format_version,
         "package_version": run.package_version,
         "problem": run.problem.to_json(),
-        "settings": run.settings.model_dump(mode="json"),
+        "config": run.config.model_dump(mode="json"),
         "seed": run.seed,
         "proposer": run.proposer,
         "steps": run.steps,
@@ -47,7 +44,7 @@ def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
     values["problem"] = Problem.from_json(values["problem"])
     values["environment"] = Environment.from_json(values["environment"])
     values["reference"] = ReferenceFacts.from_json(values["reference"])
-    values["settings"] = Settings.model_validate({**_EARLIER, **values["settings"]})
+    values["config"] = Config.model_validate(values["config"])
     return RunRecord(**values, plan=plan)
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import Problem
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
@@ -32,7 +32,7 @@ def run_path(tmp_path):
     """A run directory with nothing recorded yet."""
     record = RunRecord(
         problem=Problem("example", written(), "cpp", "cpu"),
-        settings=Settings(),
+        config=Config(),
         seed=0,
         proposer="compiler",
         steps=3,

@@ -116,7 +116,7 @@ def test_variants_come_besides_the_steps_and_stop_no_other_search(
 
     monkeypatch.setattr(proposer, "begin", with_a_number, raising=False)
     folder = tmp_path / "night"
-    words = [*FAST, "--set", "tune_steps=2", "--run", folder]
+    words = [*FAST, "--set", "tune=2", "--run", folder]
     assert adaexplore("campaign", *problems[:2], *words, "--steps", 1).code == 0
     assert steps(folder) == {"one": 1, "other": 3}
 

@@ -7,7 +7,7 @@ import pytest
 from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Cost, Failed, Passed, Timing
 from adaexplore.core.node import Node
@@ -44,7 +44,7 @@ def record(
     asked = Problem(problem, f"# {problem}", "cpp", "cpu", seed=seed)
     proposer = model or "compiler"
     facts = {
-        "settings": Settings(policy=policy, stop_flat=0),
+        "config": Config(policy=policy, stop_flat=0),
         "environment": ENVIRONMENT,
         "plan": {"proposers": [proposer]},
         **changes,
@@ -165,9 +165,9 @@ def test_where_to_compare(adaexplore, runs, tmp_path, at, places):
 
 
 def test_a_run_that_stopped_by_itself_stays_where_it_is(adaexplore, tmp_path):
-    patient = Settings(policy="uct", stop_flat=3)
+    patient = Config(policy="uct", stop_flat=3)
     runs = [
-        record(tmp_path / "a", 2.0, 2.0, 2.0, 2.0, settings=patient),
+        record(tmp_path / "a", 2.0, 2.0, 2.0, 2.0, config=patient),
         record(tmp_path / "b", 2.0, 2.0, 2.0, 2.0, 2.0, 3.0, policy="beam"),
     ]
     out = tmp_path / "out.json"
@@ -221,7 +221,7 @@ def test_a_run_without_a_step_is_said_to_have_none(adaexplore, runs, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--by", "polcy"], "did you mean policy?"),
+        (["--by", "polcy"], "did you mean policy"),
         (["--by", "policy,nothing"], "--by nothing"),
         (["--at", "5x"], "--at 5x: write it as 10,25,50"),
         (["--at", "0"], "--at 0"),

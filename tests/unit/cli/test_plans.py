@@ -7,7 +7,7 @@ from answering import LOCAL, MODULE, kept
 from test_asks import RIGHT, SETTINGS, names
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import parse_settings
+from adaexplore.core.configure import parse_settings
 from adaexplore.core.environment import Environment
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
@@ -46,7 +46,7 @@ def made(tmp_path, problem):
     path = tmp_path / "made"
     record = RunRecord(
         problem=Problem("problem", problem.read_text(), "cpp", "cpu"),
-        settings=parse_settings(SETTINGS[1::2]),
+        config=parse_settings(SETTINGS[1::2]),
         seed=0,
         proposer=MANUAL,
         steps=3,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Failed, Passed, Timing
 from adaexplore.core.node import Node
@@ -70,7 +70,7 @@ def run_of(tmp_path, problem):
         asked = load(problem, device="cpu", language=candidate.language, precision="fp32", seed=0)
         record = RunRecord(
             problem=replace(asked, target=target),
-            settings=Settings(confirm=False),
+            config=Config(confirm=False),
             seed=0,
             proposer="compiler",
             steps=1,

@@ -1,12 +1,15 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.config import Settings, parse_settings
+from adaexplore.core.config import Config
+from adaexplore.core.configure import group_of, make_config, parse_settings, words
 from adaexplore.core.errors import BadInputError
 
 drawn = st.builds(
-    Settings,
+    Config,
     c=st.floats(0, 100),
     alpha=st.floats(0, 1),
     p_large=st.floats(0, 1),
@@ -26,9 +29,69 @@ def complaint(*pairs: str) -> str:
     return str(caught.value)
 
 
+class TestKeywords:
+    def test_a_field_that_was_not_given_is_the_base(self):
+        base = make_config({"seed": 3, "steps": 8})
+        assert make_config({"steps": 9}, base) == make_config({"seed": 3, "steps": 9})
+
+    def test_the_given_fields_are_known(self):
+        assert make_config({"seed": 0}).model_fields_set == {"seed"}
+
+    def test_a_list_may_be_a_text_with_commas(self):
+        assert make_config({"model": "a:b, c:d"}).model == ("a:b", "c:d")
+        assert make_config({"device": ["cuda:0", "cuda:1"]}).device == "cuda:0,cuda:1"
+
+    def test_paths_become_absolute(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        made = make_config({"prompts": Path("mine"), "allow": ["data.pt"]})
+        assert (made.prompts, made.allow) == (f"{tmp_path}/mine", (f"{tmp_path}/data.pt",))
+
+    def test_a_wrong_value_names_the_keyword(self):
+        with pytest.raises(BadInputError, match=r"^steps=0: Input should be greater than"):
+            make_config({"steps": 0})
+
+    def test_an_unknown_keyword_names_the_near_ones(self):
+        with pytest.raises(BadInputError, match=r"^step: no such setting; did you mean steps"):
+            make_config({"step": 3})
+
+    @pytest.mark.parametrize("budget", ["", "much", "2usd,3usd"])
+    def test_a_budget_without_a_limit_is_refused(self, budget):
+        with pytest.raises(BadInputError, match="budget"):
+            make_config({"budget": budget})
+
+    @pytest.mark.parametrize(
+        ("values", "steps"),
+        [
+            ({}, 20),
+            ({"steps": 7}, 7),
+            ({"budget": "5steps"}, 5),
+            ({"budget": "9steps,1h", "steps": 3}, 3),
+        ],
+    )
+    def test_the_planned_steps_are_the_smaller_limit(self, values, steps):
+        assert make_config(values).planned_steps == steps
+
+
+class TestWords:
+    def test_defaults_need_no_words(self):
+        assert words(Config()) == []
+
+    def test_options_settings_and_flags_are_written_as_they_are_typed(self):
+        made = make_config(
+            {"model": ("a:b", "c:d"), "require_custom": True, "c": 0.5, "reviser": False}
+        )
+        assert words(made) == [
+            *("--require-custom", "--model", "a:b", "--model", "c:d"),
+            *("--set", "reviser=false", "--set", "c=0.5"),
+        ]
+
+    def test_the_folder_of_the_run_is_no_part_of_it(self):
+        assert words(make_config({"run": "here"})) == []
+
+
 class TestParsing:
     def test_nothing_said_is_the_defaults(self):
-        assert parse_settings([]) == Settings()
+        assert parse_settings([]) == Config()
 
     def test_values_become_what_the_setting_is(self):
         chosen = parse_settings(
@@ -41,14 +104,14 @@ class TestParsing:
         assert parse_settings(["c=1", "c=2"]).c == 2
 
     def test_it_builds_on_a_base(self):
-        base = Settings(c=0.9, window=2)
-        assert parse_settings(["window=4"], base) == Settings(c=0.9, window=4)
+        base = Config(c=0.9, window=2)
+        assert parse_settings(["window=4"], base) == Config(c=0.9, window=4)
 
     @given(settings=drawn)
     def test_what_is_written_out_reads_back(self, settings):
-        pairs = [f"{key}={value}" for key, value in settings.model_dump().items()]
+        pairs = words(settings)[1::2]
         assert parse_settings(pairs) == settings
-        assert Settings.model_validate_json(settings.model_dump_json()) == settings
+        assert Config.model_validate_json(settings.model_dump_json()) == settings
 
 
 class TestComplaints:
@@ -66,7 +129,7 @@ class TestComplaints:
 
     def test_a_key_like_no_other_names_them_all(self):
         text = complaint("qqqq=1")
-        assert all(name in text for name in Settings.model_fields)
+        assert all(name in text for name in Config.model_fields)
 
     @pytest.mark.parametrize(
         "pair",
@@ -91,16 +154,27 @@ class TestComplaints:
         assert complaint(pair).startswith(f"--set {key}={value}: Input should be ")
 
 
+def test_an_unknown_policy_is_told_all_names():
+    text = complaint("policy=foo")
+    assert all(f"'{name}'" in text for name in ("auto", "archive", "uct", "islands"))
+
+
+def test_every_field_has_a_group():
+    assert {group_of(name) for name in Config.model_fields} == {
+        *("problem", "model", "search", "limits", "output")
+    }
+
+
 def test_settings_never_change():
     with pytest.raises(ValueError, match="frozen"):
-        Settings().c = 1.0
+        Config().c = 1.0
 
 
 def test_every_setting_is_explained():
-    assert all(field.description for field in Settings.model_fields.values())
+    assert all(field.description for field in Config.model_fields.values())
 
 
 def test_the_published_reward_asks_for_the_published_search():
-    assert Settings().chosen_policy == "archive"
-    assert Settings(reward="published").chosen_policy == "uct"
-    assert Settings(reward="published", policy="beam").chosen_policy == "beam"
+    assert Config().chosen_policy == "archive"
+    assert Config(reward="published").chosen_policy == "uct"
+    assert Config(reward="published", policy="beam").chosen_policy == "beam"

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from adaexplore.core.client import BudgetSpentError, Message, ModelOutageError, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
-from adaexplore.llm.budget import Budget, BudgetedClient, BudgetLimits, parse_budget
+from adaexplore.core.limits import BudgetLimits, parse_budget
+from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.prices import list_price_usd
 
 PROMPT = Prompt((Message("user", "x" * 300),))  # about 100 tokens

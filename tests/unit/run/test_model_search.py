@@ -7,7 +7,7 @@ import re
 import pytest
 from hashed import Judge, number_from
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Passed
@@ -25,9 +25,7 @@ from adaexplore.store import RunRecord, create_run, open_run
 from llm_server import Say, cut, cut_json, hang, html, status
 
 STEPS = 24
-SETTINGS = Settings(
-    policy="uct", p_large=0.4, p_strategy=0.3, p_contrast=0.3, pool_size=3, window=3
-)
+SETTINGS = Config(policy="uct", p_large=0.4, p_strategy=0.3, p_contrast=0.3, pool_size=3, window=3)
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 NAMES = ["openai:gpt-5-mini", "anthropic:claude-haiku-4-5"]
 QUICK = ClientOptions(call_timeout_s=20.0, patience=RetryPolicy(attempts=4))
@@ -81,7 +79,7 @@ def new_run(tmp_path):
         path = tmp_path / f"run-{next(numbers)}"
         record = RunRecord(
             problem=Problem("example", SOURCE, "cpp", "cpu"),
-            settings=SETTINGS.model_copy(update=settings),
+            config=SETTINGS.model_copy(update=settings),
             seed=3,
             proposer=name,
             steps=steps,
@@ -99,7 +97,7 @@ def search(path, client, listener=None, sleep=lambda _: None, parallel=1):
     """One session of a run; its tree."""
     with open_run(path) as directory:
         run = directory.store.run()
-        proposer = ModelProposer(Prompts(), run.settings)
+        proposer = ModelProposer(Prompts(), run.config)
         try:
             Search(
                 directory.store,

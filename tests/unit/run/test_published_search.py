@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
@@ -185,10 +185,10 @@ class Silent:
     "published", [LEVEL_2, LEVEL_3, ADAPT], ids=["level-2", "level-3", "adapt"]
 )
 def test_every_step_grows_where_the_formulas_say(tmp_path, published):
-    settings = Settings(reward="published", **published)
+    settings = Config(reward="published", **published)
     record = RunRecord(
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
-        settings=settings,
+        config=settings,
         seed=SEED,
         proposer="silent",
         steps=STEPS,

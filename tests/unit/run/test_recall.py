@@ -1,7 +1,7 @@
 import dataclasses
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.node import Node
@@ -39,7 +39,7 @@ def node(source, reason="no", feedback=None):
 
 
 def recalled(context, most_tokens=400):
-    return recalling([DOT, RELU], Settings(memory_tokens=most_tokens))(context)
+    return recalling([DOT, RELU], Config(memory_tokens=most_tokens))(context)
 
 
 def test_what_the_code_touches():
@@ -50,7 +50,7 @@ def test_what_the_code_touches():
 def test_what_is_demanded_comes_before_what_the_problem_implies():
     problem = dataclasses.replace(PROBLEM, source="class Model: ...  # a @ b, linear")
     context = Context(problem, "large", 1, environment=HERE)
-    demanding = recalling([DOT, RELU], Settings(demand="Have tl.relu in it."))
+    demanding = recalling([DOT, RELU], Config(demand="Have tl.relu in it."))
     assert demanding(context) == [RELU.statement, DOT.statement]
     assert recalled(context) == [DOT.statement, RELU.statement]
 
@@ -86,7 +86,7 @@ class TestSpeed:
 
     def recalled(self, most_tokens=400, **context):
         given = Context(PROBLEM, "small", 1, environment=HERE, **context)
-        return recalling([DOT, self.TILES], Settings(memory_tokens=most_tokens))(given)
+        return recalling([DOT, self.TILES], Config(memory_tokens=most_tokens))(given)
 
     def test_what_is_right_is_told_what_was_faster(self):
         assert self.recalled(window=(self.RIGHT,)) == [DOT.statement, self.TOLD]

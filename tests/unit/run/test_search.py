@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Cost, Failed, Passed, Timing, rank
@@ -121,13 +121,13 @@ class Listener:
         self._hear("confirming")
 
 
-SETTINGS = Settings(policy="uct", p_large=0.4, pool_size=2, extra_max=1, window=3, recheck=False)
+SETTINGS = Config(policy="uct", p_large=0.4, pool_size=2, extra_max=1, window=3, recheck=False)
 
 
 def record(steps=STEPS, **settings) -> RunRecord:
     return RunRecord(
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
-        settings=SETTINGS.model_copy(update=settings),
+        config=SETTINGS.model_copy(update=settings),
         seed=5,
         proposer="fake",
         steps=steps,
@@ -529,7 +529,7 @@ class TestTuning:
     @pytest.fixture
     def tuned(self, new_run):
         def make(**settings):
-            run = new_run(**{"steps": 8, "tune_steps": 12, "confirm": False, **settings})
+            run = new_run(**{"steps": 8, "tune": 12, "confirm": False, **settings})
             run.proposer = Numbered()
             return run
 
@@ -559,7 +559,7 @@ class TestTuning:
         assert run.tree() == whole.tree()
 
     def test_more_steps_are_searched_and_the_winner_is_tuned_again_if_it_is_another(self, tuned):
-        run = tuned(steps=6, tune_steps=2)
+        run = tuned(steps=6, tune=2)
         run.search()
         with open_run(run.path) as directory:
             directory.store.set_steps(20)
@@ -572,7 +572,7 @@ class TestTuning:
         assert run.search().told == [("prepared",)]
 
     def test_a_kernel_without_numbers_is_left_alone(self, new_run):
-        run = new_run(steps=8, tune_steps=5, confirm=False)
+        run = new_run(steps=8, tune=5, confirm=False)
         told = run.search().told
         assert told[-1] == ("stopping", f"step {best_of(run.nodes()).id} has no numbers to tune")
         assert len(run.nodes()) == 8

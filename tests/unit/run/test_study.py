@@ -7,7 +7,7 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
@@ -46,7 +46,7 @@ def passed(speedup: float) -> Passed:
 def run(tmp_path):
     record = RunRecord(
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
-        settings=Settings(ask_expires_h=2.0),
+        config=Config(ask_expires_h=2.0),
         seed=5,
         proposer="ask",
         steps=30,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.search import POLICIES, Tree
 
@@ -21,7 +21,7 @@ class FakeTraits:
 
 def steps_from_root(parallel: int, steps: int = 40) -> list[bool]:
     """Return for each step if it grew from the root; the fifth kernel is the fastest."""
-    policy, tree = POLICIES["archive"](Settings()), Tree()
+    policy, tree = POLICIES["archive"](Config()), Tree()
     in_flight, chosen = deque(), []
     for node_id in range(1, steps + 1):
         while len(in_flight) < parallel:

@@ -5,7 +5,7 @@ import re
 import textwrap
 
 import adaexplore.search
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.search import ROOT_ID, Selection, SourceTraits, Tree
 
 
@@ -15,7 +15,7 @@ def test_the_documented_policy_expands_the_fastest_kernel():
     )
     names = {name: getattr(adaexplore.search, name) for name in adaexplore.search.__all__}
     exec(textwrap.dedent(source), names)
-    policy, tree = names["Greedy"](Settings(p_large=0.0)), Tree()
+    policy, tree = names["Greedy"](Config(p_large=0.0)), Tree()
     assert policy.select(tree, random.Random(0)) == Selection(ROOT_ID, "large")
     for node_id, speedup in enumerate([1.0, 3.0, 2.0], 1):
         tree.add(node_id, ROOT_ID, "large", 0.5, (True, True, speedup, 0.0))

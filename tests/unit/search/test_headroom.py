@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.core.node import Node
@@ -45,14 +45,14 @@ def test_headroom_shrinks_with_the_best_kernel_and_is_never_negative():
 
 def test_a_floor_far_above_a_measured_time_is_disproved():
     assert headroom(steps(5.0), FACTS) is None
-    assert stop_reason(steps(5.0), FACTS, Settings(stop_near=0.9)) is None
+    assert stop_reason(steps(5.0), FACTS, Config(stop_near=0.9)) is None
 
 
 @pytest.mark.parametrize("facts", [ReferenceFacts(), ReferenceFacts(baselines_us={"eager": 1.0})])
 def test_without_a_floor_the_headroom_is_unknown(facts):
     assert headroom(steps(2.0), facts) is None
     assert roofline_share(steps(2.0), facts) is None
-    assert stop_reason(steps(2.0), facts, Settings(stop_near=0.1)) is None
+    assert stop_reason(steps(2.0), facts, Config(stop_near=0.1)) is None
 
 
 def test_the_first_of_equally_fast_kernels_is_the_best():
@@ -62,24 +62,24 @@ def test_the_first_of_equally_fast_kernels_is_the_best():
 
 
 def test_a_search_without_stopping_rules_never_stops():
-    assert stop_reason(steps(*[None] * 200, 4.0), FACTS, Settings()) is None
+    assert stop_reason(steps(*[None] * 200, 4.0), FACTS, Config()) is None
 
 
 def test_a_search_stops_near_the_roofline():
-    settings = Settings(stop_near=0.9)
+    settings = Config(stop_near=0.9)
     assert stop_reason(steps(3.5), FACTS, settings) is None
     assert stop_reason(steps(3.7), FACTS, settings) == "near the roofline: 92 % of it reached"
 
 
 def test_a_fast_baseline_does_not_stop_a_search_without_a_correct_kernel():
     facts = replace(FACTS, roofline=replace(ROOFLINE, floor_us=79.0))
-    settings = Settings(stop_near=0.9)
+    settings = Config(stop_near=0.9)
     assert stop_reason(steps(None), facts, settings) is None
     assert stop_reason(steps(None, 0.7), facts, settings)
 
 
 def test_a_search_stops_on_a_flat_curve():
-    settings = Settings(stop_flat=3)
+    settings = Config(stop_flat=3)
     assert stop_reason(steps(2.0, 1.0, None), FACTS, settings) is None
     reason = stop_reason(steps(2.0, 1.0, None, 2.01), FACTS, settings)
     assert reason == "flat: the last 3 steps gained less than 1 %"
@@ -88,10 +88,10 @@ def test_a_search_stops_on_a_flat_curve():
 
 def test_many_small_gains_are_not_a_flat_curve():
     curve = [1.5 * 1.005**step for step in range(20)]
-    assert stop_reason(steps(*curve), FACTS, Settings(stop_flat=3)) is None
+    assert stop_reason(steps(*curve), FACTS, Config(stop_flat=3)) is None
 
 
 def test_infrastructure_errors_do_not_flatten_the_curve():
-    settings = Settings(stop_flat=2)
+    settings = Config(stop_flat=2)
     assert stop_reason(steps(2.0, "lost", "lost", "lost"), FACTS, settings) is None
     assert stop_reason(steps(2.0, "lost", None, None), FACTS, settings)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from adaexplore.core.config import PolicyName, Settings
+from adaexplore.core.config import Config, PolicyName
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search import POLICIES, Policy, Tree, context_ids
 
@@ -76,7 +76,7 @@ def _steps(draw: st.DrawFn, node_id: int) -> Step:
 
 
 some_settings = st.builds(
-    Settings,
+    Config,
     p_large=st.sampled_from([0.0, 0.2, 1.0]),
     pool_size=st.integers(1, 5),
     extra_max=st.integers(0, 2),
@@ -144,11 +144,11 @@ def test_a_resumed_policy_selects_like_an_uninterrupted_one(name, history, setti
 @few_examples
 @given(history=histories(), seed=st.integers(0, 2**32))
 def test_ending_the_steps_in_flight_restores_the_policy_and_the_tree(name, history, seed):
-    policy = POLICIES[name](Settings())
+    policy = POLICIES[name](Config())
     tree = replayed(policy, history)
     for parent_id, kind in history.pending[::-1]:
         tree.end(parent_id, kind)
-    other = POLICIES[name](Settings())
+    other = POLICIES[name](Config())
     quiet = replayed(other, replace(history, pending=[]))
     assert vars(tree) == vars(quiet)
     assert policy.select(tree, random.Random(seed)) == other.select(quiet, random.Random(seed))
@@ -156,7 +156,7 @@ def test_ending_the_steps_in_flight_restores_the_policy_and_the_tree(name, histo
 
 @policies
 def test_a_search_begins_with_large_steps_from_the_root(name):
-    policy = POLICIES[name](Settings())
+    policy = POLICIES[name](Config())
     tree = Tree()
     for _ in range(5):
         selection = policy.select(tree, random.Random(0))

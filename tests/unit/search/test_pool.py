@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import Step, ancestors, grow, steps, subtree
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.search import Tree, large_pool, small_window
 from adaexplore.search.pool import diverse_pool, softmax_choice, truncated_geometric
@@ -21,7 +21,7 @@ def correct(speedup: float) -> tuple[bool, bool, float, float]:
 
 
 def pool(tree: Tree, node_id: int, seed: int = 0, **settings: float) -> list[int]:
-    return large_pool(tree, node_id, Settings.model_validate(settings), random.Random(seed))
+    return large_pool(tree, node_id, Config.model_validate(settings), random.Random(seed))
 
 
 @pytest.fixture
@@ -100,9 +100,9 @@ def test_an_extreme_speedup_neither_overflows_nor_hides_the_rest(tree):
 
 
 def test_the_window_matches_a_hand_computation(tree):
-    assert small_window(tree, 2, Settings()) == [1, 2]  # 3 is a sibling
-    assert small_window(tree, 6, Settings()) == [5, 6]  # the large step 5 cuts the path
-    assert small_window(tree, 7, Settings()) == [7]
+    assert small_window(tree, 2, Config()) == [1, 2]  # 3 is a sibling
+    assert small_window(tree, 6, Config()) == [5, 6]  # the large step 5 cuts the path
+    assert small_window(tree, 7, Config()) == [7]
 
 
 def test_the_window_keeps_the_last_kernels():
@@ -110,8 +110,8 @@ def test_the_window_keeps_the_last_kernels():
     tree.add(1, ROOT_ID, "large", 0.5, correct(1.0))
     for node_id in range(2, 9):
         tree.add(node_id, node_id - 1, "small", 0.5, correct(1.0))
-    assert small_window(tree, 8, Settings()) == [4, 5, 6, 7, 8]
-    assert small_window(tree, 8, Settings(window=1)) == [8]
+    assert small_window(tree, 8, Config()) == [4, 5, 6, 7, 8]
+    assert small_window(tree, 8, Config(window=1)) == [8]
 
 
 @pytest.mark.parametrize(("p", "limit"), [(0.5, 3), (0.9, 2), (0.1, 5), (0.5, 1)])
@@ -143,10 +143,10 @@ def test_softmax_choice_has_its_distribution():
 
 @given(
     steps(),
-    st.builds(Settings, pool_size=st.integers(1, 4), extra_max=st.integers(0, 4)),
+    st.builds(Config, pool_size=st.integers(1, 4), extra_max=st.integers(0, 4)),
     st.data(),
 )
-def test_pool_rules_on_random_trees(sequence: list[Step], settings: Settings, data: st.DataObject):
+def test_pool_rules_on_random_trees(sequence: list[Step], settings: Config, data: st.DataObject):
     node_id = data.draw(st.integers(ROOT_ID, len(sequence)))
     seed = data.draw(st.integers(0, 1000))
     tree = grow(sequence)
@@ -183,7 +183,7 @@ def test_window_rules_on_random_trees(sequence: list[Step], window: int, data: s
     chain = ancestors(sequence, node_id)
     large = next(a for a in chain if kinds[a] == "large")
     expected = chain[: chain.index(large) + 1][::-1][-window:]
-    assert small_window(grow(sequence), node_id, Settings(window=window)) == expected
+    assert small_window(grow(sequence), node_id, Config(window=window)) == expected
 
 
 @dataclass

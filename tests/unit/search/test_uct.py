@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import Step, grow, steps, subtree
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.search import Selection, Tree
 from adaexplore.search.policies.uct import Uct, child_score, expand_score
@@ -16,7 +16,7 @@ RANK = (True, True, 1.0, 0.0)
 
 
 def select(tree: Tree, seed: int = 0, **settings: float) -> Selection:
-    return Uct(Settings.model_validate(settings)).select(tree, random.Random(seed))
+    return Uct(Config.model_validate(settings)).select(tree, random.Random(seed))
 
 
 def build(*rows: tuple[int, int, str, float]) -> Tree:
@@ -122,7 +122,7 @@ def test_a_large_step_is_drawn_with_its_probability(p_large):
     assert abs(kinds["large"] - 2000 * p_large) <= 90 * (0 < p_large < 1)
 
 
-def oracle(sequence: list[Step], settings: Settings) -> int:
+def oracle(sequence: list[Step], settings: Config) -> int:
     """Apply the selection rule to the list of steps alone."""
 
     def rewards(node: int) -> list[float]:
@@ -151,7 +151,7 @@ def oracle(sequence: list[Step], settings: Settings) -> int:
 
 
 search_settings = st.builds(
-    Settings,
+    Config,
     c=st.sampled_from([0.0, 0.25, 0.3, 2.0]),
     expand_ratio=st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     alpha=st.sampled_from([0.0, 0.5, 1.0]),
@@ -161,7 +161,7 @@ search_settings = st.builds(
 
 
 @given(steps(), search_settings, st.integers(0, 2**32))
-def test_selection_agrees_with_the_oracle(sequence: list[Step], settings: Settings, seed: int):
+def test_selection_agrees_with_the_oracle(sequence: list[Step], settings: Config, seed: int):
     selection = Uct(settings).select(grow(sequence), random.Random(seed))
     assert selection.node_id == oracle(sequence, settings)
     smalls = [s for s in sequence if s.parent_id == selection.node_id and s.kind == "small"]

@@ -1,7 +1,7 @@
 """A run record and steps to keep, the same ones every time."""
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
@@ -13,7 +13,7 @@ from adaexplore.store import RunRecord
 def sample_run() -> RunRecord:
     return RunRecord(
         problem=Problem("softmax", "class Model: ...", "cpp", "cpu"),
-        settings=Settings(c=0.25, reward="published"),
+        config=Config(c=0.25, reward="published"),
         seed=7,
         proposer="compiler",
         steps=20,

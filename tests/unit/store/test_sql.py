@@ -40,7 +40,7 @@ def test_a_candidate_is_kept_once(path):
 @pytest.mark.parametrize("opening", [open_run, read_run])
 def test_a_run_of_a_newer_release_names_both_formats(path, opening):
     ask(path, "UPDATE run SET format_version = 9")
-    ask(path, "ALTER TABLE run DROP COLUMN settings")  # whatever else changed there
+    ask(path, "ALTER TABLE run DROP COLUMN config")  # whatever else changed there
     with pytest.raises(BadInputError) as refusal:
         opening(path)
     assert str(refusal.value) == (

@@ -16,7 +16,8 @@ from rich.console import Console
 from adaexplore.cli.adapt import problems_in, say
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError
-from adaexplore.core.config import Settings, parse_pairs, parse_settings
+from adaexplore.core.config import Config
+from adaexplore.core.configure import parse_pairs, parse_settings
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.problem import Problem, TargetName
 from adaexplore.core.rule import Rule
@@ -120,9 +121,9 @@ def _plan(options: Options) -> Plan:
     return plan
 
 
-def _settings(pairs: Sequence[str]) -> Settings:
-    for key, _ in parse_pairs(pairs):
-        if key in Settings.model_fields and key not in MAY_CHANGE:
+def _settings(pairs: Sequence[str]) -> Config:
+    for key in parse_pairs(pairs):
+        if key in Config.model_fields and key not in MAY_CHANGE:
             raise BadInputError(
                 f"--set {key}: a first try has it fixed; what may change is {', '.join(MAY_CHANGE)}"
             )
@@ -263,7 +264,7 @@ def _write_json(
     options: Options,
     proposer: str,
     place: str,
-    settings: Settings,
+    settings: Config,
     lift: Lift,
     attempted: Sequence[Attempted],
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import BudgetSpentError, Client
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Passed
@@ -31,7 +31,7 @@ from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
 from adaexplore.store.directory import DATABASE_NAME
 from adaexplore_lab.lift.summary import RIGHT, Attempted, rules_in
 
-FIRST_TRY = Settings(
+FIRST_TRY = Config(
     policy="ps",
     p_strategy=0.0,
     p_contrast=0.0,
@@ -70,7 +70,7 @@ class FirstTries:
 
     folder: Path
     arms: tuple[Arm, ...]
-    settings: Settings
+    settings: Config
     repeats: int
     where: Platform
     plan: Plan
@@ -86,7 +86,7 @@ class FirstTries:
         for path in self._runs(problem).values():
             with read_run(path) as run:
                 record = run.store.run()
-            then = (record.problem, record.proposer, record.settings)
+            then = (record.problem, record.proposer, record.config)
             what = ("another task", f"{record.proposer} as the model", "other settings")
             for before, after, name in zip(then, now, what, strict=True):
                 if before != after:
@@ -143,7 +143,7 @@ class FirstTries:
             found += [f"{problem.name}, {arm}: {verdict(node.evaluation)}" for node in nodes]
         return found
 
-    def _settings(self, problem: Problem) -> Settings:
+    def _settings(self, problem: Problem) -> Config:
         return self.settings.model_copy(update={"demand": self.demands.get(problem.name, "")})
 
     @property
@@ -284,7 +284,7 @@ class _Standing:
 
 def _proposers(store: Store) -> dict[str, Proposer]:
     run = store.run()
-    return model_proposers(Plan.from_json(run.plan, run.proposer), run.settings)
+    return model_proposers(Plan.from_json(run.plan, run.proposer), run.config)
 
 
 def _exists(path: Path) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
-from adaexplore.core.config import PolicyName, Settings, parse_settings
+from adaexplore.core.config import Config, PolicyName
+from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import BadInputError
 from adaexplore.search import POLICIES, Policy
 
@@ -18,7 +19,7 @@ class Contender:
     """A policy with its settings and its own parameters; `name` is the text that asked for it."""
 
     name: str
-    settings: Settings
+    settings: Config
     parameters: tuple[tuple[str, float], ...] = ()
 
     def policy(self) -> Policy:

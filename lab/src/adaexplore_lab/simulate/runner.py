@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Evaluation, rank
 from adaexplore.core.node import ROOT_ID, best_correct
 from adaexplore.search import (
@@ -103,7 +103,7 @@ def _shipped(
     world: World,
     kernels: Sequence[Kernel],
     searched: Mapping[int, Evaluation],
-    settings: Settings,
+    settings: Config,
     rng: random.Random,
 ) -> float:
     """The true speedup of what a search that ended here would ship."""

@@ -117,7 +117,7 @@ def explore(
             parallel=parallel,
         ),
         run=run,
-        settings=[*(settings or []), *([] if tune is None else [f"tune_steps={tune}"])],
+        settings=[*(settings or []), *([] if tune is None else [f"tune={tune}"])],
     )
     raise typer.Exit(status)
 
@@ -198,7 +198,7 @@ def campaign(
     problems could not be judged, 3 where the machinery failed for some.
     """
     from adaexplore.cli import campaign as commands
-    from adaexplore.core.config import parse_pairs
+    from adaexplore.core.configure import parse_pairs
     from adaexplore.run.campaign_file import Options
 
     shared = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Prompt, Reply
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Passed, rank
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
@@ -63,7 +63,7 @@ class ModelProposer:
     def __init__(
         self,
         prompts: Prompts,
-        settings: Settings,
+        settings: Config,
         rules: Callable[[Context], Sequence[str]] = lambda _: (),
         lint: Callable[[Context, str], Sequence[str]] = lambda _context, _source: (),
     ) -> None:

@@ -1,4 +1,4 @@
-"""Registry of the policies, by the names of `Settings.policy`."""
+"""Registry of the policies, by the names of `Config.policy`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 import random
 from collections import Counter, defaultdict
 
-from adaexplore.core.config import FOUNDERS, Settings
+from adaexplore.core.config import FOUNDERS, Config
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.core.policy import Cell, Policy, Selection, Traits
 from adaexplore.core.tree import Tree
@@ -29,13 +29,13 @@ class Archive(Policy):
     drawn in proportion to the mean gain of each kind, with at least a tenth for either.
 
     `top`: number of fastest kernels in the archive, beside the fastest kernel of every
-    `Traits.cell` (the elites). `reach`: weight of the expected gain. The first `Settings.founders`
+    `Traits.cell` (the elites). `reach`: weight of the expected gain. The first `Config.founders`
     steps are large steps from the root. A founder counts once it is recorded: with several steps in
     flight, an earlier choice would expand the first kernel to arrive instead of the best. The
     constants were tuned by simulation (docs/search.md).
     """
 
-    def __init__(self, settings: Settings, *, top: int = 10, reach: float = 1.0) -> None:
+    def __init__(self, settings: Config, *, top: int = 10, reach: float = 1.0) -> None:
         self._settings = settings
         self._founders = settings.founders or FOUNDERS
         self._top = top

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
@@ -22,7 +22,7 @@ class Beam(Policy):
     (docs/search.md).
     """
 
-    def __init__(self, settings: Settings, *, width: int = 2, branch: int = 4) -> None:
+    def __init__(self, settings: Config, *, width: int = 2, branch: int = 4) -> None:
         self._settings = settings
         self._width = width
         self._branch = branch

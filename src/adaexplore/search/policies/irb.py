@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
@@ -14,10 +14,10 @@ from adaexplore.search.policies.ranking import Ranking
 class BestKernels(Policy):
     """Iterative refinement by large steps, with the best kernels in context (arXiv 2604.16625).
 
-    The context holds the `Settings.pool_size` best kernels.
+    The context holds the `Config.pool_size` best kernels.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Config) -> None:
         self._settings = settings
         self._ranking = Ranking()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
@@ -14,11 +14,11 @@ from adaexplore.core.tree import Tree
 class RecentKernels(Policy):
     """Iterative refinement by large steps, with the last kernels in context (arXiv 2604.16625).
 
-    The context holds the last `Settings.pool_size` correct kernels, because a pool holds kernels to
+    The context holds the last `Config.pool_size` correct kernels, because a pool holds kernels to
     beat. The published code also shows failed ones.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Config) -> None:
         self._recent: deque[int] = deque(maxlen=settings.pool_size)
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
@@ -19,11 +19,11 @@ _ELITE = 256
 class RecentAndElite(Policy):
     """Iterative refinement by large steps with half recent, half elite kernels (arXiv 2604.16625).
 
-    The context holds `Settings.pool_size` kernels. The elites are drawn by softmax of their
+    The context holds `Config.pool_size` kernels. The elites are drawn by softmax of their
     speedups without replacement.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Config) -> None:
         self._pool_size = settings.pool_size
         self._recent: deque[int] = deque(maxlen=settings.pool_size // 2)
         self._ranking = Ranking()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
@@ -17,7 +17,7 @@ class SmallSteps(Policy):
     not.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Config) -> None:
         self._last = ROOT_ID
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Cell, Policy, Selection, Traits
 from adaexplore.core.tree import Tree
@@ -27,7 +27,7 @@ class Islands(Policy):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: Config,
         *,
         islands: int = 5,
         exploration: float = 0.2,

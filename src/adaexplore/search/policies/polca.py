@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection, Traits, Vector
 from adaexplore.core.tree import Tree
@@ -26,7 +26,7 @@ class EpsilonNet(Policy):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: Config,
         *,
         epsilon: float = 0.02,
         candidates: int = 5,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection
 from adaexplore.core.tree import Tree
@@ -13,7 +13,7 @@ from adaexplore.core.tree import Tree
 class ParallelSampling(Policy):
     """Best of N: every step is a large step from the root without context (arXiv 2604.16625)."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Config) -> None:
         """Take the settings, like every policy; none of them applies."""
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:

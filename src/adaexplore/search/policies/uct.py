@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.core.policy import Policy, Selection
 from adaexplore.core.tree import Tree, Vertex
@@ -34,12 +34,12 @@ class Uct(Policy):
 
     From the root it descends to the child with the best `child_score` (the oldest of equals) until
     the `expand_score` of a node is strictly greater, or the node has no recorded child. Parameters
-    are those of `Settings`: `alpha` weighs the maximum against the mean in a node's value, `c` the
+    are those of `Config`: `alpha` weighs the maximum against the mean in a node's value, `c` the
     exploration, `expand_ratio` the expand action; `small_limit` bounds a node's small children;
     `reward` names the reward behind the values.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Config) -> None:
         self._settings = settings
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.tree import Vertex
 from adaexplore.search.policies.uct import Uct
 
@@ -15,7 +15,7 @@ class Widening(Uct):
     the problem.
     """
 
-    def __init__(self, settings: Settings, *, factor: float = 1.0, exponent: float = 0.5) -> None:
+    def __init__(self, settings: Config, *, factor: float = 1.0, exponent: float = 0.5) -> None:
         super().__init__(settings)
         self._factor = factor
         self._exponent = exponent

@@ -6,7 +6,7 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Prompt, Reply
-from adaexplore.core.config import Settings
+from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
@@ -19,7 +19,7 @@ SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 PROBLEM = Problem("add_one", SOURCE, "cpp", "cpu")
 ONE = "class ModelNew:\n    number = 1\n    name = 'one'\n"
 TWO = "class ModelNew:\n    number = 2\n    name = 'two'\n"
-PLAIN = Settings(p_strategy=0.0, p_contrast=0.0)
+PLAIN = Config(p_strategy=0.0, p_contrast=0.0)
 PROMPTS = Prompts()
 
 
@@ -207,7 +207,7 @@ class TestSmall:
 
 
 def test_same_context_and_replies_give_the_same_exchanges():
-    settings = Settings(p_strategy=0.5, p_contrast=0.5)
+    settings = Config(p_strategy=0.5, p_contrast=0.5)
     seen = set()
     for seed in range(12):
         context = Context(PROBLEM, "large", seed, pool=(node(1, ONE), node(2, TWO)))

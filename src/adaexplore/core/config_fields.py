@@ -1,0 +1,47 @@
+"""The parts that the fields of `Config` are declared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+Group = Literal["problem", "model", "search", "limits", "output"]
+
+
+def option(group: Group, default: Any, description: str, *, metavar: str = "", **kw: Any) -> Any:
+    """Declare a field that is an option of its own on the command line."""
+    extra: dict[str, Any] = {"group": group, "option": True, "metavar": metavar}
+    return Field(default, description=description, json_schema_extra=extra, **kw)
+
+
+def setting(group: Group, default: Any, description: str, **kw: Any) -> Any:
+    """Declare a field that only `--set` changes on the command line."""
+    extra: dict[str, Any] = {"group": group, "option": False}
+    return Field(default, description=description, json_schema_extra=extra, **kw)
+
+
+def split(value: Any) -> Any:
+    """Return the parts of a text that commas separate; any other value unchanged."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def joined(value: Any) -> Any:
+    """Return a list as one text with commas; any other value unchanged."""
+    return ",".join(value) if isinstance(value, (list, tuple)) else value
+
+
+def plain(value: Any) -> Any:
+    """Return a path as text; any other value unchanged."""
+    return str(value) if isinstance(value, Path) else value
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().resolve()) if path else ""
+
+
+PathText = Annotated[str, BeforeValidator(plain), AfterValidator(_absolute)]
+"""An absolute path, empty for none."""

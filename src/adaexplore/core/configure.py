@@ -1,0 +1,128 @@
+"""Making a `Config` from texts and keywords, and the words that it is written in."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from adaexplore.core.config import Config
+from adaexplore.core.config_fields import Group
+from adaexplore.core.errors import BadInputError
+
+
+def words(config: Config) -> list[str]:
+    """Return the command-line options that give this configuration, without the `run` folder."""
+    found: list[str] = []
+    for name, field in Config.model_fields.items():
+        value = getattr(config, name)
+        if value == field.default or group_of(name) == "output":
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            found += _words(name, one)
+    return found
+
+
+def is_option(name: str) -> bool:
+    """True for a field that has a command-line option of its own."""
+    return bool(_extra(name)["option"])
+
+
+def group_of(name: str) -> Group:
+    """Return the group of a field."""
+    group: Group = _extra(name)["group"]
+    return group
+
+
+def metavar_of(name: str) -> str | None:
+    """Return the placeholder of an option's value in `--help`, None for the type's own."""
+    return _extra(name).get("metavar") or None
+
+
+def _extra(name: str) -> dict[str, Any]:
+    extra = Config.model_fields[name].json_schema_extra
+    assert isinstance(extra, dict)
+    return extra
+
+
+def _words(name: str, value: object) -> list[str]:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if not is_option(name):
+        return ["--set", f"{name}={text}"]
+    option = option_name(name)
+    return [option] if value is True else [option, text]
+
+
+def option_name(name: str) -> str:
+    """Return the command-line option of a field."""
+    return f"--{name.replace('_', '-')}"
+
+
+def as_keyword(name: str, value: object) -> str:
+    """Spell a field and its value as a keyword argument."""
+    return f"{name}={value!r}"
+
+
+def as_setting(name: str, value: object) -> str:
+    """Spell a field and its value as `--set` has them."""
+    return f"--set {name}={value}"
+
+
+def as_option(name: str, value: object) -> str:
+    """Spell a field and its value as the command line has them."""
+    return f"{option_name(name)} {value}" if is_option(name) else as_setting(name, value)
+
+
+Spelling = Callable[[str, object], str]
+
+
+def make_config(
+    values: Mapping[str, Any], base: Config | None = None, *, spelling: Spelling = as_keyword
+) -> Config:
+    """Return `base`, or the defaults, with `values` in place of some fields.
+
+    Raises `BadInputError` for an unknown field (it names the near ones) or a value out of bounds,
+    in one line that spells the field as `spelling` does.
+    """
+    for name in values:
+        if name not in Config.model_fields:
+            raise BadInputError(f"{_unknown(name, spelling)}: no such setting; {near_fields(name)}")
+    try:
+        given = Config.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise BadInputError(f"{spelling(name, values[name])}: {first['msg']}") from None
+    return given.over(base or Config())
+
+
+def near_fields(name: str) -> str:
+    """Return a hint for the unknown field `name`: the fields that resemble it, or else all."""
+    known = list(Config.model_fields)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+
+
+def _unknown(name: str, spelling: Spelling) -> str:
+    return f"--set {name}" if spelling is as_setting else name
+
+
+def parse_settings(pairs: Iterable[str], base: Config | None = None) -> Config:
+    """Return `base`, or the defaults, with `key=value` texts in place of some fields.
+
+    Raises `BadInputError` for a text without `=`, and as `make_config` does.
+    """
+    return make_config(parse_pairs(pairs), base, spelling=as_setting)
+
+
+def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
+    """Return keys with their values, the last of a key; `BadInputError` for a text without `=`."""
+    found = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise BadInputError(f"--set {pair!r}: write it as key=value, for example --set c=0.5")
+        found[key.strip()] = value.strip()
+    return found
