@@ -14,7 +14,7 @@ import json
 import random
 from pathlib import Path
 
-from adaexplore.report.resample import Unit, intervals
+from adaexplore.report.compare.resample import Unit, intervals
 
 EFFECT, RUN = 0.3, 0.2
 

@@ -29,7 +29,7 @@ from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context
-from adaexplore.report.html import render
+from adaexplore.report.run.html import render
 from adaexplore.run.study import Study
 from adaexplore.search import POLICIES, Tree, context_ids, reward_function, step_rng
 from adaexplore.store import RunRecord, create_run, open_run

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adaexplore.cli.inspect import summary_of
-from adaexplore.report.summary import Row, Summary
+from adaexplore.report.run.summary import Row, Summary
 from adaexplore.store import read_run
 
 COMPILER = "compiler"

@@ -6,10 +6,10 @@ import pytest
 
 from adaexplore.core.evaluation import Timing
 from adaexplore.core.problem import Problem
-from adaexplore.report.arms import make_arms
-from adaexplore.report.compare import compare
-from adaexplore.report.compare_page import render_comparison
-from adaexplore.report.traces import Point, Trace
+from adaexplore.report.compare.arms import make_arms
+from adaexplore.report.compare.compute import compare
+from adaexplore.report.compare.html import render_comparison
+from adaexplore.report.compare.traces import Point, Trace
 
 HOSTILE = "</style><img src=x onerror=\"console.error('ran')\">"
 

@@ -13,8 +13,9 @@ from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.report import RunInfo, embed, summarize
-from adaexplore.report.html import render
+from adaexplore.report import RunInfo, summarize
+from adaexplore.report.run import embed
+from adaexplore.report.run.html import render
 
 HOSTILE = "</script><img src=x onerror=\"console.error('ran')\">"
 

@@ -20,7 +20,7 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Proposer
 from adaexplore.core.similarity import first_difference
 from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
-from adaexplore.report.conversations import asks_of
+from adaexplore.report.run.exchanges import asks_of
 from adaexplore.run.study import Study
 from adaexplore.store import Store, memory_store
 

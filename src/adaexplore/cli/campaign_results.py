@@ -13,9 +13,15 @@ from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.node import busy_s
-from adaexplore.report.campaign import CampaignSummary, Result, State, result_of, summarize_campaign
-from adaexplore.report.campaign_page import render_campaign
-from adaexplore.report.campaign_tables import campaign_tables
+from adaexplore.report.campaign.html import render_campaign
+from adaexplore.report.campaign.summary import (
+    CampaignSummary,
+    Result,
+    State,
+    result_of,
+    summarize_campaign,
+)
+from adaexplore.report.campaign.tables import campaign_tables
 from adaexplore.run.campaign_file import Entry, Shared
 from adaexplore.run.courses import AnsweredCourse, Common, SearchCourse, Servers
 from adaexplore.run.proposers import Plan

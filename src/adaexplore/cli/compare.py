@@ -20,12 +20,12 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import parse_budget
 from adaexplore.core.node import Node
 from adaexplore.llm.budget import counted
-from adaexplore.report.arms import make_arms
-from adaexplore.report.compare import checkpoints, compare
-from adaexplore.report.compare_page import render_comparison
-from adaexplore.report.compare_tables import comparison_tables
-from adaexplore.report.conversations import asks_of
-from adaexplore.report.traces import AXES, WHOLE, Axis, Trace, judged_on, points
+from adaexplore.report.compare.arms import make_arms
+from adaexplore.report.compare.compute import checkpoints, compare
+from adaexplore.report.compare.html import render_comparison
+from adaexplore.report.compare.tables import comparison_tables
+from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace, judged_on, points
+from adaexplore.report.run.exchanges import asks_of
 from adaexplore.run.proposers import Plan
 from adaexplore.search.headroom import stop_reason
 from adaexplore.store import RunRecord, Store, read_run

@@ -13,12 +13,12 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.units import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
-from adaexplore.report.conversations import conversations
-from adaexplore.report.cost_tables import cost_tables
-from adaexplore.report.costs import summarize_costs
-from adaexplore.report.diversity import DiversityPoint
-from adaexplore.report.html import render
-from adaexplore.report.terminal import headline, tree_table
+from adaexplore.report.run.cost_tables import cost_tables
+from adaexplore.report.run.costs import summarize_costs
+from adaexplore.report.run.diversity import DiversityPoint
+from adaexplore.report.run.exchanges import conversations
+from adaexplore.report.run.html import render
+from adaexplore.report.run.terminal import headline, tree_table
 from adaexplore.search.diversity import diversity
 from adaexplore.search.ensemble import gains
 from adaexplore.store import RunDirectory, Store, export_run, read_run

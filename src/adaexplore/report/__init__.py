@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaexplore.report.headline import Headline, Verdict
-from adaexplore.report.summary import RunInfo, Summary, summarize
+from adaexplore.report.run.headline import Headline, Verdict
+from adaexplore.report.run.summary import RunInfo, Summary, summarize
 
 __all__ = ["Headline", "RunInfo", "Summary", "Verdict", "summarize"]

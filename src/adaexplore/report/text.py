@@ -16,7 +16,7 @@ from adaexplore.core.units import interval as interval
 from adaexplore.core.units import relative_error as relative_error
 from adaexplore.core.units import share as share
 from adaexplore.core.units import speedup as speedup
-from adaexplore.report.costs import Spent
+from adaexplore.report.calls import CallTotals
 
 BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
 """How the keys of `Timing.baselines_us` are spelled out."""
@@ -39,7 +39,7 @@ def usage(counted: Usage) -> str:
     return f"{tokens(counted.input_tokens)} in, {tokens(counted.output_tokens)} out"
 
 
-def cost_usd(spent: Spent) -> str:
+def cost_usd(spent: CallTotals) -> str:
     """What calls cost as far as it is known, such as `0.0312 USD`; `-` where nobody is paid."""
     if spent.by_hand == spent.calls:
         return "-"
@@ -54,7 +54,7 @@ def usd(amount: float) -> str:
     return f"{amount:.2f} USD" if amount >= 1 else f"{amount:.4f} USD"
 
 
-def spent(some: Spent) -> str:
+def spent(some: CallTotals) -> str:
     """What calls used, such as `7 calls, 31.2 ktok in, 4.10 ktok out, 0.0312 USD, 1 min 40 s`."""
     about = "about " if some.estimated else ""
     parts = [

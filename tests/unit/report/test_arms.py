@@ -4,7 +4,7 @@ import pytest
 from traced import reaching
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.report.arms import make_arms
+from adaexplore.report.compare.arms import make_arms
 
 
 def facets(**changes):

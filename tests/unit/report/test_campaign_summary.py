@@ -12,10 +12,11 @@ from rich.console import Console
 from adaexplore.core.evaluation import Estimate, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.report import summarize
-from adaexplore.report.campaign import averages, result_of, summarize_campaign
-from adaexplore.report.campaign_page import render_campaign
-from adaexplore.report.campaign_tables import campaign_tables
-from adaexplore.report.costs import summarize_costs
+from adaexplore.report.averages import averages
+from adaexplore.report.campaign.html import render_campaign
+from adaexplore.report.campaign.summary import result_of, summarize_campaign
+from adaexplore.report.campaign.tables import campaign_tables
+from adaexplore.report.run.costs import summarize_costs
 
 
 def result(name, *evaluations, labels=None, precision="fp32", confirmed=(), calls=()):

@@ -12,9 +12,9 @@ from rich.console import Console
 from traced import compared, reaching, trace
 
 from adaexplore.core.problem import Checks
-from adaexplore.report.compare_chart import charts
-from adaexplore.report.compare_page import render_comparison
-from adaexplore.report.compare_tables import comparison_tables, verdicts
+from adaexplore.report.compare.chart import charts
+from adaexplore.report.compare.html import render_comparison
+from adaexplore.report.compare.tables import comparison_tables, verdicts
 
 PROBLEMS = [f"problem {i}" for i in range(8)]
 

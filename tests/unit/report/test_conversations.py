@@ -5,7 +5,7 @@ from dataclasses import replace
 from hand_made import ask, call, node, passed
 
 from adaexplore.core.client import Message, Prompt
-from adaexplore.report.conversations import conversations, new_messages
+from adaexplore.report.run.exchanges import conversations, new_messages
 
 
 def test_calls_find_the_step_that_began_with_their_ask():

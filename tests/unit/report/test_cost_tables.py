@@ -6,8 +6,8 @@ from hand_made import call, node, passed
 from rich.console import Console
 
 from adaexplore.core.client import Usage
-from adaexplore.report.cost_tables import cost_tables
-from adaexplore.report.costs import Costs, summarize_costs
+from adaexplore.report.run.cost_tables import cost_tables
+from adaexplore.report.run.costs import Costs, summarize_costs
 
 
 def printed(costs, width=100):

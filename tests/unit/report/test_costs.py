@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.client import Usage
-from adaexplore.report.costs import Costs, summarize_costs
+from adaexplore.report.run.costs import Costs, summarize_costs
 
 
 def costs_of(nodes=(), calls=(), conversations=None, gains=None) -> Costs:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.report import summarize
-from adaexplore.report.curve import NARROW, WIDE, make_chart, ratio_ticks, step_ticks
+from adaexplore.report.axes import NARROW, WIDE, ratio_ticks, step_ticks
+from adaexplore.report.run.chart import make_chart
 
 
 def chart(nodes, size=WIDE, **info):

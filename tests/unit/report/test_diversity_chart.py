@@ -4,9 +4,9 @@ from hand_made import PROBLEM, failed, node, passed, run_info
 from rich.console import Console
 
 from adaexplore.report import summarize
-from adaexplore.report.diversity import HEIGHT, WIDTH, DiversityPoint, lines, sentence
-from adaexplore.report.html import render
-from adaexplore.report.terminal import headline
+from adaexplore.report.run.diversity import HEIGHT, WIDTH, DiversityPoint, lines, sentence
+from adaexplore.report.run.html import render
+from adaexplore.report.run.terminal import headline
 
 POINTS = [
     DiversityPoint(1, 1, None),

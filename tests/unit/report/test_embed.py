@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.feedback import render
-from adaexplore.report import embed, summarize
+from adaexplore.report import summarize
+from adaexplore.report.run import embed
 
 
 def page_data(nodes, conversations=None):

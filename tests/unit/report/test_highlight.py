@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.report.highlight import highlight
+from adaexplore.report.run.highlight import highlight
 
 
 def coloured(source: str) -> list[tuple[str, str]]:

@@ -9,8 +9,9 @@ from hand_made import PROBLEM, call, estimated, failed, node, passed, run_info
 from adaexplore.core.environment import Environment
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.report import summarize
-from adaexplore.report.costs import Costs, Spent
-from adaexplore.report.html import render
+from adaexplore.report.calls import CallTotals
+from adaexplore.report.run.costs import Costs
+from adaexplore.report.run.html import render
 
 
 def page(nodes, **info):
@@ -53,7 +54,7 @@ def test_what_models_said_never_becomes_markup():
 
 
 def test_a_page_says_what_the_models_cost():
-    costs = Costs(Spent(2, 300, 40, cost_usd=0.5))
+    costs = Costs(CallTotals(2, 300, 40, cost_usd=0.5))
     text = render(summarize(PROBLEM, [node(1, passed(1.5))], run_info(), costs=costs))
 
     assert "Models: 2 calls, 300 tok in, 40 tok out, 0.5000 USD." in text

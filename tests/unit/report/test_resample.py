@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaexplore.report.resample import Unit, geometric_means, intervals, sample_size
+from adaexplore.report.compare.resample import Unit, geometric_means, intervals, sample_size
 
 LOGS = st.floats(-3, 3)
 

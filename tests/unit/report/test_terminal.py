@@ -7,8 +7,9 @@ from rich.console import Console
 
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.report import summarize
-from adaexplore.report.costs import Costs, Spent
-from adaexplore.report.terminal import headline, tree_table
+from adaexplore.report.calls import CallTotals
+from adaexplore.report.run.costs import Costs
+from adaexplore.report.run.terminal import headline, tree_table
 
 
 def printed(renderable, width=80):
@@ -60,7 +61,7 @@ def test_the_headline_says_the_claim_its_baselines_and_the_cost():
 
 def test_the_headline_says_what_the_models_cost_if_there_were_any():
     nodes = [node(1, passed(1.5))]
-    asked = summarize(PROBLEM, nodes, run_info(), costs=Costs(Spent(2, 300, 40, cost_usd=0.5)))
+    asked = summarize(PROBLEM, nodes, run_info(), costs=Costs(CallTotals(2, 300, 40, cost_usd=0.5)))
     alone = summarize(PROBLEM, nodes, run_info())
 
     assert "models: 2 calls, 300 tok in, 40 tok out, 0.5000 USD" in printed(headline(asked))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.report import text
-from adaexplore.report.costs import Spent
+from adaexplore.report.calls import CallTotals
 
 
 @pytest.mark.parametrize(
@@ -50,18 +50,21 @@ def test_errors_are_short(error, shown):
 @pytest.mark.parametrize(
     ("spent", "shown"),
     [
-        (Spent(1, 900, 20, unpriced=1), "1 call, 900 tok in, 20 tok out, unknown price"),
+        (CallTotals(1, 900, 20, unpriced=1), "1 call, 900 tok in, 20 tok out, unknown price"),
         (
-            Spent(7, 31_200, 4_100, cost_usd=0.03124, waited_s=100.0),
+            CallTotals(7, 31_200, 4_100, cost_usd=0.03124, waited_s=100.0),
             "7 calls, 31.2 ktok in, 4.10 ktok out, 0.0312 USD, 1 min 40 s waiting",
         ),
         (
-            Spent(3, 2_500_000, 50, estimated=1, cost_usd=12.345, unpriced=1),
+            CallTotals(3, 2_500_000, 50, estimated=1, cost_usd=12.345, unpriced=1),
             "3 calls, about 2.50 Mtok in, about 50 tok out, 12.35 USD and 1 of unknown price",
         ),
-        (Spent(1, 900, 20, estimated=1, by_hand=1), "1 call, about 900 tok in, about 20 tok out"),
         (
-            Spent(3, 900, 20, unpriced=1, by_hand=2),
+            CallTotals(1, 900, 20, estimated=1, by_hand=1),
+            "1 call, about 900 tok in, about 20 tok out",
+        ),
+        (
+            CallTotals(3, 900, 20, unpriced=1, by_hand=2),
             "3 calls, 900 tok in, 20 tok out, unknown price",
         ),
     ],

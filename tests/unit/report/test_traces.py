@@ -9,8 +9,8 @@ from traced import reaching, steps, trace
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Cost
 from adaexplore.core.problem import Checks
-from adaexplore.report.diversity import DiversityPoint
-from adaexplore.report.traces import judged_on, points, spelled
+from adaexplore.report.compare.traces import judged_on, points, spelled
+from adaexplore.report.run.diversity import DiversityPoint
 
 
 def test_what_steps_use_adds_up():

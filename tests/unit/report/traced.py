@@ -8,11 +8,11 @@ from typing import Any
 from hand_made import PROBLEM, node, passed
 
 from adaexplore.core.evaluation import Evaluation
-from adaexplore.report.arms import make_arms
-from adaexplore.report.compare import compare
-from adaexplore.report.comparison import Comparison
-from adaexplore.report.diversity import DiversityPoint
-from adaexplore.report.traces import Trace, points
+from adaexplore.report.compare.arms import make_arms
+from adaexplore.report.compare.comparison import Comparison
+from adaexplore.report.compare.compute import compare
+from adaexplore.report.compare.traces import Trace, points
+from adaexplore.report.run.diversity import DiversityPoint
 
 
 def steps(*evaluations: Evaluation, spent=None, **changes: Any):

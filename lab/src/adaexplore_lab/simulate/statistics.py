@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from adaexplore.report.compare import checkpoints as checkpoints
+from adaexplore.report.compare.compute import checkpoints as checkpoints
 from adaexplore_lab.simulate.runner import Outcome
 
 _RESAMPLES = 1000

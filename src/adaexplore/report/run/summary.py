@@ -12,10 +12,10 @@ from adaexplore.core.evaluation import Evaluation, Passed, Status, Timing, rank
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
-from adaexplore.report.conversations import Conversation
-from adaexplore.report.costs import Costs
-from adaexplore.report.diversity import DiversityPoint, sentence
-from adaexplore.report.headline import Headline, make_headline
+from adaexplore.report.run.costs import Costs
+from adaexplore.report.run.diversity import DiversityPoint, sentence
+from adaexplore.report.run.exchanges import Conversation
+from adaexplore.report.run.headline import Headline, make_headline
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FamilyStats:
     """Steps of one origin and family: how many, how many correct, and the best speedup."""
 
     origin: str
@@ -129,7 +129,7 @@ class Summary:
     rows: tuple[Row, ...]
     curve: tuple[CurvePoint, ...]
     status_counts: Mapping[Status, int]
-    groups: tuple[Group, ...]
+    groups: tuple[FamilyStats, ...]
     totals: Totals
     costs: Costs
     diversity: tuple[DiversityPoint, ...] = ()
@@ -181,7 +181,7 @@ def summarize(
         rows=_rows(ordered, by_id, curve, best, conversations or {}, diversity),
         curve=curve,
         status_counts=dict(Counter(node.evaluation.status for node in ordered).most_common()),
-        groups=_groups(ordered),
+        groups=_families(ordered),
         totals=_totals(ordered),
         costs=costs or Costs(),
         diversity=tuple(diversity),
@@ -258,15 +258,15 @@ def _family(node: Node) -> str:
     return family if isinstance(family, str) else ""
 
 
-def _groups(nodes: Sequence[Node]) -> tuple[Group, ...]:
+def _families(nodes: Sequence[Node]) -> tuple[FamilyStats, ...]:
     members: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
         members.setdefault((node.proposal.origin, _family(node)), []).append(node)
-    groups: list[Group] = []
+    groups: list[FamilyStats] = []
     for (origin, family), group in members.items():
         last = _curve(group)[-1]
         groups.append(
-            Group(
+            FamilyStats(
                 origin=origin,
                 family=family,
                 steps=len(group),

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.report import text
-from adaexplore.report.campaign import Averages, CampaignSummary, Group, Result
+from adaexplore.report.averages import Averages
+from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, Result
 
 
 def campaign_tables(summary: CampaignSummary) -> RenderableType:
@@ -27,7 +28,7 @@ def campaign_tables(summary: CampaignSummary) -> RenderableType:
     return Parts(*parts)
 
 
-def title(group: Group) -> str:
+def title(group: CampaignGroup) -> str:
     """What a group is, and how many of its problems have a correct and a faster kernel."""
     count = len(group.results)
     name = f"{group.precision}, labelled problems" if group.labelled else group.precision
@@ -48,7 +49,7 @@ def spending(summary: CampaignSummary) -> str:
     return ", ".join(parts)
 
 
-def averages_rows(group: Group) -> list[tuple[str, str, str]]:
+def averages_rows(group: CampaignGroup) -> list[tuple[str, str, str]]:
     """The names of the averages, with those of both kinds of speedup; none if there are none."""
     if group.like_for_like is None or group.over_eager is None:
         return []
@@ -68,12 +69,12 @@ def _named(averages: Averages) -> list[tuple[str, str]]:
     ]
 
 
-def reached(group: Group) -> str:
+def reached(group: CampaignGroup) -> str:
     """The precision classes of the winners, such as `12 fp32, 2 tf32`."""
     return ", ".join(f"{count} {name}" for name, count in group.reached.items()) or "none"
 
 
-def _problems(group: Group) -> Table:
+def _problems(group: CampaignGroup) -> Table:
     table = Table(
         title=title(group),
         title_justify="left",
@@ -116,7 +117,7 @@ def _microseconds(time_us: float) -> str:
     return f"{time_us:.0f}" if time_us >= 10 else f"{time_us:.1f}"
 
 
-def _means(group: Group) -> list[Table]:
+def _means(group: CampaignGroup) -> list[Table]:
     if not averages_rows(group):
         return []
     table = Table(box=None, style="dim")

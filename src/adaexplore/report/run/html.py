@@ -5,18 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from adaexplore.report import text
+from adaexplore.report.axes import NARROW, WIDE
+from adaexplore.report.page import asset, page
+from adaexplore.report.run import chart, diversity
+from adaexplore.report.run.embed import page_json
+from adaexplore.report.run.headline import best_baseline
+from adaexplore.report.run.summary import Summary
 
-import adaexplore
-from adaexplore.report import curve, diversity, text
-from adaexplore.report.embed import page_json
-from adaexplore.report.headline import best_baseline
-from adaexplore.report.summary import Summary
-
-_TEMPLATES = files("adaexplore.report") / "templates"
 _SHOWN_APART = ("errors", "baselines_us", "notes", "labels")
 SCRIPTS = ("source.js", "detail.js", "tree.js", "table.js", "chart.js", "main.js")
 """Inlined in this order as one module."""
@@ -28,7 +26,7 @@ def render(summary: Summary) -> str:
     Everything from a run is escaped, and the page's own policy runs no script but the inlined one,
     known by its hash.
     """
-    script = "\n".join(_asset(name) for name in SCRIPTS)
+    script = "\n".join(asset(name) for name in SCRIPTS)
     return page(
         "report.html.j2",
         summary=summary,
@@ -36,10 +34,10 @@ def render(summary: Summary) -> str:
         info=summary.info,
         head=summary.headline,
         gauge=_gauge(summary),
-        charts=[curve.make_chart(summary, size) for size in (curve.WIDE, curve.NARROW)],
+        charts=[chart.make_chart(summary, size) for size in (WIDE, NARROW)],
         diversity=diversity,
         diversity_lines=diversity.lines(summary.diversity),
-        chart_description=curve.describe(summary),
+        chart_description=chart.describe(summary),
         reference_facts=_reference_facts(summary),
         environment_facts=text.facts(_known(summary.info.environment.to_json())),
         best_baseline=best_baseline(summary.headline.timing) if summary.headline.timing else "",
@@ -48,28 +46,6 @@ def render(summary: Summary) -> str:
         script_hash=_csp_hash(script),
         data=page_json(summary),
     )
-
-
-def page(template: str, **variables: object) -> str:
-    """A page from one of the package's templates, in its style; write it as UTF-8.
-
-    Values are escaped.
-    """
-    environment = Environment(
-        loader=FunctionLoader(_asset),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    whole = environment.get_template(template).render(
-        text=text, style=_asset("report.css"), version=adaexplore.__version__, **variables
-    )
-    return whole.encode(errors="replace").decode()
-
-
-def _asset(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _csp_hash(script: str) -> str:

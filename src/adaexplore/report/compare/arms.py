@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.report.traces import Trace
+from adaexplore.report.compare.traces import Trace
 
 ONLY_ASKED = frozenset({"folder", "seed", "version", "commit"})
 """Facets that make arms only where they are asked for: they say nothing of how a search goes."""

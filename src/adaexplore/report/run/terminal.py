@@ -7,8 +7,8 @@ from rich.text import Text
 
 from adaexplore.core.evaluation import Estimate, Passed, Timing
 from adaexplore.report import text
-from adaexplore.report.headline import Headline
-from adaexplore.report.summary import Row, Summary
+from adaexplore.report.run.headline import Headline
+from adaexplore.report.run.summary import Row, Summary
 
 VERDICT_STYLES = {
     "faster": "bold green",

@@ -22,7 +22,7 @@ class DiversityPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiversityLine:
     """A line of the chart: its SVG path, and the place and text of its label."""
 
     name: str
@@ -45,7 +45,7 @@ def sentence(points: Sequence[DiversityPoint], repeats: int) -> str:
     return ", ".join(parts)
 
 
-def lines(points: Sequence[DiversityPoint]) -> list[Line]:
+def lines(points: Sequence[DiversityPoint]) -> list[DiversityLine]:
     """Structures and distances over the steps, each on a scale of its own; none of nothing."""
     drawn = []
     last = points[-1] if points else None
@@ -57,11 +57,11 @@ def lines(points: Sequence[DiversityPoint]) -> list[Line]:
         drawn.append(_line("distance", values, f"distance {last.distance:.2f}"))
     if len(drawn) == 2 and abs(drawn[0].label_y - drawn[1].label_y) < 16:
         first, second = drawn
-        drawn[1] = Line(second.name, second.path, first.label_y + 16, second.label)
+        drawn[1] = DiversityLine(second.name, second.path, first.label_y + 16, second.label)
     return drawn
 
 
-def _line(name: str, values: Sequence[float], label: str) -> Line:
+def _line(name: str, values: Sequence[float], label: str) -> DiversityLine:
     top, steps = max(values) or 1.0, max(len(values) - 1, 1)
     span = WIDTH - _LEFT - _RIGHT
     stride = -(-len(values) // _MOST)
@@ -74,7 +74,7 @@ def _line(name: str, values: Sequence[float], label: str) -> Line:
         if i % stride == 0 or i == len(values) - 1
     ]
     path = "M" + "L".join(f"{x} {y}" for x, y in places)
-    return Line(name, path, places[-1][1], label)
+    return DiversityLine(name, path, places[-1][1], label)
 
 
 def _count(number: int, what: str) -> str:

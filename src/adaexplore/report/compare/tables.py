@@ -10,17 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.report import text
-from adaexplore.report.comparison import (
+from adaexplore.report.compare.comparison import (
     LEAST_PROBLEMS,
+    ArmEffort,
+    ArmStanding,
     Checkpoint,
     Comparison,
-    Effort,
-    Found,
-    Group,
+    FoundSpeedup,
     Pair,
-    Standing,
+    RunGroup,
 )
-from adaexplore.report.traces import Axis, spelled
+from adaexplore.report.compare.traces import Axis, spelled
 
 
 def comparison_tables(comparison: Comparison) -> RenderableType:
@@ -45,7 +45,7 @@ def comparison_tables(comparison: Comparison) -> RenderableType:
     return Parts(*parts)
 
 
-def title(group: Group) -> str:
+def title(group: RunGroup) -> str:
     """What the runs of a group have in common."""
     count = len({row.problem for row in group.rows if row.paired})
     shared = " that all arms have" if len(group.efforts) > 1 else ""
@@ -72,13 +72,13 @@ def verdict(pair: Pair, checkpoint: Checkpoint, axis: Axis) -> str:
     return f"{pair.arm} over {pair.over} {where}: {ratio}{sure}, {score}: {decided}."
 
 
-def verdicts(group: Group, axis: Axis) -> list[str]:
+def verdicts(group: RunGroup, axis: Axis) -> list[str]:
     """Every pair of a group in words, at its last checkpoint."""
     last = group.checkpoints[-1:]
     return [verdict(pair, checkpoint, axis) for checkpoint in last for pair in checkpoint.pairs]
 
 
-def effort_rows(group: Group) -> list[tuple[str, ...]]:
+def effort_rows(group: RunGroup) -> list[tuple[str, ...]]:
     """The efforts as cells, under `EFFORT_HEADS`."""
     return [_effort_cells(effort) for effort in group.efforts]
 
@@ -100,18 +100,18 @@ EFFORT_HEADS = (
 )
 
 
-def columns(group: Group, axis: Axis) -> list[str]:
+def columns(group: RunGroup, axis: Axis) -> list[str]:
     """The heads of what problems came to."""
     return [*(spelled(axis, place) for place in group.places), "claimed"]
 
 
-def heads(group: Group, axis: Axis) -> list[str]:
+def heads(group: RunGroup, axis: Axis) -> list[str]:
     """The heads of the checkpoints and the claims."""
     ats = [checkpoint.at for checkpoint in checkpoints_of(group)]
     return ["claimed" if at is None else spelled(axis, at) for at in ats]
 
 
-def found(one: Found) -> str:
+def found(one: FoundSpeedup) -> str:
     """What runs found, in a cell."""
     if one.speedup is None:
         return "-"
@@ -121,12 +121,12 @@ def found(one: Found) -> str:
     return text.speedup(one.speedup) + some
 
 
-def checkpoints_of(group: Group) -> list[Checkpoint]:
+def checkpoints_of(group: RunGroup) -> list[Checkpoint]:
     """Those at equal amounts, and the claims."""
     return [*group.checkpoints, *([group.claims] if group.claims else [])]
 
 
-def _arms(group: Group, axis: Axis) -> Table:
+def _arms(group: RunGroup, axis: Axis) -> Table:
     table = _table("arm", ["", *heads(group, axis)])
     everywhere = checkpoints_of(group)
     for i, arm in enumerate(each.arm for each in everywhere[0].standings):
@@ -138,7 +138,7 @@ def _arms(group: Group, axis: Axis) -> Table:
     return table
 
 
-def _standing(standing: Standing) -> str:
+def _standing(standing: ArmStanding) -> str:
     return _figure(standing.speedup, standing.interval)
 
 
@@ -151,7 +151,7 @@ def _figure(value: float, interval: tuple[float, float] | None) -> str:
     return text.speedup(value) + below
 
 
-def _problems(group: Group, axis: Axis) -> Table:
+def _problems(group: RunGroup, axis: Axis) -> Table:
     table = _table("problem", ["arm", *columns(group, axis)], left=1)
     before = ""
     for row in group.rows:
@@ -161,7 +161,7 @@ def _problems(group: Group, axis: Axis) -> Table:
     return table
 
 
-def _efforts(group: Group, axis: Axis) -> Table:
+def _efforts(group: RunGroup, axis: Axis) -> Table:
     arms, *rest = zip(*effort_rows(group), strict=True)
     table = _table(f"per run, up to {spelled(axis, group.places[-1])}", arms)
     for head, cells in zip(EFFORT_HEADS[1:], rest, strict=True):
@@ -169,7 +169,7 @@ def _efforts(group: Group, axis: Axis) -> Table:
     return table
 
 
-def _effort_cells(effort: Effort) -> tuple[str, ...]:
+def _effort_cells(effort: ArmEffort) -> tuple[str, ...]:
     used = effort.used
     tokens, usd = (
         "unknown" if name in effort.unknown else spelled(name, used[name]) if used[name] else "-"

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.report import text
-from adaexplore.report.costs import Costs
+from adaexplore.report.run.costs import Costs
 
 NO_STEP = "(no step)"
 """Stands for the calls of which there is no step (yet)."""

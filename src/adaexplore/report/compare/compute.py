@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from adaexplore.core.problem import Precision
-from adaexplore.report.arms import Arm
-from adaexplore.report.campaign import NOTHING
-from adaexplore.report.comparison import Checkpoint, Comparison, Curve, Group, ProblemRow
-from adaexplore.report.standings import Field, checkpoint, curves, effort, found_by
-from adaexplore.report.traces import Axis, Trace, spelled
+from adaexplore.report.averages import NO_KERNEL_SPEEDUP
+from adaexplore.report.compare.arms import Arm
+from adaexplore.report.compare.comparison import (
+    ArmCurve,
+    Checkpoint,
+    Comparison,
+    ProblemRow,
+    RunGroup,
+)
+from adaexplore.report.compare.standings import RunsByProblem, checkpoint, curves, effort, found_by
+from adaexplore.report.compare.traces import Axis, Trace, spelled
 
 Choose = Callable[[float], Sequence[float]]
 """The checkpoints for runs of this length."""
@@ -30,7 +36,7 @@ def checkpoints(steps: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _GroupKey:
     """What runs share that may be compared."""
 
     labelled: bool
@@ -40,7 +46,7 @@ class _Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _GroupRuns:
     """The runs of one kind, and where to compare them.
 
     `everything` has all problems, `field` those of every arm. `shortest` is the run in it that is
@@ -50,8 +56,8 @@ class _Ground:
     arms: Sequence[Arm]
     axis: Axis
     places: Sequence[float]
-    everything: Field
-    field: Field
+    everything: RunsByProblem
+    field: RunsByProblem
     shortest: Trace
     length: float
 
@@ -73,9 +79,9 @@ def compare(
     names = _problem_names(traces)
     labelled = {(trace.key, trace.environment) for trace in traces if trace.labels}
 
-    def kind_of(trace: Trace) -> _Kind:
+    def kind_of(trace: Trace) -> _GroupKey:
         problem = trace.problem
-        return _Kind(
+        return _GroupKey(
             labelled=(trace.key, trace.environment) in labelled,
             precision=problem.precision,
             environment=trace.environment,
@@ -115,17 +121,17 @@ def _problem_names(traces: Sequence[Trace]) -> dict[str, str]:
     return names
 
 
-def _ground(arms: Sequence[Arm], axis: Axis, choose: Choose, at: Sequence[float]) -> _Ground:
+def _ground(arms: Sequence[Arm], axis: Axis, choose: Choose, at: Sequence[float]) -> _GroupRuns:
     everything = _field(arms, axis, 0.0, common=False)
     field = _field(arms, axis, 0.0)
     traces = [t for sides in (field or everything).values() for side in sides for t in side]
     shortest = min(traces, key=lambda trace: trace.reach(axis))
     length = min(shortest.reach(axis), max(trace.used(axis) for trace in traces))
     places = sorted(set(at)) or choose(length)
-    return _Ground(arms, axis, places, everything, field, shortest, length)
+    return _GroupRuns(arms, axis, places, everything, field, shortest, length)
 
 
-def _field(arms: Sequence[Arm], axis: Axis, at: float, *, common: bool = True) -> Field:
+def _field(arms: Sequence[Arm], axis: Axis, at: float, *, common: bool = True) -> RunsByProblem:
     """The problems with the arms' runs that went so far; if `common`, those that every arm has."""
     field: dict[str, list[list[Trace]]] = {}
     for i, arm in enumerate(arms):
@@ -135,13 +141,15 @@ def _field(arms: Sequence[Arm], axis: Axis, at: float, *, common: bool = True) -
     return {key: sides for key, sides in field.items() if all(sides) or not common}
 
 
-def _group(kind: _Kind, ground: _Ground, names: Mapping[str, str], at: Sequence[float]) -> Group:
+def _group(
+    kind: _GroupKey, ground: _GroupRuns, names: Mapping[str, str], at: Sequence[float]
+) -> RunGroup:
     arms, axis, places = ground.arms, ground.axis, ground.places
     fields = {place: _field(arms, axis, place) for place in places}
     last = fields[places[-1]]
     checkpoints: list[Checkpoint] = []
     rows: list[ProblemRow] = []
-    claims, drawn = None, list[Curve]()
+    claims, drawn = None, list[ArmCurve]()
     if not kind.estimated:
         checkpoints = [
             checkpoint(arms, field, place, partial(Trace.best, axis=axis, at=place))
@@ -153,7 +161,7 @@ def _group(kind: _Kind, ground: _Ground, names: Mapping[str, str], at: Sequence[
         if last:
             drawn = curves(arms, last, axis, places[-1])
         rows = list(_rows(ground, names))
-    return Group(
+    return RunGroup(
         environment=kind.environment,
         precision=kind.precision,
         labelled=kind.labelled,
@@ -176,7 +184,7 @@ def _group(kind: _Kind, ground: _Ground, names: Mapping[str, str], at: Sequence[
     )
 
 
-def _rows(ground: _Ground, names: Mapping[str, str]) -> Iterator[ProblemRow]:
+def _rows(ground: _GroupRuns, names: Mapping[str, str]) -> Iterator[ProblemRow]:
     for key, sides in ground.everything.items():
         for arm, side in zip(ground.arms, sides, strict=True):
             yield ProblemRow(
@@ -198,8 +206,8 @@ def _rows(ground: _Ground, names: Mapping[str, str]) -> Iterator[ProblemRow]:
 
 
 def _notes(
-    ground: _Ground,
-    fields: Mapping[float, Field],
+    ground: _GroupRuns,
+    fields: Mapping[float, RunsByProblem],
     rows: Sequence[ProblemRow],
     names: Mapping[str, str],
     *,
@@ -233,4 +241,4 @@ def _notes(
             f"goes; the longest run goes to {spelled(axis, longest)} (--at leaves shorter ones out)"
         )
     if any(one.correct < one.runs for row in rows for one in row.found):
-        yield f"a run in which nothing is correct counts as {NOTHING:g}×"
+        yield f"a run in which nothing is correct counts as {NO_KERNEL_SPEEDUP:g}×"

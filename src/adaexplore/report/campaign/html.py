@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adaexplore.report.campaign import CampaignSummary
-from adaexplore.report.campaign_tables import averages_rows, reached, spending, title
-from adaexplore.report.html import page
+from adaexplore.report.campaign.summary import CampaignSummary
+from adaexplore.report.campaign.tables import averages_rows, reached, spending, title
+from adaexplore.report.page import page
 
 
 def render_campaign(summary: CampaignSummary) -> str:

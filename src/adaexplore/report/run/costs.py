@@ -9,33 +9,8 @@ from dataclasses import dataclass, field
 from adaexplore.core.ask import MANUAL, Exchange
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
-from adaexplore.report.conversations import Conversation
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What some calls used.
-
-    Tokens are as the providers count them, and estimated for the `estimated` calls, which came
-    without a count. `cost_usd` is that of the calls whose price is known; of the `unpriced` it is
-    not, and those `by_hand`, which a person answered, have none. `waited_s` sums the wall times of
-    the calls.
-    """
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    estimated: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    by_hand: int = 0
-    waited_s: float = 0.0
-
-    @property
-    def tokens(self) -> int:
-        """Those of prompts and replies together."""
-        return self.input_tokens + self.output_tokens
+from adaexplore.report.calls import CallTotals
+from adaexplore.report.run.exchanges import Conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +18,7 @@ class ModelCost:
     """What one model cost; `MANUAL` is whoever answers by hand."""
 
     model: str
-    spent: Spent
+    spent: CallTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +36,7 @@ class FormCost:
     passed: int
     gain: float
     tokens_per_step: float
-    spent: Spent
+    spent: CallTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +57,7 @@ class SectionCost:
 class Costs:
     """What a run's models cost; the dearest first in every list."""
 
-    total: Spent = field(default_factory=Spent)
+    total: CallTotals = field(default_factory=CallTotals)
     models: tuple[ModelCost, ...] = ()
     forms: tuple[FormCost, ...] = ()
     sections: tuple[SectionCost, ...] = ()
@@ -101,7 +76,7 @@ def summarize_costs(
     `tokens_of` estimates the tokens of a text that nobody has counted.
     """
 
-    def spent(some: Iterable[Exchange]) -> Spent:
+    def spent(some: Iterable[Exchange]) -> CallTotals:
         return _spent(some, tokens_of)
 
     models = {call.reply.model for call in calls}
@@ -117,7 +92,7 @@ def summarize_costs(
     )
 
 
-def _spent(calls: Iterable[Exchange], tokens_of: Callable[[str], int]) -> Spent:
+def _spent(calls: Iterable[Exchange], tokens_of: Callable[[str], int]) -> CallTotals:
     replies = []
     input_tokens = output_tokens = estimated = 0
     for call in calls:
@@ -131,7 +106,7 @@ def _spent(calls: Iterable[Exchange], tokens_of: Callable[[str], int]) -> Spent:
             input_tokens += sum(tokens_of(message.text) for message in call.prompt.messages)
             output_tokens += tokens_of(reply.text)
             estimated += 1
-    return Spent(
+    return CallTotals(
         calls=len(replies),
         input_tokens=input_tokens,
         output_tokens=output_tokens,
@@ -149,7 +124,7 @@ def _forms(
     calls: Sequence[Exchange],
     conversations: Mapping[int, Conversation],
     gains: Sequence[float],
-    spent: Callable[[Iterable[Exchange]], Spent],
+    spent: Callable[[Iterable[Exchange]], CallTotals],
 ) -> tuple[FormCost, ...]:
     gain_of = {node.id: gain for node, gain in zip(nodes, gains, strict=True)}
     members: dict[str, list[Node]] = {}

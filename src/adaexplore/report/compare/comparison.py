@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from adaexplore.core.problem import Precision
-from adaexplore.report.campaign import Averages
-from adaexplore.report.resample import Interval
-from adaexplore.report.traces import Axis
+from adaexplore.report.averages import Averages
+from adaexplore.report.compare.resample import Interval
+from adaexplore.report.compare.traces import Axis
 
 LEAST_PROBLEMS = 6
 """What a 95 % interval takes at least: that five of five agree has odds of 1 in 16 by chance."""
@@ -18,7 +18,7 @@ Decision = Literal["faster", "slower", "undecided", "too few"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSpeedup:
     """What an arm's runs of one problem found by then.
 
     `speedup` is the geometric mean of the `runs` that went so far, one in which nothing was
@@ -33,7 +33,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ArmStanding:
     """What an arm found by then over all problems that every arm has.
 
     `speedup` is the geometric mean, a run without a correct kernel counting as 0.1, with its 95 %
@@ -80,7 +80,7 @@ class Checkpoint:
 
     at: float | None
     problems: int
-    standings: tuple[Standing, ...]
+    standings: tuple[ArmStanding, ...]
     pairs: tuple[Pair, ...]
 
 
@@ -93,13 +93,13 @@ class ProblemRow:
 
     problem: str
     arm: str
-    found: tuple[Found, ...]
-    claimed: Found
+    found: tuple[FoundSpeedup, ...]
+    claimed: FoundSpeedup
     paired: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class ArmEffort:
     """What an arm's runs were like until the last checkpoint; means are per run.
 
     `first_tries` of the `runs` began with a correct kernel, `correct` is the share of correct
@@ -118,7 +118,7 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ArmCurve:
     """An arm's geometric mean over the problems, from step to step, with its 95 % band."""
 
     arm: str
@@ -128,7 +128,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RunGroup:
     """Runs that may be compared: one environment, one precision class, labelled problems apart.
 
     Where times are `estimated` there are no speedups, and so neither checkpoints nor curves.
@@ -144,8 +144,8 @@ class Group:
     checkpoints: tuple[Checkpoint, ...]
     claims: Checkpoint | None
     rows: tuple[ProblemRow, ...]
-    efforts: tuple[Effort, ...]
-    curves: tuple[Curve, ...]
+    efforts: tuple[ArmEffort, ...]
+    curves: tuple[ArmCurve, ...]
     notes: tuple[str, ...]
 
 
@@ -155,7 +155,7 @@ class Comparison:
 
     axis: Axis
     arms: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[RunGroup, ...]
     notes: tuple[str, ...]
     labels: Mapping[str, Mapping[str, str]]
     command: str = ""

@@ -12,7 +12,7 @@ from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
 from adaexplore.report import text
-from adaexplore.report.diversity import DiversityPoint
+from adaexplore.report.run.diversity import DiversityPoint
 
 Axis = Literal["steps", "evaluations", "usd", "tokens", "seconds"]
 """What searches may be given equal amounts of."""

@@ -8,11 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
 from adaexplore.core.evaluation import Timing
-from adaexplore.report.arms import Arm
-from adaexplore.report.campaign import NOTHING, averages
-from adaexplore.report.comparison import Checkpoint, Curve, Effort, Found, Pair, Standing
-from adaexplore.report.resample import Unit, geometric_means, intervals, sample_size
-from adaexplore.report.traces import AXES, WHOLE, Axis, Trace
+from adaexplore.report.averages import NO_KERNEL_SPEEDUP, averages
+from adaexplore.report.compare.arms import Arm
+from adaexplore.report.compare.comparison import (
+    ArmCurve,
+    ArmEffort,
+    ArmStanding,
+    Checkpoint,
+    FoundSpeedup,
+    Pair,
+)
+from adaexplore.report.compare.resample import Unit, geometric_means, intervals, sample_size
+from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace
 
 _SAME = 0.01
 """Speedups that differ by less, in `ln`, are a tie however quiet the measurements."""
@@ -23,12 +30,15 @@ _PLACES = 100
 _Z = 1.96
 """Standard errors in half a 95 % interval."""
 
-Field = Mapping[str, Sequence[Sequence[Trace]]]
+RunsByProblem = Mapping[str, Sequence[Sequence[Trace]]]
 """For every problem, by its key, the runs of each arm."""
 
 
 def checkpoint(
-    arms: Sequence[Arm], field: Field, at: float | None, best: Callable[[Trace], Timing | None]
+    arms: Sequence[Arm],
+    field: RunsByProblem,
+    at: float | None,
+    best: Callable[[Trace], Timing | None],
 ) -> Checkpoint:
     """Everybody's standing by what `best` says of each run."""
     timings = [[list(map(best, sides[i])) for sides in field.values()] for i in range(len(arms))]
@@ -39,7 +49,7 @@ def checkpoint(
         units = [Unit(runs) for runs in logs[i]]
         right = [one.speedup for one in found[i] if one.correct and one.speedup]
         standings.append(
-            Standing(
+            ArmStanding(
                 arm=arm.name,
                 speedup=geometric_means(units)[0],
                 interval=intervals(units)[0],
@@ -66,15 +76,15 @@ def checkpoint(
 
 
 def _log(timing: Timing | None) -> float:
-    return math.log(timing.speedup if timing else NOTHING)
+    return math.log(timing.speedup if timing else NO_KERNEL_SPEEDUP)
 
 
-def found_by(timings: Sequence[Timing | None]) -> Found:
+def found_by(timings: Sequence[Timing | None]) -> FoundSpeedup:
     """What some runs found, from each one's best or None."""
     if not timings:
-        return Found(None)
+        return FoundSpeedup(None)
     noises = [math.log(t.speedup_ci[1] / t.speedup_ci[0]) / (2 * _Z) for t in timings if t]
-    return Found(
+    return FoundSpeedup(
         speedup=math.exp(fmean(map(_log, timings))),
         runs=len(timings),
         correct=sum(timing is not None for timing in timings),
@@ -82,20 +92,20 @@ def found_by(timings: Sequence[Timing | None]) -> Found:
     )
 
 
-def _outcome(own: Found, other: Found) -> int:
+def _outcome(own: FoundSpeedup, other: FoundSpeedup) -> int:
     """1 for a win, -1 for a loss, 0 for a tie."""
-    apart = math.log((own.speedup or NOTHING) / (other.speedup or NOTHING))
+    apart = math.log((own.speedup or NO_KERNEL_SPEEDUP) / (other.speedup or NO_KERNEL_SPEEDUP))
     if abs(apart) <= max(_Z * math.hypot(own.noise, other.noise), _SAME):
         return 0
     return 1 if apart > 0 else -1
 
 
-def effort(arm: str, traces: Sequence[Trace], axis: Axis, at: float) -> Effort:
+def effort(arm: str, traces: Sequence[Trace], axis: Axis, at: float) -> ArmEffort:
     """What these runs of an arm were like until so much was used."""
     within = [points for trace in traces if (points := trace.within(axis, at))]
     last = [points[-1] for points in within]
     apart = [point.distance for point in last if point.distance is not None]
-    return Effort(
+    return ArmEffort(
         arm=arm,
         runs=len(traces),
         first_tries=sum(trace.points[0].correct for trace in traces),
@@ -114,7 +124,7 @@ def _mean(values: Sequence[float]) -> float:
     return fmean(values) if values else 0.0
 
 
-def curves(arms: Sequence[Arm], field: Field, axis: Axis, until: float) -> list[Curve]:
+def curves(arms: Sequence[Arm], field: RunsByProblem, axis: Axis, until: float) -> list[ArmCurve]:
     """The arms' geometric means over the problems, from the start to `until`."""
     whole = axis in WHOLE
     count = min(_PLACES, int(until)) if whole else _PLACES
@@ -127,6 +137,6 @@ def curves(arms: Sequence[Arm], field: Field, axis: Axis, until: float) -> list[
             for sides in field.values()
         ]
         curves.append(
-            Curve(arm.name, tuple(at), tuple(geometric_means(units)), tuple(intervals(units)))
+            ArmCurve(arm.name, tuple(at), tuple(geometric_means(units)), tuple(intervals(units)))
         )
     return curves

@@ -18,15 +18,15 @@ from adaexplore.core.feedback import render
 from adaexplore.core.node import Node
 from adaexplore.core.units import share
 from adaexplore.report import text
-from adaexplore.report.conversations import new_messages
-from adaexplore.report.highlight import highlight, plain
-from adaexplore.report.summary import Row, Summary
+from adaexplore.report.run.exchanges import new_messages
+from adaexplore.report.run.highlight import highlight, plain
+from adaexplore.report.run.summary import Row, Summary
 
 HIGHLIGHT_BUDGET = 4_000_000
 """Characters of source that get colours, best candidates first (about 2 s per million)."""
 
 
-class _Texts:
+class _TextTable:
     """Distinct lines and the documents made of them."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _Texts:
 
 def page_json(summary: Summary) -> str:
     """The page's data as JSON, safe inside a script element whatever the sources contain."""
-    texts = _Texts()
+    texts = _TextTable()
     _add_sources(texts, summary.rows)
     steps = [_step(row, texts) for row in summary.rows]
     data = {
@@ -68,7 +68,7 @@ def page_json(summary: Summary) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _add_sources(texts: _Texts, rows: Sequence[Row]) -> None:
+def _add_sources(texts: _TextTable, rows: Sequence[Row]) -> None:
     """Every candidate's source, coloured while the budget lasts."""
     left = HIGHLIGHT_BUDGET
     for row in sorted(rows, key=lambda row: rank(row.node.evaluation), reverse=True):
@@ -77,7 +77,7 @@ def _add_sources(texts: _Texts, rows: Sequence[Row]) -> None:
         texts.add(source, highlight if left >= 0 else plain)
 
 
-def _step(row: Row, texts: _Texts) -> dict[str, Any]:
+def _step(row: Row, texts: _TextTable) -> dict[str, Any]:
     node = row.node
     evaluation = node.evaluation
     return {
@@ -110,7 +110,7 @@ def _step(row: Row, texts: _Texts) -> dict[str, Any]:
     }
 
 
-def _turns(row: Row, texts: _Texts) -> list[tuple[str, int, int]]:
+def _turns(row: Row, texts: _TextTable) -> list[tuple[str, int, int]]:
     """What was asked and answered, each with a line on what it was for and what it took.
 
     Where the calls were not kept, the prompt and reply that led to the candidate.

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean, geometric_mean, median
 from typing import Any, Literal
 
 from adaexplore.core.evaluation import Passed, Timing, to_json
 from adaexplore.core.problem import PRECISIONS, Precision
-from adaexplore.report.headline import Verdict
-from adaexplore.report.summary import Summary
+from adaexplore.report.averages import Averages, averages
+from adaexplore.report.run.headline import Verdict
+from adaexplore.report.run.summary import Summary
 
 State = Literal["done", "open", "refused", "broken"]
 """Ended by itself; has steps left; cannot be judged; or lost to the machinery."""
-
-CAP = 10.0
-FAST_P = (1.0, 1.5, 2.0)
-NOTHING = 0.1
-"""What a problem without a correct kernel counts in the published geometric mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +68,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Averages:
-    """Speedups of several problems as one number each.
-
-    `median`, `mean`, `mean_capped` (at 10x) and `geometric_mean` are over those with a correct
-    kernel, None where there is none. `fast_p` is KernelBench's: the share of all problems with a
-    correct kernel of a speedup above p. The `published` ones are those of arXiv 2604.16625: capped,
-    over all problems, one without a correct kernel counting as 0, or 0.1 in the geometric mean.
-    """
-
-    median: float | None
-    mean: float | None
-    mean_capped: float | None
-    geometric_mean: float | None
-    fast_p: Mapping[float, float]
-    published_mean: float
-    published_geometric_mean: float
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
+class CampaignGroup:
     """Problems that share a precision class asked for, and whether they are labelled.
 
     `reached` counts the classes of the winners, `faster` those whose interval lies above 1.
@@ -124,7 +99,7 @@ class CampaignSummary:
     command: str
     allocation: str
     budget: str
-    groups: tuple[Group, ...]
+    groups: tuple[CampaignGroup, ...]
     unjudged: tuple[Result, ...]
     spent: Spending
     wall_s: float
@@ -214,32 +189,12 @@ def summarize_campaign(
     )
 
 
-def averages(speedups: Sequence[float], problems: int) -> Averages:
-    """The averages of so many problems, of which those with a correct kernel have these speedups.
-
-    Raises `ValueError` for more speedups than problems, or none of either.
-    """
-    if not 0 < problems >= len(speedups):
-        raise ValueError(f"{len(speedups)} speedups of {problems} problems")
-    capped = [min(speedup, CAP) for speedup in speedups]
-    without = problems - len(speedups)
-    return Averages(
-        median=median(speedups) if speedups else None,
-        mean=fmean(speedups) if speedups else None,
-        mean_capped=fmean(capped) if speedups else None,
-        geometric_mean=geometric_mean(speedups) if speedups else None,
-        fast_p={p: sum(speedup > p for speedup in speedups) / problems for p in FAST_P},
-        published_mean=math.fsum(capped) / problems,
-        published_geometric_mean=geometric_mean([*capped, *[NOTHING] * without]),
-    )
-
-
-def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> Group:
+def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> CampaignGroup:
     timings = [result.timing for result in results if result.timing]
     reached = Counter(result.claimed.precision for result in results if result.claimed)
     unmeasured = sum(result.verdict == "unmeasured" for result in results)
     count = len(results) - unmeasured
-    return Group(
+    return CampaignGroup(
         precision=precision,
         labelled=labelled,
         results=tuple(results),
@@ -263,7 +218,7 @@ def _total(parts: Sequence[Spending]) -> Spending:
     )
 
 
-def _group_json(group: Group) -> dict[str, Any]:
+def _group_json(group: CampaignGroup) -> dict[str, Any]:
     return {
         "precision": group.precision,
         "labelled": group.labelled,

@@ -1,0 +1,1 @@
+"""The report on a campaign: its summary, and the terminal and HTML renderers of it."""

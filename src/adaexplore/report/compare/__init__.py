@@ -1,0 +1,1 @@
+"""The comparison of searches: runs as traces, arms, intervals, and the renderers."""

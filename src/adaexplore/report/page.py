@@ -1,0 +1,35 @@
+"""HTML pages from the package's templates, in one style; each opens offline."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+import adaexplore
+from adaexplore.report import text
+
+_TEMPLATES = files("adaexplore.report") / "templates"
+
+
+def page(template: str, **variables: object) -> str:
+    """A page from one of the package's templates, in its style; write it as UTF-8.
+
+    Values are escaped.
+    """
+    environment = Environment(
+        loader=FunctionLoader(asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    whole = environment.get_template(template).render(
+        text=text, style=asset("report.css"), version=adaexplore.__version__, **variables
+    )
+    return whole.encode(errors="replace").decode()
+
+
+def asset(name: str) -> str:
+    """Return the text of a template, style sheet or script."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
