@@ -19,7 +19,6 @@ from pathlib import Path
 from statistics import median
 from typing import get_args
 
-from adaexplore.cli.inspect import summary_of
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.config import Config, PolicyName
@@ -30,6 +29,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context
 from adaexplore.report.run.html import render
+from adaexplore.run.results import summary_of
 from adaexplore.run.study import Study
 from adaexplore.search import POLICIES, Tree, context_ids, reward_function, step_rng
 from adaexplore.store import RunRecord, create_run, open_run

@@ -43,11 +43,12 @@ from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.configure import parse_settings
 from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.listener import Listener, follow
 from adaexplore.core.node import Node, best_correct
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context, Dialogue
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.search import Search
 from adaexplore.run.session import Asked, Session, load_problem, session
 from adaexplore.store import RunRecord, Store, create_run, open_run
 
@@ -263,16 +264,16 @@ def search(
             waits=options.wait or parallel > 1,
         )
         timeline = Timeline(path / "timeline.json", client, lambda: write(figures()))
-        Search(
+        search = Search(
             store,
             {MODEL: Asking()},
             running.evaluator,
-            timeline,
             directory.best_path,
             clients={MODEL: client},
             parallel=parallel,
             spent=lambda: None if time.monotonic() < deadline else "the time is over",
-        ).run()
+        )
+        follow(search.run(), timeline)
         return figures()
 
 

@@ -12,12 +12,13 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
+from adaexplore.core.listener import follow
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
 from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.search import Search
 from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run, export_run, open_run, read_run
 from adaexplore_lab.replay import retrace
@@ -79,15 +80,15 @@ def proposers(settings, templates=None):
 def search(path, client=None, evaluator=None, parallel=1):
     with open_run(path) as directory:
         store = directory.store
-        Search(
+        searching = Search(
             store,
             proposers(store.run().config),
             evaluator or Judge(),
-            Listener(),
             directory.best_path,
             clients={MODEL: client or Computed()},
             parallel=parallel,
-        ).run()
+        )
+        follow(searching.run())
     return path
 
 

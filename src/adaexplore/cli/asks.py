@@ -9,11 +9,14 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.cli.inspect import show_end
-from adaexplore.cli.progress import SearchProgress, working
-from adaexplore.cli.run import STARTING, start_session
+from adaexplore.cli.progress import SearchProgress, warn, working
+from adaexplore.cli.run import start_session
 from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.listener import follow
+from adaexplore.core.proposer import Proposer
 from adaexplore.run.ask_files import REPLY_SUFFIX, reply_files, study_of, tell_one, written
+from adaexplore.run.explore import STARTING
 from adaexplore.run.proposers import (
     COMPILER,
     Plan,
@@ -25,15 +28,7 @@ from adaexplore.run.proposers import (
 )
 from adaexplore.run.records import command, record_of
 from adaexplore.run.search import Search
-from adaexplore.run.session import (
-    INTERRUPTED,
-    Asked,
-    Session,
-    load_problem,
-    preparation,
-    session,
-    warn,
-)
+from adaexplore.run.session import INTERRUPTED, Asked, Session, load_problem, preparation, session
 from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, create_run, open_run, require_free
 
@@ -96,9 +91,8 @@ def _seed(directory: RunDirectory, running: Session, console: Console) -> None:
         for _ in range(min(run.config.compiler_seeds, run.steps)):
             study = Study(store, proposers)
             study.turn(study.ask(COMPILER).id)
-            Search(
-                store, proposers, running.evaluator, progress, directory.best_path
-            ).finish_queued()
+            search = Search(store, proposers, running.evaluator, directory.best_path)
+            follow(search.finish_queued(), progress)
 
 
 def ask(path: Path, count: int, folder: Path, steps: int | None = None, prompts: str = "") -> int:
@@ -147,14 +141,11 @@ def evaluate_pending(path: Path, parallel: int = 1) -> int:
         status = 0
         try:
             with SearchProgress(console, run.steps, store.node_count()) as progress:
-                Search(
-                    store,
-                    {},  # nobody is asked
-                    running.evaluator,
-                    progress,
-                    directory.best_path,
-                    parallel=parallel,
-                ).finish_queued()
+                nobody: dict[str, Proposer] = {}
+                search = Search(
+                    store, nobody, running.evaluator, directory.best_path, parallel=parallel
+                )
+                follow(search.finish_queued(), progress)
         except KeyboardInterrupt:
             status = INTERRUPTED
             running.evaluator.close()

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.cli.campaign_view import CampaignView
-from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.node import busy_s
@@ -25,6 +24,7 @@ from adaexplore.report.campaign.tables import campaign_tables
 from adaexplore.run.campaign_file import Entry, Shared
 from adaexplore.run.courses import AnsweredCourse, Common, SearchCourse, Servers
 from adaexplore.run.proposers import Plan
+from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.session import INTERRUPTED
 from adaexplore.store import read_run
 from adaexplore.store.campaign import read_manifest

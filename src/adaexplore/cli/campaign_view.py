@@ -44,33 +44,33 @@ class Line(ProgressRow):
         self._view.say(f"{self.name}: {one_line(why)}")
 
     def prepared(self, facts: ReferenceFacts) -> None:
-        """See `run.search.Listener`."""
+        """See `Listener`."""
         self._facts = facts
 
-    def proposing(self, step: int, step_kind: StepKind) -> None:
-        """See `run.search.Listener`."""
+    def step_begun(self, step: int, step_kind: StepKind) -> None:
+        """See `Listener`."""
         self.status = f"step {step}: proposing ({step_kind})"
 
     def waiting(self, reason: str, wait_s: float) -> None:
-        """See `run.search.Listener`."""
+        """See `Listener`."""
         self.status = f"{reason}; asking again in {wait_s:.0f} s"
 
     def evaluating(self, step: int, proposal: Proposal) -> None:
-        """See `run.search.Listener`."""
+        """See `Listener`."""
         self.status = f"step {step}: evaluating {one_line(proposal.note, 40)}"
 
     def recorded(self, node: Node, *, best: bool) -> None:
-        """See `run.search.Listener`."""
+        """See `Listener`."""
         self._nodes.append(node)
         self.status = _READY
         self._view.say(f"{self.name}: step {node.id}  {_result(node)}{'  best' if best else ''}")
 
     def stopping(self, reason: str) -> None:
-        """See `run.search.Listener`."""
+        """See `Listener`."""
         self.status = reason
 
     def confirming(self, node: Node) -> None:
-        """See `run.search.Listener`."""
+        """See `Listener`."""
         self.status = f"measuring step {node.id} again"
 
     @property

@@ -13,12 +13,11 @@ from typing import Any
 
 from rich.console import Console
 
-import adaexplore
-from adaexplore.cli.inspect import summary_of
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import parse_budget
 from adaexplore.core.node import Node
+from adaexplore.core.version import __version__
 from adaexplore.llm.budget import counted
 from adaexplore.report.compare.arms import make_arms
 from adaexplore.report.compare.compute import checkpoints, compare
@@ -27,6 +26,7 @@ from adaexplore.report.compare.tables import comparison_tables
 from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace, judged_on, points
 from adaexplore.report.run.exchanges import asks_of
 from adaexplore.run.proposers import Plan
+from adaexplore.run.results import summary_of
 from adaexplore.search.headroom import stop_reason
 from adaexplore.store import RunRecord, Store, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
@@ -72,7 +72,7 @@ def compare_runs(paths: Sequence[Path], asked: Asked) -> int:
     console = Console()
     console.print(comparison_tables(found))
     if asked.json:
-        data = {"version": adaexplore.__version__, **found.to_json()}
+        data = {"version": __version__, **found.to_json()}
         _write(asked.json, json.dumps(data, indent=1, allow_nan=False) + "\n", console)
     if asked.html:
         _write(asked.html, render_comparison(found), console)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.cli.progress import working
+from adaexplore.cli.progress import warn, working
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, Fault, to_json
 from adaexplore.core.feedback import render
-from adaexplore.run.session import Asked, load_problem, preparation, session, warn
+from adaexplore.run.session import Asked, load_problem, preparation, session
 
 
 def evaluate(asked: Asked, path: Path, settings: list[str], *, as_json: bool) -> int:

@@ -11,17 +11,10 @@ from rich.table import Table
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.units import estimated_tokens
-from adaexplore.report import RunInfo, Summary, summarize
 from adaexplore.report.run.cost_tables import cost_tables
-from adaexplore.report.run.costs import summarize_costs
-from adaexplore.report.run.diversity import DiversityPoint
-from adaexplore.report.run.exchanges import conversations
-from adaexplore.report.run.html import render
 from adaexplore.report.run.terminal import headline, tree_table
-from adaexplore.search.diversity import diversity
-from adaexplore.search.ensemble import gains
-from adaexplore.store import RunDirectory, Store, export_run, read_run
+from adaexplore.run.results import summary_of, write_report, write_report_of
+from adaexplore.store import RunDirectory, export_run, read_run
 from adaexplore.store.exported import SUFFIX
 
 
@@ -77,38 +70,6 @@ def settings() -> int:
 
 def show_end(console: Console, directory: RunDirectory) -> None:
     """Writes the report of a run that is open, and prints the tree and the headline."""
-    summary = summary_of(directory.store, directory.path)
-    write_report(summary, directory.report_path)
+    summary = write_report_of(directory)
     console.print(tree_table(summary))
     console.print(headline(summary))
-
-
-def summary_of(store: Store, path: Path) -> Summary:
-    """A run's summary, from its store."""
-    run = store.run()
-    info = RunInfo(
-        name=path.resolve().name,
-        directory=str(path),
-        seed=run.seed,
-        proposer=run.proposer,
-        planned_steps=run.steps,
-        settings=run.config.model_dump(),
-        environment=run.environment,
-        reproduce=run.command,
-        created_at=run.created_at,
-        reference=run.reference,
-        confirmations={kept.node_id: kept.evaluation for kept in store.confirmations()},
-    )
-    nodes, calls = store.nodes(), store.calls()
-    told = conversations(nodes, store.asks(), calls)
-    costs = summarize_costs(nodes, calls, told, gains(nodes), estimated_tokens)
-    spread = [DiversityPoint(*each) for each in diversity(nodes)]
-    return summarize(run.problem, nodes, info, told, costs, spread)
-
-
-def write_report(summary: Summary, target: Path) -> None:
-    """Writes the HTML report; `BadInputError` if the place cannot be written."""
-    try:
-        target.write_text(render(summary), encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write the report to {target}: {error.strerror}") from error

@@ -12,19 +12,20 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from rich.console import Console
 
-from adaexplore import __version__
 from adaexplore.cli.asks import new_run
-from adaexplore.cli.inspect import summary_of, write_report
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Finish, Prompt, Reply
 from adaexplore.core.errors import AdaExploreError
 from adaexplore.core.evaluation import Passed, rank, to_json
 from adaexplore.core.feedback import render, verdict
+from adaexplore.core.listener import follow
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Language, Mode, Precision, TargetName
+from adaexplore.core.version import __version__
 from adaexplore.run.ask_files import study_of
 from adaexplore.run.proposers import Plan
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.results import summary_of, write_report
+from adaexplore.run.search import Search
 from adaexplore.run.session import Asked, Session, session
 from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, open_run, read_run
@@ -92,7 +93,7 @@ class Runs:
             after = study.tell(ask_id, turn - 1, Reply(text, MANUAL, finish))
             if isinstance(after, Prompt):
                 return _asked(ask_id, turn, after)
-            self._search(directory, path).finish_queued()
+            follow(self._search(directory, path).finish_queued())
             write_report(summary_of(directory.store, directory.path), directory.report_path)
             nodes = directory.store.nodes()
             return _judged(next(node for node in reversed(nodes) if node.proposal == after))
@@ -139,7 +140,7 @@ class Runs:
             if running is None:
                 running = self._stack.enter_context(session(run.problem, run.config))
                 self._sessions[path.resolve()] = running
-        return Search(directory.store, {}, running.evaluator, Listener(), directory.best_path)
+        return Search(directory.store, {}, running.evaluator, directory.best_path)
 
 
 def serve(transport: Literal["stdio", "http"], host: str, port: int) -> int:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Failed
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.listener import Listener
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.report.text import duration_us, estimate, one_line, speedup
-from adaexplore.run.search import Listener
+from adaexplore.run.session import notices
+from adaexplore.store import read_run
 
 
 @contextmanager
@@ -27,11 +31,18 @@ def working(console: Console, what: str) -> Iterator[None]:
         yield
 
 
-class SearchProgress(Listener):
-    """A bar for the steps and a line for each result; an `explore.Listener`."""
+def warn(console: Console, environment: Environment) -> None:
+    """Print a line for each wall of the sandbox that is missing on this machine."""
+    for line in notices(environment):
+        console.print(line, style="yellow", highlight=False, markup=False)
 
-    def __init__(self, console: Console, steps: int, done: int) -> None:
+
+class SearchProgress(Listener):
+    """A bar for the steps and a line for each result; a `Listener`."""
+
+    def __init__(self, console: Console, steps: int = 0, done: int = 0) -> None:
         self._console = console
+        self.is_open = False
         self._steps = steps
         self._proposing: set[int] = set()
         self._evaluating = 0
@@ -53,8 +64,26 @@ class SearchProgress(Listener):
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
+    def working(self, activity: str) -> None:
+        """See `Listener`."""
+        self._say(activity)
+        if not self._console.is_terminal:
+            self._line(activity)
+
+    def notice(self, text: str) -> None:
+        """See `Listener`."""
+        self._bar.console.print(text, style="yellow", highlight=False, markup=False)
+
+    def opened(self, path: Path) -> None:
+        """See `Listener`."""
+        self.is_open = True
+        with read_run(path) as directory:
+            run, done = directory.store.run(), directory.store.node_count()
+        self._steps = run.steps + run.config.tune
+        self._bar.update(self._task, total=self._steps, completed=done)
+
     def prepared(self, facts: ReferenceFacts) -> None:
-        """See `explore.Listener`."""
+        """See `Listener`."""
         times = [f"{name} {duration_us(t)}" for name, t in facts.baselines_us.items()]
         self._line(
             f"reference: {', '.join(times)}; verified on {len(facts.input_sets)} input sets "
@@ -65,31 +94,31 @@ class SearchProgress(Listener):
         for note in facts.notes:
             self._line(f"note: {note}")
 
-    def proposing(self, step: int, step_kind: StepKind) -> None:
-        """See `explore.Listener`."""
+    def step_begun(self, step: int, step_kind: StepKind) -> None:
+        """See `Listener`."""
         self._proposing.add(step)
         self._say_under_way(f"step {step}: proposing ({step_kind})")
 
     def waiting(self, reason: str, wait_s: float) -> None:
-        """See `explore.Listener`."""
+        """See `Listener`."""
         self._line(f"{reason}; asking again in {wait_s:.0f} s")
 
     def stopping(self, reason: str) -> None:
-        """See `explore.Listener`."""
+        """See `Listener`."""
         self._line(f"stopping: {reason}")
 
     def evaluating(self, step: int, proposal: Proposal) -> None:
-        """See `explore.Listener`."""
+        """See `Listener`."""
         self._proposing.discard(step)
         self._evaluating += 1
         self._say_under_way(f"step {step}: evaluating {one_line(proposal.note, 40)}")
 
-    def rechecking(self, step: int, proposal: Proposal) -> None:
-        """See `explore.Listener`."""
+    def remeasuring(self, step: int, proposal: Proposal) -> None:
+        """See `Listener`."""
         self._say_under_way(f"step {step}: measuring {one_line(proposal.note, 40)} once more")
 
     def recorded(self, node: Node, *, best: bool) -> None:
-        """See `explore.Listener`."""
+        """See `Listener`."""
         self._bar.update(self._task, completed=node.id)
         self._evaluating -= 1
         self._say_under_way("")
@@ -109,7 +138,7 @@ class SearchProgress(Listener):
         )
 
     def confirming(self, node: Node) -> None:
-        """See `explore.Listener`."""
+        """See `Listener`."""
         self._say(f"measuring step {node.id}, one of the best, again in a fresh process")
         if not self._console.is_terminal:
             self._line(f"confirming step {node.id} in a fresh process")

@@ -11,6 +11,7 @@ from adaexplore.cli.inspect import show_end
 from adaexplore.cli.progress import SearchProgress
 from adaexplore.cli.run import start_session
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.listener import follow
 from adaexplore.run.search import Search
 from adaexplore.run.session import INTERRUPTED
 from adaexplore.store import open_run
@@ -31,14 +32,14 @@ def tune(path: Path, variants: int, parallel: int) -> int:
         try:
             running = start_session(stack, console, run.problem, run.config, parallel)
             with SearchProgress(console, done + variants, done) as progress:
-                Search(
+                search = Search(
                     store,
                     running.tuning(run.problem),
                     running.evaluator,
-                    progress,
                     directory.best_path,
                     parallel=parallel,
-                ).tune(variants)
+                )
+                follow(search.tune(variants), progress)
         except KeyboardInterrupt:
             console.print("stopped; the same command goes on", highlight=False)
             status = INTERRUPTED

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-import adaexplore
+from adaexplore.core.version import __version__
 from adaexplore.report import text
 
 _TEMPLATES = files("adaexplore.report") / "templates"
@@ -25,7 +25,7 @@ def page(template: str, **variables: object) -> str:
         lstrip_blocks=True,
     )
     whole = environment.get_template(template).render(
-        text=text, style=asset("report.css"), version=adaexplore.__version__, **variables
+        text=text, style=asset("report.css"), version=__version__, **variables
     )
     return whole.encode(errors="replace").decode()
 

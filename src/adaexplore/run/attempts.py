@@ -14,11 +14,12 @@ from adaexplore.core.client import BudgetSpentError, Client
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Passed
+from adaexplore.core.listener import follow
 from adaexplore.core.problem import Problem
 from adaexplore.run import ask_files as asks
 from adaexplore.run.proposers import Plan, model_proposers, with_memory
 from adaexplore.run.records import record_of
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.search import Search
 from adaexplore.run.session import session_on, start_server
 from adaexplore.run.workers import each
 from adaexplore.sandbox.process import ForkServer
@@ -90,15 +91,15 @@ def _attempt(server: ForkServer, clients: Mapping[str, Client], task: Task) -> A
         if not _is_done(directory):
             plan = Plan.from_json(run.plan, run.proposer)
             running = stack.enter_context(session_on(server, run.problem, run.config))
-            Search(
+            search = Search(
                 directory.store,
                 model_proposers(plan, run.config),
                 running.evaluator,
-                Listener(),
                 directory.best_path,
                 clients=clients,
                 spent=lambda: "it is right" if _is_right(directory) else None,
-            ).run()
+            )
+            follow(search.run())
         if not _is_done(directory):
             raise BudgetSpentError("the budget is spent")
         return Attempted(task, _is_right(directory))
@@ -118,9 +119,8 @@ def _by_hand(server: ForkServer, task: Task) -> Attempted:
         run, store = directory.store.run(), directory.store
         if store.asks("queued"):
             with session_on(server, run.problem, run.config) as running:
-                Search(
-                    store, {}, running.evaluator, Listener(), directory.best_path
-                ).finish_queued()
+                search = Search(store, {}, running.evaluator, directory.best_path)
+                follow(search.finish_queued())
         if _is_done(directory):
             return Attempted(task, _is_right(directory))
         new = 0 if store.asks("open") else 1

@@ -12,6 +12,7 @@ from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Client
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.listener import Listener, follow
 from adaexplore.core.node import Node, searched
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Proposer
@@ -28,7 +29,7 @@ from adaexplore.run.proposers import (
     with_memory,
 )
 from adaexplore.run.records import command, record_of
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.search import Search
 from adaexplore.run.session import Asked, Session, device_of, load_problem, session_on, start_server
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.search.allocation import Arm
@@ -171,7 +172,9 @@ class SearchCourse:
             store, settings = directory.store, self._settings
             store.set_steps(self.entry.steps or MOST_STEPS)
             until = len(searched(store.nodes())) + steps
-            stopped = self._search(directory, begun, parallel, self._common.spent).run(until)
+            stopped = follow(
+                self._search(directory, begun, parallel, self._common.spent).run(until), self._line
+            )
             nodes = store.nodes()
             if stopped and not stop_reason(nodes, store.run().reference, settings):
                 self._common.out_of_money = self._common.out_of_money or stopped
@@ -181,7 +184,7 @@ class SearchCourse:
         """See `campaign.Course`."""
         with self._ready() as (begun, directory):
             search = self._search(directory, begun, 1, self._common.over)
-            search.tune(self._settings.tune)
+            follow(search.tune(self._settings.tune), self._line)
 
     def park(self) -> None:
         """See `campaign.Course`."""
@@ -213,7 +216,6 @@ class SearchCourse:
             store,
             begun.proposers,
             begun.session.evaluator,
-            self._line,
             directory.best_path,
             clients={name: self._common.clients[name] for name in begun.plan.models},
             choose=chooser(begun.plan, run.config, store),
@@ -328,10 +330,10 @@ class AnsweredCourse(SearchCourse):
             made, seeds = len(searched(store.nodes())), self._settings.compiler_seeds
             search = self._search(directory, begun, parallel, self._common.spent)
             if made < seeds and store.ask_count() <= seeds:
-                search.run(seeds)
+                follow(search.run(seeds), self._line)
                 if len(searched(store.nodes())) < min(seeds, store.run().steps):
                     return  # stopped on the way: what is left of the seeds comes first
-            search.finish_queued()
+            follow(search.finish_queued(), self._line)
             now, waiting = len(searched(store.nodes())), len(store.asks("open"))
             left = store.run().steps - now - waiting
             new = min(steps - (now - made), left, self._in_flight - waiting)

@@ -28,6 +28,7 @@ from adaexplore.memory.files import from_data, load, to_data
 from adaexplore.propose.model.prompts import Briefing, Prompts, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.rehearsal import rehearse
+from adaexplore.run.parts import Parts
 from adaexplore.run.recall import linting, memory_for, recalling
 from adaexplore.run.study import Study
 from adaexplore.search.ensemble import choose_proposer
@@ -35,6 +36,7 @@ from adaexplore.search.failure_summary import failure_statistics
 from adaexplore.store import RunRecord, Store
 
 COMPILER = "compiler"
+NO_PARTS = Parts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Plan:
     for `openai-compatible:` models. So many steps as `parallel` are under way at once. `prompts` is
     the folder of the user's own templates and `memory` names the memory; `templates`, by file, and
     `rules` are what was in them when the run began: prompts are the same wherever the run goes on.
-    `memory_update` is the memory that learns from what fails.
+    `memory_update` is the memory that learns from what fails. `objects` are the proposers that the
+    user passed as Python objects.
     """
 
     proposers: tuple[str, ...]
@@ -58,6 +61,7 @@ class Plan:
     parallel: int = 1
     memory: str = ""
     memory_update: str = ""
+    objects: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -142,7 +146,7 @@ def proposers(models: Sequence[str], compiler: bool) -> tuple[str, ...]:
     return (*names, COMPILER) if compiler or not names else names
 
 
-def check(plan: Plan) -> None:
+def check(plan: Plan, parts: Parts = NO_PARTS) -> None:
     """Raises `BadInputError` for a plan that cannot be followed, before anything is started.
 
     A budget that says nothing, broken templates, options that do not fit together, a model without
@@ -163,7 +167,7 @@ def check(plan: Plan) -> None:
             "their own for it, such as OPENAI_BASE_URL"
         )
     plan.prompt_maker()
-    with open_clients(plan):
+    with open_clients(plan, parts=parts):
         pass
 
 
@@ -228,7 +232,9 @@ def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], 
 
 
 @contextmanager
-def open_clients(plan: Plan, *stores: Store) -> Iterator[dict[str, Client]]:
+def open_clients(
+    plan: Plan, *stores: Store, parts: Parts = NO_PARTS
+) -> Iterator[dict[str, Client]]:
     """A client for each model, all within one budget, of which the runs in `stores` have used some.
 
     Raises `BadInputError` for a model that cannot be asked: no such name, no key, no price to
@@ -240,7 +246,15 @@ def open_clients(plan: Plan, *stores: Store) -> Iterator[dict[str, Client]]:
     clients: dict[str, Client] = {}
     with ExitStack() as stack:
         for name in plan.models:
-            client = stack.enter_context(closing(_client(name, plan)))
+            if name in parts.proposers:
+                continue
+            own = parts.clients.get(name)
+            if own is None and name in plan.objects:
+                raise BadInputError(
+                    f"{name} was a Python object when the run began: go on from Python, with "
+                    "adaexplore.Run(path).resume(model=...) or (proposer=...)"
+                )
+            client = own or stack.enter_context(closing(_client(name, plan)))
             clients[name] = BudgetedClient(client, budget)
         yield clients
 

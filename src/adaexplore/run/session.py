@@ -14,8 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
-
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
@@ -127,9 +125,12 @@ def target_of(asked: TargetName | None, device: str, language: Language) -> Targ
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Running processes for one problem; several threads may use them."""
+    """Running processes for one problem; several threads may use them.
 
-    server: ForkServer
+    `server` is None where the evaluator is the user's own and nothing else needs a process.
+    """
+
+    server: ForkServer | None
     evaluator: Evaluator
     environment: Environment
 
@@ -142,7 +143,7 @@ class Session:
             problem = request["problem"] | {"device": device}
             with _JOBS:
                 return run_job(
-                    self.server,
+                    self._server,
                     entry,
                     request | {"problem": problem},
                     timeout_s,
@@ -150,6 +151,12 @@ class Session:
                 )
 
         return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
+
+    @property
+    def _server(self) -> ForkServer:
+        if self.server is None:
+            raise BadInputError("this run has no worker processes: its evaluator is the user's own")
+        return self.server
 
     def tuning(self, problem: Problem) -> dict[str, Proposer]:
         """The proposer of variants; Triton's are compiled for the GPU before they are proposed."""
@@ -166,7 +173,7 @@ class Session:
             }
             try:
                 with _JOBS:
-                    found = run_job(self.server, _FITS, request, _FITS_S, confined="cpu")
+                    found = run_job(self._server, _FITS, request, _FITS_S, confined="cpu")
             except TimeoutError:
                 return False  # tiles that take so long to compile spill all they have
             except (WorkerDiedError, LimitExceededError):
@@ -258,16 +265,15 @@ def _environment_of(server: ForkServer, problem: Problem) -> Environment:
 
 
 def preparation(problem: Problem) -> str:
-    """What `Evaluator.prepare` does, for who waits."""
+    """Name what `Evaluator.prepare` does."""
     if problem.target:
         return "running the reference on small sizes, in float64 too"
     return "running the reference, in float64 too, and torch.compile"
 
 
-def warn(console: Console, environment: Environment) -> None:
-    """Says what candidates are not kept from on this machine, and why."""
-    for line in environment.isolation.missing:
-        console.print(f"not isolated here: {line}", style="yellow", highlight=False, markup=False)
+def notices(environment: Environment) -> list[str]:
+    """Return a line for each wall of the sandbox that is missing on this machine."""
+    return [f"not isolated here: {line}" for line in environment.isolation.missing]
 
 
 def device_of(asked: str | None) -> str:

@@ -18,9 +18,11 @@ from dataclasses import replace
 
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.client import Prompt, Reply
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Passed, rank
 from adaexplore.core.node import Node
+from adaexplore.core.policy import Policy
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context, Dialogue, Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
@@ -44,7 +46,8 @@ Turn = Prompt | Proposal
 class Study:
     """One run's search, over its store.
 
-    `proposers` answers asks, by name.
+    `proposers` answers asks, by name. `make_policy` takes the place of the policy that the settings
+    name.
     """
 
     def __init__(
@@ -52,13 +55,14 @@ class Study:
         store: Store,
         proposers: Mapping[str, Proposer],
         now: Callable[[], float] = time.time,
+        make_policy: Callable[[Config], Policy] | None = None,
     ) -> None:
         self._store = store
         self._run = store.run()
         self._proposers = proposers
         self._now = now
         settings = self._run.config.for_steps(self._run.steps)
-        self._policy = POLICIES[settings.chosen_policy](settings)
+        self._policy = (make_policy or POLICIES[settings.chosen_policy])(settings)
         self._reward = reward_function(self._run.config.reward)
         self._tree = Tree()
         self._known = Known()

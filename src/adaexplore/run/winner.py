@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluator import Evaluator
+from adaexplore.core.listener import Confirming
 from adaexplore.core.node import Node, best_correct
 from adaexplore.run.study import Study
 from adaexplore.search import next_to_confirm
@@ -24,11 +25,9 @@ class Winner:
 
     def write(self) -> None:
         """Writes the best confirmed kernel, or the best found where that one is not decided yet."""
-        best, confirmed = self._study.best, self._confirmed()
-        if best is None:
-            return
-        winner = best_correct(confirmed) if best.id in confirmed else None
-        self.lead(best if winner is None else self._study.nodes[winner - 1])
+        winner = winner_of(self._study.nodes, self._store.confirmations())
+        if winner:
+            self.lead(winner[0])
 
     def lead(self, node: Node) -> None:
         """Has this step's kernel in the lead; the file is whole at every moment."""
@@ -36,20 +35,38 @@ class Winner:
         draft.write_text(node.candidate.source, encoding="utf-8")
         draft.replace(self._path)
 
-    def confirm(self, evaluator: Evaluator, most: int, tell: Callable[[Node], None]) -> None:
-        """Measures the best once more, each in a fresh process, until the winner is certain.
+    def confirm(self, evaluator: Evaluator, limit: int) -> Iterator[Confirming]:
+        """Measure the best steps again, each in a fresh process, until the winner is certain.
 
-        At most so many as `most`; `tell` is told of each before. Raises as `Evaluator.evaluate`.
+        Measure at most `limit` steps. Raises as `Evaluator.evaluate` does.
         """
         nodes = self._study.nodes
         searched = {node.id: node.evaluation for node in nodes if not node.reused}
         confirmed = self._confirmed()
-        while (chosen := next_to_confirm(searched, confirmed, most)) is not None:
+        while (chosen := next_to_confirm(searched, confirmed, limit)) is not None:
             node = nodes[chosen - 1]
-            tell(node)
+            yield Confirming(node)
             confirmed[chosen] = evaluator.evaluate(node.candidate, again=True)
             self._store.confirm(Confirmation(chosen, confirmed[chosen], time.time()))
         self.write()
 
     def _confirmed(self) -> dict[int, Evaluation]:
         return {kept.node_id: kept.evaluation for kept in self._store.confirmations()}
+
+
+def winner_of(
+    nodes: Sequence[Node], confirmations: Iterable[Confirmation]
+) -> tuple[Node, Evaluation] | None:
+    """Return the winning step and the evaluation that counts for it.
+
+    The best confirmed step wins, or the best found while that step is not confirmed. None where no
+    step is correct.
+    """
+    best = best_correct({node.id: node.evaluation for node in nodes})
+    if best is None:
+        return None
+    confirmed = {kept.node_id: kept.evaluation for kept in confirmations}
+    winner = best_correct(confirmed) if best in confirmed else None
+    if winner is None:
+        return nodes[best - 1], nodes[best - 1].evaluation
+    return nodes[winner - 1], confirmed[winner]

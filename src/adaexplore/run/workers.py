@@ -29,23 +29,19 @@ class Workers(Generic[Key]):
     """
 
     def __init__(self) -> None:
-        self._landed: queue.SimpleQueue[Landed[Key] | Callable[[], None]] = queue.SimpleQueue()
+        self._landed: queue.SimpleQueue[Landed[Key]] = queue.SimpleQueue()
 
     def begin(self, key: Key, work: Callable[[], Any]) -> None:
         """Starts a piece of work; its result comes out of `next` under this key."""
         threading.Thread(target=self._run, args=(key, work), daemon=True).start()
 
-    def call(self, what: Callable[[], None]) -> None:
-        """Has the thread that is in `next`, or comes there, call something."""
-        self._landed.put(what)
+    def put(self, landed: Landed[Key]) -> None:
+        """Have `next` return this; any thread may call it."""
+        self._landed.put(landed)
 
     def next(self) -> Landed[Key]:
-        """The next piece of work that is done; waits for it."""
-        while True:
-            found = self._landed.get()
-            if isinstance(found, Landed):
-                return found
-            found()
+        """Wait for the next piece of work that is done, and return it."""
+        return self._landed.get()
 
     def _run(self, key: Key, work: Callable[[], Any]) -> None:
         try:

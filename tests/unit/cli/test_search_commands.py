@@ -61,7 +61,8 @@ def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
         record, nodes, confirmed = run.store.run(), run.store.nodes(), run.store.confirmations()
     assert [node.evaluation.status for node in nodes] == ["passed"] * 3
     assert (record.seed, record.config.window, record.steps) == (4, 2, 3)
-    assert {"cpu", "torch", "python", "commit"} <= record.environment.keys()
+    found = record.environment
+    assert all((found.cpu, found.torch, found.python, found.commit))
     assert "--seed 4 --set window=2" in record.command
     assert {one.evaluation.status for one in confirmed} == {"passed"}
     assert "class ModelNew(" in (path / "best.py").read_text()

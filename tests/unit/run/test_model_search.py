@@ -11,6 +11,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Passed
+from adaexplore.core.listener import Listener, follow
 from adaexplore.core.problem import Problem
 from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.options import ClientOptions
@@ -19,7 +20,7 @@ from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.llm.retry import RetryPolicy
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.search import Search
 from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run, open_run
 from llm_server import Say, cut, cut_json, hang, html, status
@@ -99,16 +100,16 @@ def search(path, client, listener=None, sleep=lambda _: None, parallel=1):
         run = directory.store.run()
         proposer = ModelProposer(Prompts(), run.config)
         try:
-            Search(
+            searching = Search(
                 directory.store,
                 {run.proposer: proposer},
                 Judge(),
-                listener or Listener(),
                 directory.best_path,
                 clients={run.proposer: client},
                 sleep=sleep,
                 parallel=parallel,
-            ).run()
+            )
+            follow(searching.run(), listener)
         finally:
             client.close()
         return tree(directory.store)

@@ -13,9 +13,10 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import BudgetSpentError, Message, ModelOutageError, Prompt, Reply
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Failed
+from adaexplore.core.listener import Listener, follow
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.proposal import Proposal
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.search import Search
 from adaexplore.store import create_run, open_run
 
 STEPS = 12
@@ -38,8 +39,8 @@ class Heard(Listener):
             if self._left == 0:
                 raise KeyboardInterrupt
 
-    def proposing(self, step, step_kind):
-        self._hear("proposing", step)
+    def step_begun(self, step, step_kind):
+        self._hear("step_begun", step)
 
     def waiting(self, reason, wait_s):
         self._hear("waiting", reason, wait_s)
@@ -126,16 +127,16 @@ class Run:
         listener = listener or Heard()
         proposer = Asking() if client else self.proposer
         with open_run(self.path) as directory:
-            Search(
+            search = Search(
                 directory.store,
                 {"fake": proposer},
                 self.evaluator,
-                listener,
                 directory.best_path,
                 clients={"fake": client} if client else None,
                 parallel=options.pop("parallel", self.parallel),
                 **options,
-            ).run()
+            )
+            follow(search.run(), listener)
         return listener
 
     def kept(self):
@@ -195,7 +196,7 @@ class TestSteps:
         heard = run.search()
         under_way, most = 0, 0
         for what, *_ in heard.told:
-            under_way += (what == "proposing") - (what == "recorded")
+            under_way += (what == "step_begun") - (what == "recorded")
             most = max(most, under_way)
         assert most == 3
         assert run.evaluator.most <= 3
@@ -204,9 +205,9 @@ class TestSteps:
         heard = new_run().search()
         assert heard.threads == {threading.get_ident()}
         assert heard.those("recorded") == list(range(1, STEPS + 1))
-        assert sorted(heard.those("proposing")) == list(range(1, STEPS + 1))
+        assert sorted(heard.those("step_begun")) == list(range(1, STEPS + 1))
         for step in heard.those("evaluating"):
-            moments = [heard.told.index((what, step)) for what in ("proposing", "evaluating")]
+            moments = [heard.told.index((what, step)) for what in ("step_begun", "evaluating")]
             assert moments == sorted(moments)
 
     def test_each_is_shown_what_was_there_when_it_was_chosen(self, new_run):
@@ -315,13 +316,13 @@ class TestStopping:
         with open_run(run.path) as directory:
             proposers = {"fake": run.proposer}
             search = Search(
-                directory.store, proposers, run.evaluator, heard, directory.best_path, parallel=3
+                directory.store, proposers, run.evaluator, directory.best_path, parallel=3
             )
             for _ in range(5):
                 search._study.turn(search._study.ask("fake").id)
-            search.finish_queued()
+            follow(search.finish_queued(), heard)
         is_whole(run, 5)
-        assert not heard.those("proposing")
+        assert not heard.those("step_begun")
 
 
 class TestTrouble:

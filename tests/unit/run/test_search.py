@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from adaexplore.core import listener as listener_module
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
@@ -78,7 +79,7 @@ def passed(speedup: float) -> Passed:
     return Passed("fp32", 1e-7, timing)
 
 
-class Listener:
+class Listener(listener_module.Listener):
     """Notes what it is told; raises where it was asked to."""
 
     def __init__(self, raise_at=None, error=KeyboardInterrupt) -> None:
@@ -96,8 +97,8 @@ class Listener:
     def prepared(self, facts):
         self._hear("prepared")
 
-    def proposing(self, step, step_kind):
-        self._hear("proposing", step)
+    def step_begun(self, step, step_kind):
+        self._hear("step_begun", step)
 
     def waiting(self, reason, wait_s):
         self._hear("waiting", reason, wait_s)
@@ -108,8 +109,8 @@ class Listener:
     def evaluating(self, step, proposal):
         self._hear("evaluating", step)
 
-    def rechecking(self, step, proposal):
-        self._hear("rechecking", step)
+    def remeasuring(self, step, proposal):
+        self._hear("remeasuring", step)
 
     def recorded(self, node, *, best):
         self.nodes.append(node)
@@ -151,7 +152,8 @@ class Run:
         listener = listener or Listener()
         with open_run(self.path) as directory:
             proposers = {"fake": self.proposer}
-            Search(directory.store, proposers, self.evaluator, listener, directory.best_path).run()
+            search = Search(directory.store, proposers, self.evaluator, directory.best_path)
+            listener_module.follow(search.run(), listener)
         return listener
 
     def nodes(self):
@@ -229,7 +231,7 @@ class TestTree:
 
 
 class TestStoppingAndResuming:
-    @pytest.mark.parametrize("moment", ["proposing", "evaluating", "recorded"])
+    @pytest.mark.parametrize("moment", ["step_begun", "evaluating", "recorded"])
     def test_stopped_at_every_step_the_tree_is_the_same(self, new_run, whole_tree, moment):
         run = new_run()
         for step in range(1, STEPS + 1):
@@ -407,7 +409,7 @@ class TestBest:
             run.search(Listener(raise_at=("recorded", 20)))
         (run.path / "best.py").unlink()
         with pytest.raises(KeyboardInterrupt):
-            run.search(Listener(raise_at=("proposing", 21)))
+            run.search(Listener(raise_at=("step_begun", 21)))
         assert run.best_source == best_of(whole_tree[:20]).candidate.source
 
 
@@ -477,15 +479,15 @@ class TestNoise:
                 assert node.evaluation.cost == Cost(4.0, 2.0)
             if isinstance(node.evaluation, Passed):
                 best = max(best or 0.0, node.evaluation.timing.speedup)
-        assert [step for what, step, *_ in listener.told[1:] if what == "rechecking"] == rechecked
+        assert [step for what, step, *_ in listener.told[1:] if what == "remeasuring"] == rechecked
         assert len(rechecked) >= 2
 
     def test_stopped_while_measuring_again_the_tree_is_the_same(self, noisy):
         whole = noisy(confirm=False)
-        step = next(told[1] for told in whole.search().told if told[0] == "rechecking")
+        step = next(told[1] for told in whole.search().told if told[0] == "remeasuring")
         run = noisy(confirm=False)
         with pytest.raises(KeyboardInterrupt):
-            run.search(Listener(raise_at=("rechecking", step)))
+            run.search(Listener(raise_at=("remeasuring", step)))
         assert len(run.nodes()) == step - 1
         run.evaluator = Noisy()
         run.evaluator.evaluated = [
@@ -548,7 +550,7 @@ class TestTuning:
         assert len(run.evaluator.evaluated) == len(set(run.evaluator.evaluated))
         assert run.best_source == best_of(run.nodes()).candidate.source
 
-    @pytest.mark.parametrize("moment", ["proposing", "evaluating", "recorded"])
+    @pytest.mark.parametrize("moment", ["step_begun", "evaluating", "recorded"])
     def test_stopped_meanwhile_it_goes_on_as_if_nothing_was(self, tuned, moment):
         whole, run = tuned(), tuned()
         whole.search()

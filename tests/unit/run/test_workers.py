@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from adaexplore.run.workers import Workers, each
+from adaexplore.run.workers import Landed, Workers, each
 
 
 @pytest.fixture
@@ -33,27 +33,13 @@ def test_what_is_raised_is_a_result_too(workers, error):
     assert (landed.key, landed.result, landed.error) == ("it", None, error)
 
 
-def test_calls_are_made_by_the_thread_that_takes_results(workers):
-    threads = []
-
+def test_work_hands_over_more_than_its_result(workers):
     def work():
-        workers.call(lambda: threads.append(threading.get_ident()))
-        return threading.get_ident()
-
-    workers.begin("it", work)
-    landed = workers.next()
-    assert threads == [threading.get_ident()] != [landed.result]
-
-
-def test_what_a_call_raises_comes_out_and_results_are_still_there(workers):
-    def work():
-        workers.call(lambda: 1 / 0)
+        workers.put(Landed(None, "meanwhile"))
         return "done"
 
     workers.begin("it", work)
-    with pytest.raises(ZeroDivisionError):
-        workers.next()
-    assert workers.next().result == "done"
+    assert [workers.next().result, workers.next().result] == ["meanwhile", "done"]
 
 
 def test_each_item_is_taken_when_its_work_can_begin():

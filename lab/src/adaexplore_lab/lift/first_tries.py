@@ -14,6 +14,7 @@ from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.feedback import verdict
+from adaexplore.core.listener import follow
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context, Proposer
@@ -23,7 +24,7 @@ from adaexplore.run import ask_files as asks
 from adaexplore.run.proposers import Plan, model_proposers
 from adaexplore.run.recall import recalling
 from adaexplore.run.records import record_of
-from adaexplore.run.search import Listener, Search
+from adaexplore.run.search import Search
 from adaexplore.run.session import Session, session_on
 from adaexplore.run.study import Study
 from adaexplore.sandbox.process import ForkServer
@@ -44,7 +45,7 @@ FIRST_TRY = Config(
 """Independent steps from nothing, each of one reply. What the memory in the prompt is worth is to
 be measured, so nothing is mended by lint."""
 MAY_CHANGE = ("lint", "memory_tokens", "timeout_s", "memory_gb", "outage_patience_s")
-"""Settings with which a first try is one still."""
+"""Config with which a first try is one still."""
 
 _RETRIES = 2
 _NO_KERNEL = frozenset({"no-custom-kernel", "own-kernels-not-launched"})
@@ -224,13 +225,12 @@ class FirstTries:
                 run.store,
                 _proposers(run.store),
                 running.evaluator,
-                Listener(),
                 run.best_path,
                 clients=clients,
             )
             if self._by_hand:
-                search.finish_queued()
-            elif reason := search.run():
+                follow(search.finish_queued())
+            elif reason := follow(search.run()):
                 raise BudgetSpentError(reason)
 
     def _written(self, problem: Problem) -> list[Path]:

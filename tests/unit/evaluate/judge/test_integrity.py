@@ -30,7 +30,7 @@ REPLACED = {
     "clock.CpuClock.block = lambda *a: [1.0]",
     "the session": "from adaexplore.evaluate.judge.worker import Session\n"
     "Session._time = lambda *a: {}",
-    "a function it uses": "import adaexplore.evaluate.judge.worker as w; w.finished = list",
+    "a function it uses": "from adaexplore.evaluate.judge import worker as w; w.finished = list",
     "the code in a function": """
         from adaexplore.evaluate.judge.worker import Session
         Session._time.__code__ = (lambda self, count: {}).__code__

@@ -1,0 +1,213 @@
+"""The front door: searches and verdicts from Python, as the command line makes them.
+
+The functions print nothing. Progress comes as events: iterate over `explore`, or pass a listener.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Config
+from adaexplore.core.configure import is_option, make_config
+from adaexplore.core.errors import AdaExploreError, BadInputError
+from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluator import Evaluator
+from adaexplore.core.listener import Event, Opened, Prepared, follow
+from adaexplore.core.problem import Problem
+from adaexplore.run import explore as application
+from adaexplore.run.handle import Run
+from adaexplore.run.parts import take_objects
+from adaexplore.run.proposers import COMPILER, Plan, proposers
+from adaexplore.run.records import command
+from adaexplore.run.session import Asked
+from adaexplore.run.session import load_problem as load_asked
+
+if TYPE_CHECKING:
+    from torch import nn
+
+OnEvent = Callable[[Event], None]
+"""A `Listener`, or any function of an event."""
+
+_OF_PROBLEM = ("language", "device", "precision", "mode", "seed", "require_custom", "target")
+_OF_PLAN = ("prompts", "record", "replay", "base_url", "parallel", "memory", "memory_update")
+
+
+def optimize(
+    problem: str | Path | Problem | nn.Module,
+    inputs: Any = (),
+    *,
+    kwargs: Any = None,
+    config: Config | None = None,
+    listener: OnEvent | None = None,
+    **options: Any,
+) -> Run:
+    """Search for a faster kernel and return the run.
+
+    Takes what `explore` takes; `listener` is called with every event. Ctrl-C raises
+    `KeyboardInterrupt` and leaves a run that `Run(path).resume()` continues.
+    """
+    opened: list[Path] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Opened):
+            opened.append(event.path)
+        if listener:
+            listener(event)
+
+    order = _order(problem, inputs, kwargs, config, options)
+    try:
+        follow(application.explore(order), hear)
+    except (KeyboardInterrupt, AdaExploreError) as error:
+        if opened:
+            error.add_note(f"the run goes on with: adaexplore.Run({str(opened[0])!r}).resume()")
+        raise
+    return Run(order.path, parts=order.parts)
+
+
+def explore(
+    problem: str | Path | Problem | nn.Module,
+    config: Config | None = None,
+    *,
+    inputs: Any = (),
+    kwargs: Any = None,
+    **options: Any,
+) -> Generator[Event]:
+    """Search for a faster kernel; return a generator of the events as they happen.
+
+    `problem` is the path of a problem's file, a `Problem`, or a module with example `inputs`: the
+    arguments of one call as a tuple, or a list of such tuples; `kwargs` has the named arguments of
+    each call.
+
+    `options` are fields of `Config`, on top of `config`. Some may be objects: `model` is the name
+    of a model, a `Client`, a function from a `Prompt` to a text or a `Reply`, or a list of these;
+    `proposer` is "compiler" or a `Proposer`; `policy` is a policy's name, a `Policy` or its class;
+    `evaluator` is an `Evaluator`.
+
+    Raises `BadInputError` at once for options that cannot be used. Closing the generator leaves a
+    run that `Run(path).resume()` continues; the path is in the event `Opened`.
+    """
+    return application.explore(_order(problem, inputs, kwargs, config, options))
+
+
+def evaluate(
+    problem: str | Path | Problem,
+    candidate: str | Path | Candidate,
+    *,
+    config: Config | None = None,
+    listener: OnEvent | None = None,
+    evaluator: Evaluator | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Judge one candidate: correctness, precision class, and speed.
+
+    `candidate` is the path of a file that defines `ModelNew`, or a `Candidate`. `options` are
+    fields of `Config`, on top of `config`.
+
+    Raises `BadInputError` for a problem or an option that cannot be used. A candidate that fails is
+    an evaluation (`Failed`), never an exception.
+    """
+    chosen = make_config(options, config)
+    loaded = _problem(problem, chosen)
+    if not isinstance(candidate, Candidate):
+        candidate = Candidate(read_source(Path(candidate)), loaded.language)
+    return follow(_judge(loaded, candidate, chosen, evaluator), listener)
+
+
+def load_problem(path: str | Path, config: Config | None = None, **options: Any) -> Problem:
+    """Load a problem from a file; `options` are fields of `Config`, on top of `config`.
+
+    Raises `BadInputError` for a file or an option that cannot be used.
+    """
+    return _problem(path, make_config(options, config))
+
+
+def read_source(path: Path) -> str:
+    """Read the source of a candidate.
+
+    Raises `BadInputError` for a file that cannot be read or is not UTF-8 text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot read the candidate: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{path}: not UTF-8 text: {error.reason}") from error
+
+
+def _judge(
+    problem: Problem, candidate: Candidate, config: Config, evaluator: Evaluator | None
+) -> Generator[Event, None, Evaluation]:
+    with ExitStack() as stack:
+        if evaluator is None:
+            running = yield from application.start_session(stack, problem, config)
+            evaluator = running.evaluator
+        yield Prepared(evaluator.prepare())
+        return evaluator.evaluate(candidate)
+
+
+def _order(
+    problem: Any, inputs: Any, kwargs: Any, base: Config | None, options: Mapping[str, Any]
+) -> application.Order:
+    """Return the checked order that the arguments of `explore` describe."""
+    objects, fields = take_objects(options)
+    config = make_config(fields, base)
+    names = (*config.model, *objects.clients, *objects.proposers)
+    chosen = Plan(
+        proposers=proposers(names, compiler=config.proposer == COMPILER),
+        budget=config.budget or "",
+        objects=(*objects.clients, *objects.proposers),
+        **{name: getattr(config, name) for name in _OF_PLAN},
+    )
+    if not isinstance(problem, str | Path | Problem):
+        raise BadInputError(
+            f"a {type(problem).__name__} is no problem; give the path of a problem's file or an "
+            "adaexplore.Problem"
+        )
+    if inputs != () or kwargs:
+        raise BadInputError("example inputs go with a module; a problem's file makes its own")
+    loaded = _problem(problem, config)
+    name = f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    order = application.checked(
+        application.Order(
+            problem=loaded,
+            config=config,
+            plan=chosen,
+            steps=config.planned_steps,
+            seed=config.seed,
+            path=Path(config.run) if config.run else Path("runs") / name,
+            command="",
+            parts=objects,
+        )
+    )
+    if isinstance(problem, Problem) or chosen.objects:
+        return order  # no command line says the same
+    return replace(order, command=_command(Path(problem), order))
+
+
+def _problem(problem: str | Path | Problem, config: Config) -> Problem:
+    if not isinstance(problem, Problem):
+        return load_asked(_asked(Path(problem), config))
+    given = [name for name in _OF_PROBLEM if name in config.model_fields_set and name != "seed"]
+    if given:
+        raise BadInputError(
+            f"{given[0]} is part of a Problem: use dataclasses.replace, or give the problem's file"
+        )
+    return problem
+
+
+def _asked(path: Path, config: Config) -> Asked:
+    return Asked(path, **{name: getattr(config, name) for name in _OF_PROBLEM})
+
+
+def _command(path: Path, order: application.Order) -> str:
+    config = order.config
+    settings = config.model_dump(exclude_defaults=True)
+    pairs = [f"{k}={v}" for k, v in settings.items() if k == "tune" or not is_option(k)]
+    asked = _asked(path, config)
+    return command("explore", asked, order.problem, order.steps, pairs, order.plan)

@@ -1,0 +1,140 @@
+"""A run on disk, for Python and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Evaluation, Timing
+from adaexplore.core.listener import Event, follow
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.report import Summary
+from adaexplore.run import explore as application
+from adaexplore.run.parts import Parts, take_objects
+from adaexplore.run.results import summary_of
+from adaexplore.run.winner import winner_of
+from adaexplore.store import RunRecord, read_run
+
+
+class Run:
+    """A run on disk: its problem, its steps and its winner, read anew at every access.
+
+    Raises `BadInputError` for a folder that is no run.
+    """
+
+    def __init__(self, path: str | Path, *, parts: Parts | None = None) -> None:
+        self.path = Path(path)
+        self._parts = parts or Parts()
+        read_run(self.path).close()
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.record.problem
+
+    @property
+    def record(self) -> RunRecord:
+        """The order and the place of the run: seed, settings, machine, plan."""
+        with read_run(self.path) as directory:
+            return directory.store.run()
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Every recorded step, in order."""
+        with read_run(self.path) as directory:
+            return directory.store.nodes()
+
+    @property
+    def best(self) -> Node | None:
+        """The winner; None while no step is correct."""
+        winner = self._winner
+        return winner[0] if winner else None
+
+    @property
+    def verdict(self) -> Evaluation | None:
+        """The evaluation that counts for the winner: its confirmation, or the search's own."""
+        winner = self._winner
+        return winner[1] if winner else None
+
+    @property
+    def timing(self) -> Timing | None:
+        """The times that the run claims; None where nothing is claimed or nothing was measured."""
+        return self.summary.headline.timing
+
+    @property
+    def speedup(self) -> float | None:
+        """The like-for-like speedup that the run claims; None where it claims none."""
+        return self.timing.speedup if self.timing else None
+
+    @property
+    def speedup_ci(self) -> tuple[float, float] | None:
+        """The 95 % interval of `speedup`."""
+        return self.timing.speedup_ci if self.timing else None
+
+    @property
+    def best_source(self) -> str:
+        """The source of the winner.
+
+        Raises `BadInputError` while no step is correct.
+        """
+        best = self.best
+        if best is None:
+            raise BadInputError(f"{self.path} has no correct kernel yet")
+        return best.candidate.source
+
+    @property
+    def summary(self) -> Summary:
+        """The figures of the report."""
+        with read_run(self.path) as directory:
+            return summary_of(directory.store, self.path)
+
+    @property
+    def report_path(self) -> Path:
+        """The report, an HTML page that needs no other file."""
+        return self.path / "report.html"
+
+    def resume(
+        self,
+        steps: int | None = None,
+        *,
+        listener: Callable[[Event], None] | None = None,
+        **changes: Any,
+    ) -> Run:
+        """Continue the run to `steps` steps in total; without it, to those planned.
+
+        `changes` are `parallel`, `budget`, `base_url` and `prompts`, and the objects that `explore`
+        takes; without any, those that this `Run` was made with are used. Raises as
+        `adaexplore.optimize` does.
+        """
+        parts, rest = take_objects(changes)
+        known = {f.name for f in fields(application.Changes)}
+        for name in rest.keys() - known:
+            raise BadInputError(f"resume changes no {name}; it changes {', '.join(sorted(known))}")
+        if parts == Parts():
+            parts = self._parts
+        follow(application.resume(self.path, application.Changes(steps, **rest), parts), listener)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}): {self.summary.headline.sentence}"
+
+    def _repr_html_(self) -> str:
+        headline = self.summary.headline
+        lines = [
+            f"<b>{escape(headline.sentence)}</b>",
+            escape(headline.caveat),
+            f"{len(self.nodes)} of {self.record.steps} steps",
+            f'<a href="{escape(str(self.report_path))}">{escape(str(self.report_path))}</a>',
+        ]
+        return "<br>".join(line for line in lines if line)
+
+    @property
+    def _winner(self) -> tuple[Node, Evaluation] | None:
+        with read_run(self.path) as directory:
+            store = directory.store
+            return winner_of(store.nodes(), store.confirmations())

@@ -1,0 +1,57 @@
+"""The summary of a run, and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.units import estimated_tokens
+from adaexplore.report import RunInfo, Summary, summarize
+from adaexplore.report.run.costs import summarize_costs
+from adaexplore.report.run.diversity import DiversityPoint
+from adaexplore.report.run.exchanges import conversations
+from adaexplore.report.run.html import render
+from adaexplore.search.diversity import diversity
+from adaexplore.search.ensemble import gains
+from adaexplore.store import RunDirectory, Store
+
+
+def summary_of(store: Store, path: Path) -> Summary:
+    """Summarize a run from its store."""
+    run = store.run()
+    info = RunInfo(
+        name=path.resolve().name,
+        directory=str(path),
+        seed=run.seed,
+        proposer=run.proposer,
+        planned_steps=run.steps,
+        settings=run.config.model_dump(),
+        environment=run.environment,
+        reproduce=run.command,
+        created_at=run.created_at,
+        reference=run.reference,
+        confirmations={kept.node_id: kept.evaluation for kept in store.confirmations()},
+    )
+    nodes, calls = store.nodes(), store.calls()
+    told = conversations(nodes, store.asks(), calls)
+    costs = summarize_costs(nodes, calls, told, gains(nodes), estimated_tokens)
+    spread = [DiversityPoint(*each) for each in diversity(nodes)]
+    return summarize(run.problem, nodes, info, told, costs, spread)
+
+
+def write_report(summary: Summary, target: Path) -> None:
+    """Write the HTML report.
+
+    Raises `BadInputError` for a file that cannot be written.
+    """
+    try:
+        target.write_text(render(summary), encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"cannot write the report to {target}: {error.strerror}") from error
+
+
+def write_report_of(directory: RunDirectory) -> Summary:
+    """Write the report of an open run into its folder, and return the summary."""
+    summary = summary_of(directory.store, directory.path)
+    write_report(summary, directory.report_path)
+    return summary
