@@ -1,4 +1,4 @@
-"""An ask: a step that has been chosen and waits for its proposal; and the calls made for it."""
+"""Ask: a selected step that waits for its proposal, and the exchanges made for it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.node import StepKind
 from adaexplore.core.proposal import Proposal
 
-MANUAL = "ask"
-"""The proposer whose prompts are answered by whoever runs `ask` and `tell`."""
+MANUAL = "manual"
+"""Name of the proposer whose prompts a person or an agent answers, by `ask` and `tell`."""
 
 AskState = Literal["open", "queued", "done", "expired"]
-"""Waits for a reply; has a proposal that waits for its evaluation; is a recorded step; too late."""
+"""Waiting for a reply; waiting for the evaluation of its proposal; recorded as a step; ended
+without a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Where the tree is to grow, and what the proposer is shown.
+    """Place where the tree is to grow, and context that the proposer is shown.
 
-    Asks are numbered 1, 2, 3, ... in the order they are opened; a step gets a number of its own
-    when it is recorded. `pool` and `window` are ids of nodes as in `propose.base.Context`, `seen`
-    is how many nodes there were, `seed` the step's own. `proposer` names who answers.
+    Asks are numbered 1, 2, 3, ... in the order they are opened; a step gets its own number when it
+    is recorded. `pool` and `window` are ids of nodes as in `proposer.Context`, `seen` is the number
+    of nodes recorded before, `seed` the step's own seed. `proposer` names the proposer that
+    answers. `opened_at` is in seconds since the epoch.
     """
 
     id: int
@@ -38,7 +40,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn of an ask's conversation with a model, `at` seconds since the epoch."""
+    """One prompt of an ask and the model's reply, `at` seconds since the epoch."""
 
     ask_id: int
     prompt: Prompt
@@ -48,7 +50,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class AskRecord:
-    """An ask and how far it has come. `proposal` is there while it is queued."""
+    """An ask and its state. `proposal` is set while the ask is queued."""
 
     ask: Ask
     state: AskState

@@ -1,4 +1,4 @@
-"""A candidate: source that claims to be a faster `Model`."""
+"""Candidate: source of a module that claims to be a faster `Model`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from adaexplore.core.problem import Language
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A Python module that defines `ModelNew`, written with kernels in `language`.
+    """Python module that defines `ModelNew`, with kernels written in `language`.
 
-    Two candidates with the same text are the same candidate: identity is `digest`.
+    Two candidates with the same text are the same candidate; `digest` is their identity.
     """
 
     source: str

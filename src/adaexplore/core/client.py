@@ -1,4 +1,4 @@
-"""What is asked of a language model, and what comes back."""
+"""Prompts to a language model, replies, and the contract of a client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Finish = Literal["complete", "truncated", "refused", "empty", "too_long"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One message of a conversation."""
 
     role: Role
     text: str
@@ -23,10 +23,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A conversation that a model is to continue; the last message is the user's.
+    """Conversation for a model to continue; the last message is the user's.
 
-    `label` says what it is for ("large", "small.reviser", "repair", ...): it is kept with the call
-    and no part of what the model is told.
+    `label` names the purpose ("large", "small.reviser", "repair", ...). It is kept with the
+    exchange and is not sent to the model.
     """
 
     messages: tuple[Message, ...]
@@ -34,19 +34,19 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """Content hash of what the model is told: sha256 over the messages."""
-        told = json.dumps([asdict(m) for m in self.messages], ensure_ascii=False)
-        return hashlib.sha256(told.encode()).hexdigest()
+        """Content hash: sha256 over the messages, without the label."""
+        sent = json.dumps([asdict(m) for m in self.messages], ensure_ascii=False)
+        return hashlib.sha256(sent.encode()).hexdigest()
 
     def after(self, reply: str, answer: str, label: str = "") -> Prompt:
-        """This conversation with the model's reply and what the user says to it."""
+        """Return this conversation, continued by the model's reply and the user's answer."""
         more = (Message("assistant", reply), Message("user", answer))
         return Prompt((*self.messages, *more), label or self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call as the provider counts them; `cost_usd` None where no price is known."""
+    """Tokens of one call as the provider counts them; `cost_usd` is None without a known price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -54,17 +54,17 @@ class Usage:
     cost_usd: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered.
+    """Answer of a model.
 
-    `model` is "provider:name" as asked for. `finish` is data, not an error: "truncated" is cut off
-    at the model's limit, "refused" and "empty" hold no answer. `latency_s` is the wall time of the
-    call that succeeded, `attempts` how many it took.
+    `model` is "provider:name" as requested. `finish` is data, not an error: a "truncated" reply was
+    cut off at the model's limit, "refused", "empty" and "too_long" hold no answer. `latency_s` is
+    the wall time of the call that succeeded, `attempts` the number of calls it took.
     """
 
     text: str
@@ -76,28 +76,28 @@ class Reply:
 
 
 class ModelOutageError(InfrastructureError):
-    """No answer after every retry: the provider is down, or out of reach.
+    """No answer after every retry: the provider is down or unreachable.
 
-    No fault of the step's: a run pauses and asks again, and burns no step.
+    The run pauses and asks again; no step is spent.
     """
 
 
 class ContextTooLongError(BadInputError):
-    """The conversation does not fit the model; a shorter one may."""
+    """Conversation that exceeds the model's context window; a shorter one may fit."""
 
 
 class BudgetSpentError(Exception):
-    """The next call could exceed the budget; the run ends well and says so."""
+    """The next call could exceed the budget; the run ends in order and reports it."""
 
 
 class Client(Protocol):
     """One model behind one provider.
 
     `ask` blocks until there is a reply and may be called from several threads. It raises
-    `BadInputError` for what only the user can mend (a missing or wrong key, an unknown model), its
-    subclass `ContextTooLongError` for a prompt that the model has no room for, `ModelOutageError`
-    for what may pass, `BudgetSpentError` when the budget does not allow the call. Refusals, empty
-    and truncated replies are data.
+    `BadInputError` for errors that only the user can mend (a missing or wrong key, an unknown
+    model), its subclass `ContextTooLongError` for a prompt beyond the model's context window,
+    `ModelOutageError` for failures that may pass, and `BudgetSpentError` if the budget does not
+    allow the call. Refusals, empty and truncated replies are data.
     """
 
     @property
@@ -106,9 +106,9 @@ class Client(Protocol):
         ...
 
     def ask(self, prompt: Prompt) -> Reply:
-        """The model's answer."""
+        """Return the model's answer."""
         ...
 
     def close(self) -> None:
-        """Releases connections; the client is not used afterwards."""
+        """Release the connections; the client is not used afterwards."""
         ...

@@ -1,23 +1,23 @@
-"""Systemic failures. A failing candidate is data (`evaluation.Failed`), never one of these."""
+"""Exceptions for systemic failures. A failing candidate is data (`evaluation.Failed`)."""
 
 from __future__ import annotations
 
 
 class AdaExploreError(Exception):
-    """Base of everything this package raises on purpose; its text is one line for a person."""
+    """Base class of every exception this package raises on purpose, with a message of one line."""
 
     exit_code = 2
 
 
 class BadInputError(AdaExploreError):
-    """The user's file, option or run directory cannot be used: what, where, how to mend it."""
+    """Unusable file, option or run directory; the message says what, where and how to mend it."""
 
 
 class BadProblemError(BadInputError):
-    """The reference itself cannot be loaded, run or verified against."""
+    """Reference that cannot be loaded, run or verified against."""
 
 
 class InfrastructureError(AdaExploreError):
-    """The machinery around the candidate broke: a lost worker, a driver fault, no disk."""
+    """Failure of the system around the candidate: a lost worker, a driver fault, no disk."""
 
     exit_code = 3

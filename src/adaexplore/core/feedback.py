@@ -1,6 +1,6 @@
-"""An evaluation in words: one line for a verdict, and a page for whoever proposes the next kernel.
+"""Text of an evaluation: one line for a verdict, and a page for the proposer of the next kernel.
 
-The command line, the report and models' prompts read the same text, made of the same fields that
+The command line, the report and prompts use the same text, made from the fields that
 `evaluation.to_json` gives to programs.
 """
 
@@ -36,14 +36,14 @@ LABELS = {
     "by operands of fewer bits",
     "sets-global-flags": "it sets global flags of PyTorch's, which were put back",
 }
-"""What the labels of an evaluation say; one that is missing here speaks for itself."""
+"""Explanations of an evaluation's labels; a label that is missing here explains itself."""
 
 _KERNELS = 12
 _NAME = 48
 
 
 def verdict(evaluation: Evaluation) -> str:
-    """The verdict in one line, or the reason in one line why there is none."""
+    """Return the verdict in one line, or the reason of a failure in one line."""
     if isinstance(evaluation, Failed):
         return f"{evaluation.status}: {evaluation.reason}"
     if isinstance(evaluation.timing, Estimate):
@@ -65,7 +65,7 @@ def verdict(evaluation: Evaluation) -> str:
 
 
 def render(evaluation: Evaluation) -> str:
-    """The whole evaluation as a few lines of plain text, the verdict first."""
+    """Return the whole evaluation as a few lines of plain text, the verdict first."""
     lines = [verdict(evaluation)]
     if isinstance(evaluation, Failed):
         match evaluation.feedback:
@@ -79,7 +79,7 @@ def render(evaluation: Evaluation) -> str:
 
 
 def estimate(guess: Estimate) -> str:
-    """An estimate, marked as one: `≈ 12.0 µs on sm_90, an estimate (memory-bound)`."""
+    """Return an estimate, labelled as such: `≈ 12.0 µs on sm_90, an estimate (memory-bound)`."""
     time = duration_us(guess.time_us)
     if guess.partial:
         return f"≥ {time} on {guess.target}, an estimate of a part ({guess.bound_by}-bound)"
@@ -107,12 +107,12 @@ def _times(timing: Timing) -> list[str]:
     if timing.parent:
         parent = timing.parent
         lines.append(
-            f"{speedup(parent.speedup)} over the candidate it was made from "
+            f"{speedup(parent.speedup)} over its parent candidate "
             f"(95 % interval {interval(parent.speedup_ci)})"
         )
     if timing.conditions and timing.conditions.throttled:
-        held_back = ", ".join(timing.conditions.throttled)
-        lines.append(f"measured while the device was held back: {held_back}")
+        causes = ", ".join(timing.conditions.throttled)
+        lines.append(f"measured while the device was throttled: {causes}")
     return lines
 
 
@@ -127,7 +127,7 @@ def _roofline(roofline: Roofline) -> str:
 
 
 def _profile(profile: Profile) -> list[str]:
-    """A line for each kernel: its share and time of a call, and how it is launched."""
+    """Return a line for each kernel: its share and time of a call, and its launch."""
     shown = profile.kernels[:_KERNELS]
     head = ("share", "per call", "launches", "whose", "kernel", "(of one call, profiled apart)")
     rows = [head, *(_kernel(use, profile.device_us) for use in shown)]
@@ -158,13 +158,13 @@ def _launch(launch: Launch) -> str:
         parts.append(f"{launch.spills_bytes} B spilled")
     if launch.shared_bytes:
         parts.append(f"{amount(launch.shared_bytes, 'B')} shared")
-    if launch.occupancy:  # a library's kernel may have none told
+    if launch.occupancy:  # unknown for some kernels of libraries
         parts.append(f"occupancy {share(launch.occupancy)}")
     return ", ".join(parts)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows with their cells below each other, numbers to the right."""
+    """Return the rows with aligned columns, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     numbers = 3
     return [

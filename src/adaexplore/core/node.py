@@ -1,4 +1,4 @@
-"""A node: one step of a search, as recorded."""
+"""Node: one recorded step of a search."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from adaexplore.core.evaluation import Evaluation, Passed, rank
 from adaexplore.core.proposal import Proposal
 
 StepKind = Literal["large", "small", "tune"]
-"""Another structure; one change; other numbers in the same source, which no model is asked for."""
+"""A new structure; one change; other constants in the same source, without a model."""
 
 ROOT_ID = 0
-"""The empty placeholder every tree starts from; the first step is node 1."""
+"""Id of the empty placeholder that every tree starts from; the first step is node 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A step: its number, the node it grew from, and what came of it.
+    """One step: its number, its parent node, its proposal and its evaluation.
 
-    `started_at` is seconds since the epoch. `propose_s` is the wall time of the proposal in
-    seconds; the evaluation carries its own cost. `reused` is true where an identical candidate had
-    been evaluated before in this run and its evaluation was taken over instead of measured again.
-    `repeats` are all evaluations of a candidate that was evaluated several times before it was
-    recorded, in order; `evaluation` is the one that counts, at the cost of all.
+    `started_at` is in seconds since the epoch. `propose_s` is the wall time of the proposal in
+    seconds; the evaluation carries its own cost. `reused` is true if the run had already evaluated
+    an identical candidate and this step took over that evaluation. `repeats` holds, in order, all
+    evaluations of a candidate that was evaluated several times before it was recorded; `evaluation`
+    is then the one that counts, with the cost of all.
     """
 
     id: int
@@ -40,19 +40,19 @@ class Node:
 
     @property
     def candidate(self) -> Candidate:
-        """The candidate this step produced."""
+        """Candidate that this step produced."""
         return self.proposal.candidate
 
 
-def searched(nodes: Sequence[Node]) -> list[Node]:
-    """The steps that were planned: variants that the tuner makes come besides."""
+def planned_steps(nodes: Sequence[Node]) -> list[Node]:
+    """Return the planned steps, without the variants that the tuner adds."""
     return [node for node in nodes if node.step_kind != "tune"]
 
 
 def busy_s(nodes: Sequence[Node]) -> list[float]:
-    """For how long any of these steps had been under way by the end of each.
+    """Return, for every step, the time in seconds that the search had been busy by its end.
 
-    Those that were so together count once, and the time between sessions does not.
+    Steps that overlap count once; the time between sessions does not count.
     """
     found = [0.0] * len(nodes)
     before_s = began = until = 0.0
@@ -68,6 +68,6 @@ def busy_s(nodes: Sequence[Node]) -> list[float]:
 
 
 def best_correct(evaluations: Mapping[int, Evaluation]) -> int | None:
-    """The id of the best correct one, the first of equals; None where none is correct."""
-    right = [name for name, evaluation in evaluations.items() if isinstance(evaluation, Passed)]
-    return max(right, key=lambda name: rank(evaluations[name]), default=None)
+    """Return the id of the best correct evaluation, the first of equals; None without any."""
+    correct = [i for i, evaluation in evaluations.items() if isinstance(evaluation, Passed)]
+    return max(correct, key=lambda i: rank(evaluations[i]), default=None)

@@ -1,4 +1,4 @@
-"""A proposal: a candidate together with where it came from."""
+"""Proposal: a candidate together with its origin."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from adaexplore.core.candidate import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a proposer answers for one step.
+    """Answer of a proposer for one step.
 
-    `origin` names the proposer ("compiler", "ask", a model's name). `settings` is plain JSON that
-    the proposer needs to build on this candidate in a later small step. `note` is one line for a
-    person: what was done. `prompt` and `reply` are empty where no model was asked. `failure` is
-    empty, or says in one line why there is no usable candidate; the source may then be empty.
+    `origin` names the proposer ("compiler", "manual", a model's name). `settings` is plain JSON
+    that the proposer needs to build on this candidate in a later small step. `note` describes the
+    change in one line. `prompt` and `reply` are empty where no model was asked. `failure` is empty,
+    or one line that says why there is no usable candidate; the source may then be empty.
     """
 
     candidate: Candidate

@@ -1,4 +1,4 @@
-"""What every proposer is given and what it must answer."""
+"""Contract of a proposer: its context and its proposal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from adaexplore.core.proposal import Proposal
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One step's question.
+    """Question that one step puts to a proposer.
 
     A large step sees `pool`, the representative kernels to beat; a small step sees `window`, the
     recent path, oldest first, whose last node is the one to change. `history` is every node
-    recorded so far (a proposer without a model uses it to avoid repetition), `in_flight`
-    the number of other steps in flight. `seed` is this step's own seed: the same context and seed
-    give the same proposal. `facts` is the run's record of the reference, `environment` its record
+    recorded so far (a proposer without a model uses it to avoid repetition), `in_flight` the number
+    of other steps in flight. `seed` is this step's own seed: the same context and seed give the
+    same proposal. `facts` is the run's record of the reference, `environment` its record
     of the machine.
     """
 
@@ -38,24 +38,29 @@ class Context:
 
 
 Dialogue = Generator[Prompt, Reply, Proposal]
-"""One step's talk with a model: yields what to ask, is sent the replies, returns the proposal.
+"""Exchange of one step with a model: a generator that yields prompts, receives replies and returns
+the proposal.
 
-The same context and the same replies give the same prompts and the same proposal, so that a talk
-that was interrupted, or goes on elsewhere, is picked up by sending it the replies so far.
+The same context and the same replies give the same prompts and the same proposal. An interrupted
+dialogue is therefore resumed, on any machine, by sending it the replies so far.
 """
 
 
 class Proposer(Protocol):
     """Turns a context into one proposal.
 
-    A dialogue never raises for a bad idea or a broken reply: a proposal that came to nothing says
-    so in `failure`. It raises `InfrastructureError` when the machinery behind it is gone.
+    A dialogue does not raise for a bad idea or a broken reply: a proposal without a usable
+    candidate says so in `failure`. It raises `InfrastructureError` if the processes behind it are
+    lost.
     """
 
     def begin(self, context: Context) -> Dialogue:
-        """The dialogue of this step; one that asks nobody may take seconds to minutes to start."""
+        """Return the dialogue of this step.
+
+        A proposer without a model may take seconds to minutes before it returns its proposal.
+        """
         ...
 
     def close(self) -> None:
-        """Ends worker processes; the proposer is not used afterwards."""
+        """End worker processes; the proposer is not used afterwards."""
         ...

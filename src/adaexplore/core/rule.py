@@ -1,4 +1,4 @@
-"""A rule: what fails, the smallest program that fails so, and the same thing done right."""
+"""Rule: a mistake, the smallest program that makes it, and the corrected program."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from adaexplore.core.evaluation import FailureStatus
 
 Kind = Literal["compile", "launch", "resource", "numerics", "silent", "speed"]
 """Language and API; grid and meta-parameters; shared memory and registers; precision and overflow;
-what compiles and gives a wrong answer; what is right and slow."""
+code that compiles and gives a wrong answer; code that is correct and slow."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 WitnessStatus = Literal[FailureStatus, "slow"]
-"""What is wrong with a witness; a slow one is right."""
+"""Fault of a witness; a slow witness is correct."""
 
 Source = Literal["probe", "failure", "import"]
 
 Scope = Literal["kernel", "host"]
-"""The bodies of jitted functions; all that is around them."""
+"""The bodies of jitted functions; the code around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How a program fails, so that two failures of one cause compare equal.
+    """Signature of a failure, such that two failures of one cause compare equal.
 
-    `type` is the exception's ("" for a wrong output, or a process that ended), `symbol` the API or
-    construct that it names, `message` its text without names, numbers and places.
+    `type` is the type of the exception ("" for a wrong output or a process that ended), `symbol`
+    the API or construct that it names, `message` its text without names, numbers and positions.
     """
 
     status: WitnessStatus
@@ -39,10 +39,10 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A version of Triton, such as "3.6.0", and a target, such as "sm_90".
+    """Version of Triton, such as "3.6.0", and target, such as "sm_90".
 
-    `gpu` is the name that its driver gives a GPU: speed is a matter of that one, and empty in
-    rules of any other kind, and where there is none.
+    `gpu` is the driver's name of the GPU. Only speed rules depend on it; it is empty in rules of
+    any other kind, and without a GPU.
     """
 
     triton: str
@@ -50,7 +50,7 @@ class Platform:
     gpu: str = ""
 
     def as_of(self, kind: Kind) -> Platform:
-        """The place as rules of a kind name it."""
+        """Return the platform as rules of a kind name it."""
         return self if kind == "speed" else Platform(self.triton, self.target)
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How many times as fast as a witness its remedy was in a place, with the 95 % interval."""
+    """Speedup of a remedy over its witness on one platform, with the 95 % interval."""
 
     where: Platform
     speedup: float
@@ -68,13 +68,13 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """What a rule forbids, as far as a module's syntax alone tells it for certain.
+    """Pattern of the code that a rule forbids, as far as syntax alone tells it for certain.
 
-    `code` holds Python expressions or statements, of which any may be found: `_` in them is any
-    expression, `_A` and the like one of which `where` says more ("a float", "< 16", "not a power of
-    two"), `...` at the end of arguments or elements any further ones. `construct` names instead
-    what has no such pattern ("break", "try", ...). `scope` says where to look: in kernels, or
-    around them.
+    `code` holds Python expressions or statements, any of which matches. In them `_` stands for any
+    expression, `_A` and the like for an expression that `where` restricts ("a float", "< 16", "not
+    a power of two"), and `...` at the end of arguments or elements for any further ones.
+    `construct` names a construct that has no such pattern ("break", "try", ...). `scope` says where
+    to look: in kernels, or around them.
     """
 
     code: tuple[str, ...] = ()
@@ -85,18 +85,22 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a memory; `name` is its own there.
+    """Rule of a memory; `name` is unique there.
 
     `statement` says in a line or two what to do, and what fails otherwise. `reference` is a problem
-    in KernelBench form; `witness` claims to be a faster module for it and fails as `signature`
-    says; `remedy` is the same done right, and passes. `holds` lists where both were seen, `gone`
-    where the witness fails no longer. Of a speed rule both programs pass: it holds where the remedy
-    was measured to be faster (see `memory.check`), is gone where it was not, and `gains` has what
-    was measured in each place. `support` counts the failures behind the rule and `tasks`
-    names the distinct tasks they came from. `topics` are the APIs, operations and dtypes it is
-    about. `lift` is what it adds to first-try validity, None until that was measured, and
-    `lift_tries` how many first tries with it that is from. `matcher` finds modules that break the
-    rule before they are evaluated, None where syntax does not tell.
+    in KernelBench form. `witness` is a module that claims to be a faster version of it and fails as
+    `signature` says; `remedy` is the corrected module, which passes. `holds` lists the platforms
+    where both were observed, `gone` those where the witness no longer fails.
+
+    Both programs of a speed rule pass: the rule holds where the remedy was measured to be faster
+    (see `memory.check`), is gone where it was not, and `gains` has the measurement of each
+    platform.
+
+    `support` counts the failures behind the rule and `tasks` names the distinct tasks they came
+    from. `topics` are the APIs, operations and dtypes that the rule is about. `lift` is the
+    increase of first-try validity by the rule, None until it is measured, and `lift_tries` the
+    number of first tries with the rule behind it. `matcher` finds modules that break the rule
+    before they are evaluated, None if syntax does not tell.
     """
 
     name: str

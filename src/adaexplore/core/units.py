@@ -1,4 +1,4 @@
-"""Numbers as a person reads them, the same everywhere."""
+"""Formats of numbers for people, the same everywhere."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ _BYTES_PER_TOKEN = 3.5  # a rule of thumb for source code; tokenizers differ by 
 
 
 def speedup(ratio: float) -> str:
-    """A speedup such as `2.31×`; near 1 it carries a third decimal, where it decides."""
+    """Format a speedup such as `2.31×`; near 1, where the third decimal decides, with three."""
     return f"{_ratio(ratio)}×"
 
 
 def interval(bounds: tuple[float, float]) -> str:
-    """A speedup's 95 % interval such as `2.24–2.38`."""
+    """Format a speedup's 95 % interval such as `2.24–2.38`."""
     low, high = bounds
     return f"{_ratio(low)}–{_ratio(high)}"
 
 
 def duration_us(time_us: float) -> str:
-    """A time given in microseconds, in the unit that keeps it short: `312 µs`, `1.24 ms`."""
+    """Format a time given in microseconds in its shortest unit: `312 µs`, `1.24 ms`."""
     for unit, size in (("s", 1e6), ("ms", 1e3)):
         if time_us >= size:
             return f"{_significant(time_us / size)} {unit}"
@@ -27,7 +27,7 @@ def duration_us(time_us: float) -> str:
 
 
 def duration_s(time_s: float) -> str:
-    """A time given in seconds: `0.42 s`, `37 s`, `2 min 05 s`, `1 h 12 min`."""
+    """Format a time given in seconds: `0.42 s`, `37 s`, `2 min 05 s`, `1 h 12 min`."""
     if time_s < 10:
         return f"{time_s:.2g} s" if time_s else "0 s"
     seconds = round(time_s)
@@ -39,7 +39,7 @@ def duration_s(time_s: float) -> str:
 
 
 def relative_error(error: float | None) -> str:
-    """A relative error such as `1.2e-7`; empty where there is none."""
+    """Format a relative error such as `1.2e-7`; empty for None."""
     if error is None:
         return ""
     if error == 0 or not math.isfinite(error):
@@ -49,13 +49,13 @@ def relative_error(error: float | None) -> str:
 
 
 def share(part: float) -> str:
-    """A share such as `71 %`; below one per cent with a significant digit."""
+    """Format a share such as `71 %`; below one per cent with one significant digit."""
     percent = 100 * part
     return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"
 
 
 def amount(number: float, unit: str) -> str:
-    """A large number with its unit, such as `3.31 TB/s` or `16.0 KB`."""
+    """Format a large number with its unit, such as `3.31 TB/s` or `16.0 kB`."""
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:
             return f"{_significant(number / size)} {prefix}{unit}"
@@ -73,12 +73,12 @@ def _ratio(ratio: float) -> str:
 
 
 def _significant(number: float) -> str:
-    """Three significant digits without an exponent."""
+    """Format three significant digits without an exponent."""
     if number >= 100:
         return f"{number:.0f}"
     return f"{number:.1f}" if number >= 10 else f"{number:.2f}"
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text costs in a prompt; only the provider knows exactly."""
+    """Estimate the number of tokens of a text in a prompt; only the provider knows exactly."""
     return round(len(text.encode(errors="replace")) / _BYTES_PER_TOKEN)

@@ -42,7 +42,7 @@ class Options(BaseModel):
     require_custom: bool | None = None
     steps: int | None = Field(None, ge=1)
     model: str | list[str] | None = None
-    proposer: Literal["compiler", "ask"] | None = None
+    proposer: Literal["compiler", "manual"] | None = None
     settings: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 

@@ -13,7 +13,7 @@ from adaexplore.core.client import Client
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.listener import Listener, follow
-from adaexplore.core.node import Node, searched
+from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Proposer
 from adaexplore.run import ask_files as asks
@@ -152,7 +152,7 @@ class SearchCourse:
     def progress(self) -> Progress:
         """See `campaign.Course`."""
         nodes, facts = self.nodes()
-        steps = searched(nodes)
+        steps = planned_steps(nodes)
         standing = Arm(
             gains=gains(steps),
             costs=[_seconds(node) if self._common.by_time else 1.0 for node in steps],
@@ -171,14 +171,14 @@ class SearchCourse:
         with self._ready() as (begun, directory):
             store, settings = directory.store, self._settings
             store.set_steps(self.entry.steps or MOST_STEPS)
-            until = len(searched(store.nodes())) + steps
+            until = len(planned_steps(store.nodes())) + steps
             stopped = follow(
                 self._search(directory, begun, parallel, self._common.spent).run(until), self._line
             )
             nodes = store.nodes()
             if stopped and not stop_reason(nodes, store.run().reference, settings):
                 self._common.out_of_money = self._common.out_of_money or stopped
-            store.set_steps(self.entry.steps or len(searched(nodes)))
+            store.set_steps(self.entry.steps or len(planned_steps(nodes)))
 
     def finish(self) -> None:
         """See `campaign.Course`."""
@@ -327,14 +327,14 @@ class AnsweredCourse(SearchCourse):
         with self._ready() as (begun, directory):
             store = directory.store
             store.set_steps(self.entry.steps or MOST_STEPS)
-            made, seeds = len(searched(store.nodes())), self._settings.compiler_seeds
+            made, seeds = len(planned_steps(store.nodes())), self._settings.compiler_seeds
             search = self._search(directory, begun, parallel, self._common.spent)
             if made < seeds and store.ask_count() <= seeds:
                 follow(search.run(seeds), self._line)
-                if len(searched(store.nodes())) < min(seeds, store.run().steps):
+                if len(planned_steps(store.nodes())) < min(seeds, store.run().steps):
                     return  # stopped on the way: what is left of the seeds comes first
             follow(search.finish_queued(), self._line)
-            now, waiting = len(searched(store.nodes())), len(store.asks("open"))
+            now, waiting = len(planned_steps(store.nodes())), len(store.asks("open"))
             left = store.run().steps - now - waiting
             new = min(steps - (now - made), left, self._in_flight - waiting)
             asks.written(directory, max(new, 0), self.asks)

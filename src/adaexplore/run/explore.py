@@ -11,7 +11,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.listener import Event, Finished, Notice, Opened, Working
-from adaexplore.core.node import searched
+from adaexplore.core.node import planned_steps
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Proposer
 from adaexplore.run.parts import Parts
@@ -135,7 +135,7 @@ def resume(path: Path, changes: Changes, parts: Parts) -> Generator[Event]:
         limit = changed.limits.steps if changes.budget else None
         planned = [n for n in (changes.steps, limit) if n is not None]
         if planned:
-            store.set_steps(max(min(planned), len(searched(store.nodes()))))
+            store.set_steps(max(min(planned), len(planned_steps(store.nodes()))))
         parallel = changes.parallel or plan.parallel
         running = yield from _session(stack, run.problem, run.config, changed, parallel, parts)
         yield from _search(directory, running, parallel, parts)

@@ -25,7 +25,7 @@ Ask = Callable[[Prompt], Reply]
 Tell = Callable[[str], None]
 """Is told in one line of everything that happens."""
 
-MANUAL = "ask"
+MANUAL = "manual"
 """Who replies in files."""
 
 

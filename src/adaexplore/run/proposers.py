@@ -43,13 +43,13 @@ NO_PARTS = Parts()
 class Plan:
     """What a run's proposals come from, as the store keeps it.
 
-    `proposers` are asked, by what they bring: "compiler", "ask", or names of models. `budget` is as
-    `parse_budget` reads it; `record` and `replay` are folders with models' replies; `base_url` is
-    for `openai-compatible:` models. So many steps as `parallel` are under way at once. `prompts` is
-    the folder of the user's own templates and `memory` names the memory; `templates`, by file, and
-    `rules` are what was in them when the run began: prompts are the same wherever the run goes on.
-    `memory_update` is the memory that learns from what fails. `objects` are the proposers that the
-    user passed as Python objects.
+    `proposers` are asked, by what they bring: "compiler", "manual", or names of models. `budget` is
+    as `parse_budget` reads it; `record` and `replay` are folders with models' replies; `base_url`
+    is for `openai-compatible:` models. So many steps as `parallel` are under way at once. `prompts`
+    is the folder of the user's own templates and `memory` names the memory; `templates`, by file,
+    and `rules` are what was in them when the run began: prompts are the same wherever the run goes
+    on. `memory_update` is the memory that learns from what fails. `objects` are the proposers that
+    the user passed as Python objects.
     """
 
     proposers: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Ask and tell: a search as a place where steps are handed out and their results come back.
 
-    ask, turn = study.prompt("ask")
+    ask, turn = study.prompt("manual")
     while isinstance(turn, Prompt):                    # somebody answers, now or next week
         turn = study.tell(ask.id, turn_number, reply)
     for ask, proposal in study.queued():               # on the machine with the GPU

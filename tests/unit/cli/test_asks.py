@@ -70,7 +70,7 @@ def test_from_prompt_to_step(adaexplore, run, asks):
     with read_run(run) as directory:
         nodes = directory.store.nodes()
     assert [node.evaluation.status for node in nodes] == ["passed", "wrong_output"]
-    assert {node.proposal.origin for node in nodes} == {"ask"}
+    assert {node.proposal.origin for node in nodes} == {"manual"}
 
 
 def test_what_waits_is_evaluated_side_by_side(adaexplore, run, asks):

@@ -130,7 +130,7 @@ def test_variants_come_besides_the_steps_and_stop_no_other_search(
 
 def test_a_campaign_whose_prompts_are_answered_in_files(adaexplore, problems, tmp_path):
     folder = tmp_path / "night"
-    words = ["--proposer", "ask", "--language", "cpp", "--steps", 3, "--run", folder]
+    words = ["--proposer", "manual", "--language", "cpp", "--steps", 3, "--run", folder]
     words += ["--set", "compiler_seeds=1", "--set", "p_strategy=0", "--set", "p_contrast=0"]
     one = folder / "asks" / "one"
 
@@ -162,7 +162,7 @@ def test_what_waits_for_answers_is_confirmed_once_the_budget_is_spent(
     adaexplore, problems, tmp_path
 ):
     folder = tmp_path / "night"
-    words = ["--proposer", "ask", "--language", "cpp", "--steps", 3, "--run", folder]
+    words = ["--proposer", "manual", "--language", "cpp", "--steps", 3, "--run", folder]
     first = adaexplore("campaign", problems[0], *CPU, *words, "--set", "compiler_seeds=1")
     assert "* not measured again" in first.out
     ended = adaexplore("campaign", folder, "--budget", "1steps")
@@ -172,7 +172,7 @@ def test_what_waits_for_answers_is_confirmed_once_the_budget_is_spent(
 
 def test_no_more_prompts_are_asked_for_than_the_budget_has_steps(adaexplore, problems, tmp_path):
     folder = tmp_path / "night"
-    words = ["--proposer", "ask", "--language", "cpp", "--budget", "2steps", "--run", folder]
+    words = ["--proposer", "manual", "--language", "cpp", "--budget", "2steps", "--run", folder]
     adaexplore("campaign", problems[0], *FAST, *words, "--set", "p_strategy=0")
     prompts = folder / "asks" / "one"
     assert [path.name for path in sorted(prompts.iterdir())] == ["1.1.md", "2.1.md"]
@@ -194,7 +194,7 @@ def test_a_campaign_that_ends_among_the_seeds_asks_nobody_yet(
 
     monkeypatch.setattr(proposer, "begin", slowly, raising=False)
     folder = tmp_path / "night"
-    words = ["--proposer", "ask", "--budget", "1s", "--set", "compiler_seeds=3", "--run", folder]
+    words = ["--proposer", "manual", "--budget", "1s", "--set", "compiler_seeds=3", "--run", folder]
     words += ["--language", "cpp", "--steps", 4]
     assert adaexplore("campaign", problems[0], *FAST, *words).code == 0
     assert steps(folder)["one"] < 2  # a busy machine takes the second for preparing

@@ -205,7 +205,7 @@ class TestBadInput:
             (["--model", "openai:"], "is no model's name"),
             (["--model", ""], "is no model's name"),
             (["--model", "compiler"], "write --proposer compiler"),
-            (["--model", "ask"], "`adaexplore start` makes a run that you"),
+            (["--model", "manual"], "`adaexplore start` makes a run that you"),
             (["--model", LOCAL], "no base URL; give one or set ADAEXPLORE_BASE_URL"),
             (["--model", LOCAL, "--base-url", "localhost"], "looks like http://localhost:8000/v1"),
             (["--budget", "plenty"], "budget 'plenty' is not understood; write it as 2usd"),

@@ -204,5 +204,5 @@ class TestAsks:
         adaexplore("tell", made, asks)
         tables = adaexplore("cost", made).out
         assert "price" not in tables
-        [line] = [line for line in tables.splitlines() if line.startswith("ask ")]
+        [line] = [line for line in tables.splitlines() if line.startswith("manual ")]
         assert "-" in line.split()

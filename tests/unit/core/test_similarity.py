@@ -17,9 +17,9 @@ def test_the_first_difference_is_quoted():
     assert first_difference("a", "a", "asked") == "nothing"
 
 
-def test_of_a_long_line_what_differs_is_shown():
+def test_a_long_line_is_cut_around_the_difference():
     long = "x" * 300
-    told = first_difference(f"{long}1{long}", f"{long}2{long}", "now")
-    assert "x1x" in told
-    assert "x2x" in told
-    assert len(told) < 220
+    text = first_difference(f"{long}1{long}", f"{long}2{long}", "now")
+    assert "x1x" in text
+    assert "x2x" in text
+    assert len(text) < 220

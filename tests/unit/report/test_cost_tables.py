@@ -23,7 +23,7 @@ def test_nothing_is_said_in_a_line():
 def test_models_forms_and_sections_have_a_line_each():
     settings = {"form": "large", "prompt_tokens": {"problem": 1500, "rules": 500}}
     calls = [call(1, "some:[red]model", 0.5), call(2, "other", usage=Usage())]
-    calls.append(call(3, "ask", usage=Usage()))
+    calls.append(call(3, "manual", usage=Usage()))
     nodes = [node(1, passed(2.0), settings=settings)]
 
     lines = printed(summarize_costs(nodes, calls, {1: tuple(calls[:1])}, [0.5], len))
@@ -32,7 +32,7 @@ def test_models_forms_and_sections_have_a_line_each():
         "some:[red]model 1 100 tok 40 tok 20 tok 0.5000 USD 2 s",
         "other 1 7 tok 0 tok 5 tok unknown price 2 s",
         "large 1 1 120 tok 120 tok 1.65×",
-        "ask 1 7 tok 0 tok 5 tok - 2 s",
+        "manual 1 7 tok 0 tok 5 tok - 2 s",
         "(no step) 0 0 24 tok 0 tok 1.000×",
         "problem 1 1.50 ktok 75 %",
         "in all 3 calls, about 114 tok in, about 30 tok out, 0.5000 USD and 1 of unknown price, "

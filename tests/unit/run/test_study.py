@@ -48,7 +48,7 @@ def run(tmp_path):
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
         config=Config(ask_expires_h=2.0),
         seed=5,
-        proposer="ask",
+        proposer="manual",
         steps=30,
         environment=Environment(),
         command="adaexplore start example.py",
@@ -76,7 +76,7 @@ class _Session:
     def __enter__(self):
         self._directory = open_run(self._run.path)
         store = self._directory.store
-        self.study = Study(store, {"ask": TwoTurns()}, now=lambda: self._run.time)
+        self.study = Study(store, {"manual": TwoTurns()}, now=lambda: self._run.time)
         self.store = store
         return self
 
@@ -85,7 +85,7 @@ class _Session:
 
     def step(self, name, number="1", evaluation=None):
         """One whole step."""
-        ask = self.study.ask("ask")
+        ask = self.study.ask("manual")
         self.study.tell(ask.id, 0, Reply(name, "person"))
         self.study.tell(ask.id, 1, Reply(number, "person"))
         [(ask, proposal)] = self.study.queued()
@@ -94,7 +94,7 @@ class _Session:
 
 def test_a_step_in_as_many_processes_as_it_has_parts(run):
     with run() as session:
-        ask = session.study.ask("ask")
+        ask = session.study.ask("manual")
         number, prompt = session.study.turn(ask.id)
     assert (number, prompt.label) == (0, "name")
     with run() as session:
@@ -105,7 +105,7 @@ def test_a_step_in_as_many_processes_as_it_has_parts(run):
         assert session.study.turn(ask.id) == (1, after)
         proposal = session.study.tell(ask.id, 1, Reply("7", "person"))
         assert proposal.candidate.source == "class ModelNew: width = 7"
-        assert proposal.origin == "ask"
+        assert proposal.origin == "manual"
     with run() as session:
         assert session.study.open() == []
         [(queued, proposal)] = session.study.queued()
@@ -120,7 +120,7 @@ def test_a_step_in_as_many_processes_as_it_has_parts(run):
 
 def test_the_first_answer_to_a_turn_counts(run):
     with run() as session:
-        ask = session.study.ask("ask")
+        ask = session.study.ask("manual")
         session.study.tell(ask.id, 0, Reply("width", "person"))
         with pytest.raises(BadInputError, match="turn 1 has been answered already"):
             session.study.tell(ask.id, 0, Reply("height", "person"))
@@ -143,7 +143,7 @@ def test_nobody_knows_an_ask_that_was_never_made(run):
 
 def test_many_are_open_and_answered_in_any_order(run):
     with run() as session:
-        asks = [session.study.ask("ask") for _ in range(4)]
+        asks = [session.study.ask("manual") for _ in range(4)]
         assert [ask.id for ask in asks] == [1, 2, 3, 4]
         assert len({ask.seed for ask in asks}) == 4
         assert session.study.open() == asks
@@ -163,7 +163,7 @@ def test_asks_grow_from_what_is_recorded_only(run):
         for i in range(8):
             session.step(f"n{i}", evaluation=passed(1.0 + i))
         recorded = {ROOT_ID, *(node.id for node in session.study.nodes)}
-        places = [session.study.ask("ask") for _ in range(12)]
+        places = [session.study.ask("manual") for _ in range(12)]
         assert {ask.parent_id for ask in places} <= recorded
         assert all(ask.step_kind == "large" for ask in places if ask.parent_id == ROOT_ID)
         assert len({(ask.parent_id, ask.step_kind) for ask in places}) > 1
@@ -173,13 +173,13 @@ def test_what_is_under_way_turns_the_next_ask_elsewhere(run):
     with run() as session:
         for i in range(8):
             session.step(f"n{i}", evaluation=passed(1.0 + i / 100))
-        first = [session.study.ask("ask").parent_id for _ in range(8)]
+        first = [session.study.ask("manual").parent_id for _ in range(8)]
     assert len(set(first)) > 1
 
 
 def test_an_ask_that_comes_to_nothing_is_a_step_too(run):
     with run() as session:
-        ask = session.study.ask("ask")
+        ask = session.study.ask("manual")
         proposal = session.study.tell(ask.id, 0, Reply("stop", "person"))
         assert proposal.failure == "stopped"
         assert session.study.queued() == [(ask, proposal)]
@@ -189,18 +189,18 @@ def test_an_ask_that_comes_to_nothing_is_a_step_too(run):
 
 def test_late_ones_expire_and_say_so(run):
     with run() as session:
-        ask = session.study.ask("ask")
+        ask = session.study.ask("manual")
         run.time += 3 * HOUR_S
         with pytest.raises(BadInputError, match="ask 1 has expired; take a new one"):
             session.study.tell(ask.id, 0, Reply("width", "person"))
         assert session.study.open() == []
-        assert session.study.ask("ask").id == 2
+        assert session.study.ask("manual").id == 2
         assert session.step("later").id == 1
 
 
 def test_an_answered_one_does_not_expire(run):
     with run() as session:
-        ask = session.study.ask("ask")
+        ask = session.study.ask("manual")
         session.study.tell(ask.id, 0, Reply("width", "person"))
         session.study.tell(ask.id, 1, Reply("7", "person"))
         run.time += 3 * HOUR_S
@@ -234,7 +234,7 @@ def test_who_is_not_at_hand_cannot_be_asked(run):
 
 class TestRepeats:
     def record(self, session, number, evaluation):
-        ask = session.study.ask("ask")
+        ask = session.study.ask("manual")
         proposal = Proposal(Candidate(f"class ModelNew:\n    v = {number}\n", "cpp"), "x", "")
         session.study.queue(ask, proposal)
         return session.study.record(ask, proposal, evaluation)

@@ -17,11 +17,11 @@ def run(tmp_path):
         store = run.store
         for number in range(1, 8):
             store.record(sample_node(number))
-        store.open_ask(Ask(1, 0, "large", 5, (1, 2), (), 7, "ask", 1.5e9))
+        store.open_ask(Ask(1, 0, "large", 5, (1, 2), (), 7, "manual", 1.5e9))
         prompt = Prompt((Message("user", "Faster\0? ü"),), "large")
-        store.add_call(Exchange(1, prompt, Reply("Nö", "ask"), 1.5e9))
+        store.add_call(Exchange(1, prompt, Reply("Nö", "manual"), 1.5e9))
         store.confirm(Confirmation(2, sample_node(2).evaluation, 1.6e9))
-        store.set_plan({"proposers": ["ask"]})
+        store.set_plan({"proposers": ["manual"]})
         yield run
 
 

@@ -150,10 +150,10 @@ def campaign(
     ] = None,
     model: ModelOption = None,
     proposer: Annotated[
-        Literal["compiler", "ask"] | None,
+        Literal["compiler", "manual"] | None,
         typer.Option(
-            help="compiler: beside models, it is asked too. ask: you answer the prompts, in files; "
-            "the same command with the folder goes on."
+            help="compiler: ask the compiler besides the models. manual: you answer the prompts, "
+            "in files; the same command with the folder continues."
         ),
     ] = None,
     prompts: PromptsOption = None,

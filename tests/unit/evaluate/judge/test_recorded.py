@@ -17,7 +17,7 @@ def candidate(number):
 
 
 def node(step, number, reason="", *, reused=False, failure=""):
-    proposal = Proposal(candidate(number), "ask", "", failure=failure)
+    proposal = Proposal(candidate(number), "manual", "", failure=failure)
     return Node(step, 0, "large", proposal, Failed("wrong_output", reason), reused=reused)
 
 
