@@ -369,10 +369,11 @@ class TestAsks:
         store.queue(1, proposal)
         assert store.asks("queued") == [AskRecord(an_ask(1), "queued", proposal)]
         assert store.asks("open") == []
-        store.record(node(1), 1)
+        answer = replace(node(1), ask_id=1)
+        store.record(answer)
         assert store.asks("open", "queued") == []
         assert store.asks("done") == [AskRecord(an_ask(1), "done")]
-        assert store.nodes() == [node(1)]
+        assert store.nodes() == [answer]
 
     def test_their_turns_are_kept_in_order(self, database):
         store = database.create(RUN)
@@ -393,7 +394,7 @@ class TestAsks:
         with pytest.raises(ValueError, match="ask 3 cannot be opened: the next is 2"):
             store.open_ask(an_ask(3))
         with pytest.raises(ValueError, match="ask 1 is open, not queued"):
-            store.record(node(1), 1)
+            store.record(replace(node(1), ask_id=1))
         with pytest.raises(ValueError, match="ask 9 is unknown, not open"):
             store.add_call(a_call(9, "?"))
         store.expire(1)

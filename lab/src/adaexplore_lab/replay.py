@@ -20,7 +20,6 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Proposer
 from adaexplore.core.similarity import first_difference
 from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
-from adaexplore.report.run.exchanges import asks_of
 from adaexplore.run.study import Study
 from adaexplore.store import Store, memory_store
 
@@ -64,9 +63,10 @@ class _Retracing:
         run = store.run()
         self._asks = store.asks()
         self._nodes = store.nodes()
-        self._ask_of = asks_of(self._nodes, self._asks)
+        asks = {record.ask.id: record.ask for record in self._asks}
+        self._ask_of = {n.id: asks[n.ask_id] for n in self._nodes if n.ask_id is not None}
         if len(self._ask_of) < len(self._nodes):
-            raise BadInputError("this run was made by an earlier release, which kept no asks")
+            raise BadInputError("this run has steps without an ask: only a search can be replayed")
         self._outcomes = {self._ask_of[node.id].id: node.proposal for node in self._nodes}
         self._calls: dict[int, list[Exchange]] = defaultdict(list)
         for call in store.calls():

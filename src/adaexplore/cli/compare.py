@@ -24,7 +24,6 @@ from adaexplore.report.compare.compute import checkpoints, compare
 from adaexplore.report.compare.html import render_comparison
 from adaexplore.report.compare.tables import comparison_tables
 from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace, judged_on, points
-from adaexplore.report.run.exchanges import asks_of
 from adaexplore.run.proposers import Plan
 from adaexplore.run.results import summary_of
 from adaexplore.search.headroom import stop_reason
@@ -171,7 +170,7 @@ def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]]
 
     The calls of an ask that became no step count for the next one that did.
     """
-    asks = {step: ask.id for step, ask in asks_of(nodes, store.asks()).items()}
+    asks = {node.id: node.ask_id for node in nodes if node.ask_id is not None}
     ends = sorted((ask, step) for step, ask in asks.items())
     usd, tokens = dict.fromkeys(asks, 0.0), dict.fromkeys(asks, 0)
     unknown: set[Axis] = set()

@@ -26,6 +26,7 @@ class Node:
     an identical candidate and this step took over that evaluation. `repeats` holds, in order, all
     evaluations of a candidate that was evaluated several times before it was recorded; `evaluation`
     is then the one that counts, with the cost of all.
+    `ask_id` is the ask that the step answers, None for a step that was recorded without an ask.
     """
 
     id: int
@@ -37,6 +38,7 @@ class Node:
     propose_s: float = 0.0
     reused: bool = False
     repeats: tuple[Evaluation, ...] = ()
+    ask_id: int | None = None
 
     @property
     def candidate(self) -> Candidate:

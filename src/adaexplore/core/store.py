@@ -138,11 +138,11 @@ class Store(Protocol):
         """
         ...
 
-    def record(self, node: Node, ask_id: int | None = None) -> None:
-        """Keeps a step, and has its ask done.
+    def record(self, node: Node) -> None:
+        """Keep a step; its ask, if it has one, is done.
 
         Raises `ValueError`, and keeps nothing, if the node's id is not `node_count() + 1`, its
-        parent is neither the root nor recorded, or the ask is not queued.
+        parent is neither the root nor recorded, or its ask is not queued.
         """
         ...
 

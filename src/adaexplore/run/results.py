@@ -33,7 +33,7 @@ def summary_of(store: Store, path: Path) -> Summary:
         confirmations={kept.node_id: kept.evaluation for kept in store.confirmations()},
     )
     nodes, calls = store.nodes(), store.calls()
-    told = conversations(nodes, store.asks(), calls)
+    told = conversations(nodes, calls)
     costs = summarize_costs(nodes, calls, told, gains(nodes), estimated_tokens)
     spread = [DiversityPoint(*each) for each in diversity(nodes)]
     return summarize(run.problem, nodes, info, told, costs, spread)

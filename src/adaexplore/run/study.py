@@ -233,8 +233,9 @@ class Study:
             propose_s=propose_s,
             reused=reused or first is not None,
             repeats=repeats,
+            ask_id=ask.id,
         )
-        self._store.record(node, ask.id)
+        self._store.record(node)
         self._end_step(ask.id)
         self._take(node)
         return node

@@ -75,6 +75,7 @@ def node_values(node: Node) -> dict[str, Any]:
         "started_at": node.started_at,
         "propose_s": node.propose_s,
         "reused": node.reused,
+        "ask_id": node.ask_id,
     }
 
 
@@ -101,6 +102,7 @@ def node_of(row: Row[Any], candidate: Candidate, repeats: Iterable[Row[Any]] = (
         proposal=proposal,
         evaluation=from_json(row.evaluation),
         started_at=row.started_at,
+        ask_id=row.ask_id,
         propose_s=row.propose_s,
         reused=row.reused,
         repeats=tuple(from_json(repeat.evaluation) for repeat in repeats),

@@ -58,6 +58,7 @@ nodes = Table(
     Column("started_at", Float, nullable=False),
     Column("propose_s", Float, nullable=False),
     Column("reused", Boolean, nullable=False),
+    Column("ask_id", Integer),
 )
 confirmations = Table(
     "confirmations",

@@ -179,13 +179,13 @@ class SqlStore:
             _require_state(connection, ask_id, "open", "queued")
             connection.execute(_of_ask(ask_id).values(state="expired"))
 
-    def record(self, node: Node, ask_id: int | None = None) -> None:
+    def record(self, node: Node) -> None:
         """Keeps a step as one transaction, its candidate only if it is new."""
         with self._transaction(f"record step {node.id}", last_kept=node.id - 1) as connection:
             _refuse_out_of_order(node, _last(connection, schema.nodes))
-            if ask_id is not None:
-                _require_state(connection, ask_id, "queued")
-                connection.execute(_of_ask(ask_id).values(state="done", proposal=None))
+            if node.ask_id is not None:
+                _require_state(connection, node.ask_id, "queued")
+                connection.execute(_of_ask(node.ask_id).values(state="done", proposal=None))
             digest = node.candidate.digest
             known = select(schema.candidates.c.digest).where(schema.candidates.c.digest == digest)
             if connection.execute(known).first() is None:

@@ -1,6 +1,7 @@
 """`adaexplore compare` on recorded runs."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -79,7 +80,7 @@ def record(
                 if lost:
                     store.expire(number)
             store.queue(number, proposal)
-            store.record(node, number)
+            store.record(replace(node, ask_id=number))
     return path
 
 

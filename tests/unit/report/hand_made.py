@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaexplore.core.ask import Ask, AskRecord, Exchange
+from adaexplore.core.ask import Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
@@ -60,11 +60,6 @@ def call(
     reply = {"text": "Done.", "usage": Usage(100, 20, 40, cost_usd), "latency_s": 2.0, **changes}
     prompt = Prompt((Message("user", "Faster!"),), "large")
     return Exchange(ask_id, prompt, Reply(model=model, **reply), 0.0)
-
-
-def ask(ask_id: int, opened_at: float, parent_id: int = 0, state: Any = "done") -> AskRecord:
-    kind = "small" if parent_id else "large"
-    return AskRecord(Ask(ask_id, parent_id, kind, 7, (), (), 0, "some:model", opened_at), state)
 
 
 def run_info(**changes: Any) -> RunInfo:
