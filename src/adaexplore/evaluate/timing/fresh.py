@@ -14,7 +14,10 @@ from collections.abc import Sequence
 
 import torch
 
+from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.late_inputs import Withheld
+from adaexplore.evaluate.truth.inputs import vary
+from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
     SharedRing,
     SharedTensor,
@@ -27,6 +30,7 @@ from adaexplore.sandbox.values import Inputs, NamedTensor, map_tensors, tensors_
 
 _MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
 _FEWEST = 2
+_DRAWN = Workload()
 _DRAW_BUDGET_S = 0.05  # for filling all slots once
 _CPU_BYTES = 256 << 20
 _CUDA_SHARE = 0.03  # of the device's memory
@@ -37,18 +41,24 @@ class FreshInputs:
 
     `slots` is what candidates are given, and can write to. `own_slots` is for the judge's calls:
     the same, but with indices that nobody else can put out of range. `wanted` is how many calls a
-    block should have; memory and the time that drawing takes may allow fewer. Where the problem's
-    inputs differ in shape from draw to draw, or not at all, the slots hold `first` with every
-    number scaled by a random factor of its own.
+    block should have; memory and the time that drawing takes may allow fewer. Where draws of the
+    workload differ in shape, or not at all, the slots hold variations of `first` (see `vary`).
     """
 
     def __init__(
-        self, instance: Instance, first: Inputs, outputs: list[NamedTensor], wanted: int
+        self,
+        instance: Instance,
+        first: Inputs,
+        outputs: list[NamedTensor],
+        wanted: int,
+        workload: Workload = _DRAWN,
     ) -> None:
         self._instance = instance
         self._first = first
+        self._workload = workload
+        self._structures = [structure_of([t]) for t in tensors_of(first)]
         started = time.perf_counter()
-        other = instance.inputs(secrets.randbelow(2**31))
+        other = instance.inputs(secrets.randbelow(2**31), workload)
         seconds = time.perf_counter() - started
         self._redraws = _same_form(first, other) and _marks(first) != _marks(other)
         tensors = tensors_of(first)
@@ -109,16 +119,8 @@ class FreshInputs:
 
     def _drawn(self, seed: int) -> Inputs:
         if self._redraws:
-            return self._instance.inputs(seed)
-        generator = torch.Generator(self._instance.device).manual_seed(seed)
-
-        def scaled(t: torch.Tensor) -> torch.Tensor:
-            if not t.is_floating_point():
-                return t
-            factor = torch.rand(t.shape, generator=generator, device=t.device) + 0.5
-            return (t * factor).to(t.dtype)
-
-        return map_tensors(scaled, self._first)
+            return self._instance.inputs(seed, self._workload)
+        return vary(self._first, self._structures, seed)
 
 
 def poison_all(buffers: Sequence[SharedTensor]) -> None:

@@ -1,18 +1,20 @@
-"""Input sets: the problem's own under several seeds, and other distributions of the same shapes."""
+"""Input sets: a workload's own under several seeds, and other distributions of the same shapes."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
+from adaexplore.core.problem import Workload
 from adaexplore.evaluate.truth.structure import Draw, Structure, structure_of
 from adaexplore.sandbox.user_code import Instance
 from adaexplore.sandbox.values import Inputs, map_tensors, tensors_of
 
 OWN_SEEDS = 3
+_DRAWN = Workload()
 
 
 def _normal(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
@@ -57,24 +59,34 @@ DISTRIBUTIONS: dict[str, Draw] = {
 
 @dataclass(frozen=True, slots=True)
 class InputSet:
-    """One set of arguments of `forward`; `own` where the problem's `get_inputs` made it as is."""
+    """One set of arguments of `forward`.
+
+    `own` marks the workload's own inputs; `varied` marks variations of them, which stand in for
+    other draws where every draw is the same.
+    """
 
     name: str
     inputs: Inputs
     own: bool
+    varied: bool = False
 
 
 class InputSets:
-    """The problem's own inputs under `OWN_SEEDS` seeds, and one set for each distribution.
+    """A workload's own inputs under `OWN_SEEDS` seeds, and one set for each distribution.
 
-    In turn, so that whoever must stop early has seen both. A distribution may lie outside what the
-    reference can take; whoever uses it finds out. Iterating again gives the same sets.
+    Own sets and distributions alternate, so that an early stop has seen both. Where every draw is
+    the same, as captured inputs are, the own sets after the first are variations of it. A variation
+    or a distribution may lie outside what the reference can take. Iterating again gives the same
+    sets.
     """
 
-    def __init__(self, instance: Instance, seed: int) -> None:
+    def __init__(self, instance: Instance, seed: int, workload: Workload = _DRAWN) -> None:
         self._instance = instance
         self._seed = seed
-        self.structures = _structures([instance.inputs(seed + i) for i in range(OWN_SEEDS)])
+        self._workload = workload
+        draws = [instance.inputs(seed + i, workload) for i in range(OWN_SEEDS)]
+        self.structures = _structures(draws)
+        self._alike = _are_alike(draws)
 
     @property
     def frozen(self) -> list[bool]:
@@ -82,17 +94,21 @@ class InputSets:
         return [structure.frozen for structure in self.structures]
 
     def __iter__(self) -> Iterator[InputSet]:
-        own = (
-            InputSet(f"own-{i}", self._instance.inputs(self._seed + i), own=True)
-            for i in range(OWN_SEEDS)
-        )
+        own = map(self._own, range(OWN_SEEDS))
         for i, name in enumerate(DISTRIBUTIONS, start=OWN_SEEDS):
             yield from itertools.islice(own, 1)
             if not all(s.frozen for s in self.structures):
                 yield self._drawn(name, self._seed + i)
 
+    def _own(self, number: int) -> InputSet:
+        seed, varied = self._seed + number, self._alike and number > 0
+        inputs = self._instance.inputs(seed, self._workload)
+        if varied:
+            inputs = vary(inputs, self.structures, seed)
+        return InputSet(f"own-{number}", inputs, own=True, varied=varied)
+
     def _drawn(self, name: str, seed: int) -> InputSet:
-        inputs = self._instance.inputs(seed)
+        inputs = self._instance.inputs(seed, self._workload)
         generator = torch.Generator(self._instance.device).manual_seed(seed)
         left = iter(self.structures)
 
@@ -107,13 +123,57 @@ class InputSets:
         return InputSet(name, map_tensors(draw, inputs), own=False)
 
 
+def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
+    """Return inputs of the same kind with other numbers, within their structures.
+
+    Every floating-point number is scaled by a random factor between 0.5 and 1.5 of its own, other
+    tensors get another order. Frozen inputs stay; where all are frozen, floating-point numbers are
+    scaled all the same.
+    """
+    tensors, known = tensors_of(inputs), list(structures)
+    if not tensors:
+        return inputs
+    if all(structure.frozen for structure in known):
+        known = [Structure(frozen=not t.is_floating_point()) for t in tensors]
+    generator = torch.Generator(tensors[0].device).manual_seed(seed)
+    left = iter(known)
+
+    def varied(t: torch.Tensor) -> torch.Tensor:
+        structure = next(left)
+        if structure.frozen:
+            return t
+        new = _other_numbers(t, structure, generator)
+        return torch.empty_like(t).copy_(new)  # with the strides of the old
+
+    return map_tensors(varied, inputs)
+
+
+def _other_numbers(t: torch.Tensor, structure: Structure, g: torch.Generator) -> torch.Tensor:
+    if not t.is_floating_point():
+        return _reordered(t, g)
+    scaled = t * (torch.rand(t.shape, generator=g, device=t.device) + 0.5)
+    if structure.unit == "sum":
+        return scaled / scaled.sum(-1, keepdim=True)
+    return structure.keep(scaled)
+
+
+def _reordered(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    order = torch.randperm(t.numel(), generator=g, device=t.device)
+    return t.flatten()[order].reshape(t.shape)
+
+
+def _are_alike(draws: Sequence[Inputs]) -> bool:
+    rows = zip(*map(tensors_of, draws), strict=True)
+    return all(torch.equal(row[0], t) for row in rows for t in row[1:])
+
+
 def _structures(draws: Sequence[Inputs]) -> list[Structure]:
     """Of every tensor among the inputs; all frozen where draws differ in what they consist of."""
     columns = [tensors_of(draw) for draw in draws]
     if len({tuple(t.shape for t in column) for column in columns}) > 1:
         return [Structure(frozen=True) for _ in columns[0]]
     rows = list(zip(*columns, strict=True))
-    if all(torch.equal(row[0], t) for row in rows for t in row[1:]):
+    if _are_alike(draws):
         rows = [row[:1] for row in rows]  # inputs under a seed of their own: nothing is a constant
     return [structure_of(row) for row in rows]
 
@@ -123,8 +183,7 @@ def _other_integers(
 ) -> torch.Tensor:
     """Other legal values: uniform, all alike, half of them at either end of their range."""
     if t.dtype is torch.bool:
-        order = torch.randperm(t.numel(), generator=g, device=t.device)
-        return t.flatten()[order].reshape(t.shape)
+        return _reordered(t, g)
     low, high = structure.low, structure.high
     uniform = torch.randint(low, high + 1, t.shape, generator=g, device=t.device).to(t.dtype)
     half = torch.rand(t.shape, generator=g, device=t.device) < 0.5

@@ -19,6 +19,7 @@ Draw = Callable[[Tensor, torch.Generator], Tensor]
 
 _SAMPLE = 1 << 16
 _FEW = 64
+_TOO_FEW = 8  # integers of a single draw that tell nothing: lengths, offsets
 _CLOSE = 1e-3
 _CHANCE = 28.0  # e^-28 is never
 
@@ -69,6 +70,8 @@ def structure_of(draws: Sequence[Tensor]) -> Structure:
         return _of_floats(draws)
     if first.dtype is torch.bool:
         return Structure()
+    if len(draws) == 1 and first.numel() < _TOO_FEW:
+        return Structure(frozen=True)
     if all(_has_unlikely_order(t) for t in draws) or _same_sum(draws):
         return Structure(frozen=True)
     low, high = min(int(t.min()) for t in draws), max(int(t.max()) for t in draws)

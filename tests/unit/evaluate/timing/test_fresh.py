@@ -3,6 +3,7 @@ import textwrap
 import pytest
 import torch
 
+from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.fresh import FreshInputs, poison
 from adaexplore.sandbox.user_code import Instance
 from adaexplore.sandbox.values import tensors_of
@@ -15,12 +16,13 @@ class Model(nn.Module):
     def forward(self, x, *others):
         return x * 2
 """
+DRAWN = Workload()
 RANDOM = "def get_inputs():\n    return [torch.randn(8, 16), torch.randint(0, 5, (8,)), 3]\n"
 
 
 @pytest.fixture
 def fresh_of(tmp_path):
-    def make(get_inputs, wanted=4):
+    def make(get_inputs, wanted=4, workload=DRAWN):
         instance = Instance.load(
             HEADER + textwrap.dedent(get_inputs),
             "Model",
@@ -29,8 +31,8 @@ def fresh_of(tmp_path):
             mode="as-built",
             folder=tmp_path,
         )
-        first = instance.inputs(0)
-        return FreshInputs(instance, first, instance(first), wanted)
+        first = instance.inputs(0, workload)
+        return FreshInputs(instance, first, instance(first), wanted, workload)
 
     return make
 
@@ -192,3 +194,14 @@ def test_poison_is_no_honest_result(dtype):
         honest = tensor.clone()
         poison(tensor)
         assert not bool((tensor == honest).any())
+
+
+def test_captured_tokens_are_reordered_for_every_call(fresh_of, tmp_path):
+    tokens = torch.randint(0, 50, (4, 16), generator=torch.Generator().manual_seed(0))
+    torch.save({"args": [tokens, 3], "kwargs": {}}, tmp_path / "captured.pt")
+    fresh = fresh_of("", workload=Workload("captured", file=str(tmp_path / "captured.pt")))
+    complete(fresh)
+    slots = [slot.args[0] for slot in fresh.slots]
+    for i, one in enumerate(slots):
+        assert torch.equal(one.flatten().sort()[0], tokens.flatten().sort()[0])
+        assert not any(torch.equal(one, other) for other in [tokens, *slots[i + 1 :]])

@@ -3,9 +3,11 @@ import textwrap
 import pytest
 import torch
 
-from adaexplore.evaluate.truth.inputs import DISTRIBUTIONS, OWN_SEEDS, InputSets
+from adaexplore.core.problem import Workload
+from adaexplore.evaluate.truth.inputs import DISTRIBUTIONS, OWN_SEEDS, InputSets, vary
+from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import tensors_of
+from adaexplore.sandbox.values import Inputs, tensors_of
 
 PROBLEM = """
 import torch
@@ -91,3 +93,74 @@ class TestInputSets:
             assert bool((t <= 0).all())
         for t in floats(named["sparse"]):
             assert 0.1 < float((t == 0).double().mean()) < 0.9
+
+
+class TestCaptured:
+    """Captured inputs are the same under every seed: other own sets are variations of them."""
+
+    @pytest.fixture
+    def captured(self, sets, tmp_path):
+        generator = torch.Generator().manual_seed(0)
+        values = {
+            "x": torch.randn(16, 8, generator=generator),
+            "tokens": torch.randint(0, 50, (4, 16), generator=generator),
+            "lengths": torch.tensor([3, 1, 2]),
+            "mask": torch.ones(4, 16, dtype=torch.int64),
+        }
+        torch.save({"args": [], "kwargs": values}, tmp_path / "captured.pt")
+        workload = Workload("captured", file=str(tmp_path / "captured.pt"))
+        instance = Instance.load(
+            PROBLEM, "Model", device="cpu", seed=0, mode="as-built", folder=tmp_path
+        )
+        return values, list(InputSets(instance, 0, workload))
+
+    def test_the_first_set_is_as_it_was_captured(self, captured):
+        values, (first, *_) = captured
+        assert (first.own, first.varied) == (True, False)
+        assert all(torch.equal(first.inputs.kwargs[name], t) for name, t in values.items())
+
+    def test_the_others_hold_other_numbers_of_the_same_kind(self, captured):
+        values, input_sets = captured
+        own = [s for s in input_sets if s.own]
+        assert [s.varied for s in own] == [False, True, True]
+        for other in own[1:]:
+            found = other.inputs.kwargs
+            ratio = found["x"] / values["x"]
+            assert 0.5 <= float(ratio.min()) < float(ratio.max()) <= 1.5
+            assert not torch.equal(found["tokens"], values["tokens"])
+            assert torch.equal(
+                found["tokens"].flatten().sort()[0], values["tokens"].flatten().sort()[0]
+            )
+        assert not torch.equal(own[1].inputs.kwargs["x"], own[2].inputs.kwargs["x"])
+
+    def test_what_may_be_lengths_or_a_mask_stays(self, captured):
+        values, input_sets = captured
+        for each in input_sets:
+            assert torch.equal(each.inputs.kwargs["lengths"], values["lengths"])
+            assert torch.equal(each.inputs.kwargs["mask"], values["mask"])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda g: torch.rand(8, 8, generator=g).tril(),
+        lambda g: torch.rand(8, 8, generator=g).softmax(-1),
+        lambda g: torch.nn.functional.normalize(torch.randn(8, 8, generator=g), dim=-1),
+        lambda g: torch.rand(64, 64, generator=g) + 3,
+        lambda g: torch.rand(8, 4, generator=g).T,
+        lambda g: torch.randint(9, (8, 4), generator=g).T,
+    ],
+)
+def test_a_variation_keeps_the_structure(make):
+    t = make(torch.Generator().manual_seed(1))
+    structure = structure_of([t])
+    [varied] = vary(Inputs([t]), [structure], seed=3).args
+    [same] = vary(Inputs([t]), [structure], seed=3).args
+    assert not torch.equal(varied, t)
+    assert torch.equal(varied, same)
+    assert (varied.shape, varied.dtype, varied.stride()) == (t.shape, t.dtype, t.stride())
+    kept = structure_of([varied])
+    assert (kept.frozen, kept.unit) == (structure.frozen, structure.unit)
+    assert structure.unit or (kept.least is None) == (structure.least is None)
+    if structure.zeros is not None:
+        assert torch.equal(varied == 0, structure.zeros)
