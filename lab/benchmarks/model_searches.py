@@ -123,7 +123,7 @@ def _step(row: Row) -> dict[str, Any]:
         "speedup_eager": timing.speedup_eager if timing else None,
         "time_us": timing.time_us if timing else None,
         "precision": row.passed.precision if row.passed else None,
-        "turns": len(row.conversation),
+        "turns": len(row.exchanges),
     }
 
 

@@ -46,7 +46,7 @@ def rendered(policies: int = 2, problems: int = 7, name: str = "a problem with a
     )
 
 
-def test_it_opens_from_disk_without_a_complaint_or_a_request(open_page):
+def test_comparison_opens_from_disk_without_errors_or_requests(open_page):
     watched = open_page(rendered(name=HOSTILE))
 
     assert watched.complaints == []
@@ -56,7 +56,7 @@ def test_it_opens_from_disk_without_a_complaint_or_a_request(open_page):
     assert f"{HOSTILE} 0" in watched.page.locator("table").nth(1).inner_text()
 
 
-def test_every_arm_has_a_curve_a_band_and_a_colour_of_its_own(open_page):
+def test_every_arm_has_its_own_curve_band_and_colour(open_page):
     chart = open_page(rendered(policies=4)).page.locator("svg.chart.wide")
 
     strokes = chart.locator("path.arm").evaluate_all(
@@ -69,7 +69,7 @@ def test_every_arm_has_a_curve_a_band_and_a_colour_of_its_own(open_page):
         assert box["height"] > 0
 
 
-def test_the_faster_arm_ends_higher_and_says_so(open_page):
+def test_the_faster_arm_ends_higher(open_page):
     page = open_page(rendered()).page
 
     tops = page.locator("svg.chart.wide path.arm").evaluate_all(
@@ -81,7 +81,7 @@ def test_the_faster_arm_ends_higher_and_says_so(open_page):
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
-def test_the_page_never_scrolls_sideways(open_page, width):
+def test_the_comparison_never_scrolls_sideways(open_page, width):
     page = open_page(rendered(policies=7), width=width).page
 
     assert page.evaluate("document.documentElement.scrollWidth") <= width

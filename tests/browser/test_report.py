@@ -86,7 +86,7 @@ def hostile_conversation() -> tuple[Exchange, ...]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 4])
-def test_it_opens_from_disk_without_a_complaint_or_a_request(open_report, count):
+def test_opens_from_disk_without_errors_or_requests(open_report, count):
     watched = open_report(sample_nodes()[:count])
 
     assert watched.complaints == []
@@ -94,7 +94,7 @@ def test_it_opens_from_disk_without_a_complaint_or_a_request(open_report, count)
     assert len([url for url in watched.requests if url.startswith("file:")]) == 1
 
 
-def test_the_best_is_chosen_first_and_a_link_chooses_another(open_report):
+def test_the_best_is_selected_first_and_a_link_selects_another(open_report):
     first = open_report(sample_nodes()).page
     linked = open_report(sample_nodes(), fragment="#node-4").page
 
@@ -114,7 +114,7 @@ def test_clicking_a_node_shows_its_source_and_its_diff(open_report):
     assert page.locator("#detail .added .text").all_inner_texts() == ["    return x * 2"]
 
 
-def test_tabs_hold_the_evaluation_and_the_conversation(open_report):
+def test_tabs_show_the_evaluation_and_the_conversation(open_report):
     page = open_report(sample_nodes()).page
     detail = page.locator("#detail")
 
@@ -128,7 +128,7 @@ def test_tabs_hold_the_evaluation_and_the_conversation(open_report):
     assert "Done." in detail.inner_text()
 
 
-def test_every_turn_of_a_step_that_came_to_nothing_is_there(open_report):
+def test_a_failed_step_shows_every_exchange(open_report):
     watched = open_report(sample_nodes(), fragment="#node-3")
     detail = watched.page.locator("#detail")
 
@@ -148,7 +148,7 @@ def test_every_turn_of_a_step_that_came_to_nothing_is_there(open_report):
     assert watched.complaints == []
 
 
-def test_hostile_text_is_shown_and_never_run(open_report):
+def test_hostile_text_is_shown_and_never_executed(open_report):
     watched = open_report(sample_nodes())
     page = watched.page
 
@@ -161,7 +161,7 @@ def test_hostile_text_is_shown_and_never_run(open_report):
     assert watched.complaints == []
 
 
-def test_the_tree_answers_to_the_keyboard(open_report):
+def test_the_tree_reacts_to_the_keyboard(open_report):
     page = open_report(sample_nodes()).page
     page.locator("#tree [aria-selected=true]").focus()
 
@@ -201,7 +201,7 @@ def test_filters_narrow_the_table(open_report):
     assert page.locator("#count").inner_text() == "1 of 4"
 
 
-def test_the_chart_names_the_nearest_step_and_chooses_it(open_report):
+def test_the_chart_names_and_selects_the_nearest_step(open_report):
     page = open_report(sample_nodes()).page
     mark = page.locator("svg.chart.wide .mark[data-id='4']").first
 
@@ -234,7 +234,7 @@ def test_two_thousand_nodes_stay_usable(open_report, tmp_path):
     assert "return x * 1500" in page.locator("#detail .code").inner_text()
 
 
-def test_ten_thousand_nodes_open_with_the_way_to_the_best(open_report, tmp_path, monkeypatch):
+def test_ten_thousand_nodes_open_at_the_path_to_the_best(open_report, tmp_path, monkeypatch):
     monkeypatch.setattr(embed, "HIGHLIGHT_BUDGET", 100_000)
     watched = open_report(many_nodes(10_000))
     page = watched.page

@@ -1,4 +1,4 @@
-"""Reports on a run: a typed summary first; `terminal` and `html` only draw it."""
+"""Reports on runs, campaigns and comparisons: a typed summary first, then its renderers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speedups of several problems as one number each."""
+"""Averages of the speedups of several problems."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from statistics import fmean, geometric_mean, median
 CAP = 10.0
 FAST_P = (1.0, 1.5, 2.0)
 NO_KERNEL_SPEEDUP = 0.1
-"""What a problem without a correct kernel counts in the published geometric mean."""
+"""Value of a problem without a correct kernel in geometric means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Averages:
-    """Speedups of several problems as one number each.
+    """Averages of the speedups of several problems.
 
-    `median`, `mean`, `mean_capped` (at 10x) and `geometric_mean` are over those with a correct
-    kernel, None where there is none. `fast_p` is KernelBench's: the share of all problems with a
-    correct kernel of a speedup above p. The `published` ones are those of arXiv 2604.16625: capped,
-    over all problems, one without a correct kernel counting as 0, or 0.1 in the geometric mean.
+    `median`, `mean`, `mean_capped` (at 10x) and `geometric_mean` are over the problems with a
+    correct kernel, None without one. `fast_p` is KernelBench's: the share of all problems that have
+    a correct kernel with a speedup above p. The `published` averages are those of arXiv 2604.16625:
+    capped, over all problems; a problem without a correct kernel counts as 0, or as 0.1 in the
+    geometric mean.
     """
 
     median: float | None
@@ -33,9 +34,9 @@ class Averages:
 
 
 def averages(speedups: Sequence[float], problems: int) -> Averages:
-    """The averages of so many problems, of which those with a correct kernel have these speedups.
+    """Return the averages of `problems` problems; those with a correct kernel have `speedups`.
 
-    Raises `ValueError` for more speedups than problems, or none of either.
+    Raises `ValueError` for more speedups than problems, or for no problems.
     """
     if not 0 < problems >= len(speedups):
         raise ValueError(f"{len(speedups)} speedups of {problems} problems")

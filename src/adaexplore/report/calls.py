@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CallTotals:
-    """What some calls used.
+    """Totals of model calls.
 
-    Tokens are as the providers count them, and estimated for the `estimated` calls, which came
-    without a count. `cost_usd` is that of the calls whose price is known; of the `unpriced` it is
-    not, and those `by_hand`, which a person answered, have none. `waited_s` sums the wall times of
-    the calls.
+    Tokens are counted by the providers; those of the `estimated` calls, which came without a count,
+    are estimated. `cost_usd` sums the calls with a known price. The `unpriced` calls have no known
+    price, and the calls `by_hand`, answered by a person, have none. `waited_s` sums the wall times
+    of the calls.
     """
 
     calls: int = 0
@@ -27,5 +27,5 @@ class CallTotals:
 
     @property
     def tokens(self) -> int:
-        """Those of prompts and replies together."""
+        """Tokens of prompts and replies together."""
         return self.input_tokens + self.output_tokens

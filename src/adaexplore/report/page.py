@@ -13,7 +13,7 @@ _TEMPLATES = files("adaexplore.report") / "templates"
 
 
 def page(template: str, **variables: object) -> str:
-    """A page from one of the package's templates, in its style; write it as UTF-8.
+    """Return a page rendered from a template of the package, to be written as UTF-8.
 
     Values are escaped.
     """

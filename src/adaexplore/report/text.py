@@ -1,4 +1,4 @@
-"""Numbers and lines as a person reads them, the same in every renderer."""
+"""Numbers and lines in readable form, the same in every renderer."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from adaexplore.core.units import speedup as speedup
 from adaexplore.report.calls import CallTotals
 
 BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
-"""How the keys of `Timing.baselines_us` are spelled out."""
+"""Full names of the keys of `Timing.baselines_us`."""
 
 
 def baseline_name(key: str) -> str:
-    """A baseline's full name; an unknown key stands for itself."""
+    """Return the full name of a baseline; an unknown key is its own name."""
     return BASELINE_NAMES.get(key, key)
 
 
 def tokens(number: float) -> str:
-    """A number of tokens such as `12.3 ktok`."""
+    """Return a number of tokens such as `12.3 ktok`."""
     return amount(number, "tok")
 
 
 def usage(counted: Usage) -> str:
-    """What one call used, as its provider counts; empty where it does not."""
+    """Return the tokens of a call as its provider counts them; empty without a count."""
     if not counted.input_tokens and not counted.output_tokens:
         return ""
     return f"{tokens(counted.input_tokens)} in, {tokens(counted.output_tokens)} out"
 
 
 def cost_usd(spent: CallTotals) -> str:
-    """What calls cost as far as it is known, such as `0.0312 USD`; `-` where nobody is paid."""
+    """Return the known cost of calls, such as `0.0312 USD`; `-` for calls answered by hand."""
     if spent.by_hand == spent.calls:
         return "-"
     if spent.unpriced == spent.calls - spent.by_hand:
@@ -50,12 +50,12 @@ def cost_usd(spent: CallTotals) -> str:
 
 
 def usd(amount: float) -> str:
-    """Money such as `2.31 USD` or `0.0312 USD`."""
+    """Return money such as `2.31 USD` or `0.0312 USD`."""
     return f"{amount:.2f} USD" if amount >= 1 else f"{amount:.4f} USD"
 
 
 def spent(some: CallTotals) -> str:
-    """What calls used, such as `7 calls, 31.2 ktok in, 4.10 ktok out, 0.0312 USD, 1 min 40 s`."""
+    """Return totals such as `7 calls, 31.2 ktok in, 4.10 ktok out, 0.0312 USD, 1 min 40 s`."""
     about = "about " if some.estimated else ""
     parts = [
         f"{some.calls} call{'' if some.calls == 1 else 's'}",
@@ -70,14 +70,14 @@ def spent(some: CallTotals) -> str:
 
 
 def one_line(message: str, limit: int = 0) -> str:
-    """`message` without line breaks and control characters, cut to `limit` if positive."""
+    """Return `message` without line breaks and control characters, cut to `limit` if positive."""
     printable = "".join(char if char.isprintable() else " " for char in message)
     line = " ".join(printable.split())
     return f"{line[: limit - 1]}…" if 0 < limit < len(line) else line
 
 
 def facts(mapping: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """A nested mapping as (dotted name, value) rows; floats keep six digits."""
+    """Return a nested mapping as rows (dotted name, value); floats keep six digits."""
     rows: list[tuple[str, str]] = []
     for key, value in mapping.items():
         name = f"{prefix}{key}"
@@ -111,7 +111,7 @@ def _plain(value: Any) -> str:
 
 
 def measured(evaluation: Evaluation) -> str:
-    """The speedup with its interval, or why there is none."""
+    """Return the speedup with its interval, or the status of an evaluation without one."""
     timing = evaluation.measured if isinstance(evaluation, Passed) else None
     if timing is None:
         return evaluation.status

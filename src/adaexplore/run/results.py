@@ -9,7 +9,7 @@ from adaexplore.core.units import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
 from adaexplore.report.run.costs import summarize_costs
 from adaexplore.report.run.diversity import DiversityPoint
-from adaexplore.report.run.exchanges import conversations
+from adaexplore.report.run.exchanges import exchanges_by_step
 from adaexplore.report.run.html import render
 from adaexplore.search.diversity import diversity
 from adaexplore.search.ensemble import gains
@@ -33,10 +33,10 @@ def summary_of(store: Store, path: Path) -> Summary:
         confirmations={kept.node_id: kept.evaluation for kept in store.confirmations()},
     )
     nodes, calls = store.nodes(), store.calls()
-    told = conversations(nodes, calls)
-    costs = summarize_costs(nodes, calls, told, gains(nodes), estimated_tokens)
+    exchanges = exchanges_by_step(nodes, calls)
+    costs = summarize_costs(nodes, calls, exchanges, gains(nodes), estimated_tokens)
     spread = [DiversityPoint(*each) for each in diversity(nodes)]
-    return summarize(run.problem, nodes, info, told, costs, spread)
+    return summarize(run.problem, nodes, info, exchanges, costs, spread)
 
 
 def write_report(summary: Summary, target: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
     assert sum(each["share"] for each in costs["sections"]) == pytest.approx(1.0)
     tables = adaexplore("cost", path)
     assert tables.code == 0
-    for word in ("large", "problem", "unknown price", f"in all {made} calls"):
+    for word in ("large", "problem", "unknown price", f"total: {made} calls"):
         assert word in tables.out
 
     longer = adaexplore("resume", path, "--steps", 4)

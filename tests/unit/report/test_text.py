@@ -14,7 +14,7 @@ from adaexplore.report.calls import CallTotals
     ("ratio", "shown"),
     [(2.314, "2.31×"), (1.0042, "1.004×"), (12.34, "12.3×"), (263.4, "263×"), (0.0042, "0.0042×")],
 )
-def test_speedups_carry_the_digits_that_matter(ratio, shown):
+def test_speedups_have_significant_digits(ratio, shown):
     assert text.speedup(ratio) == shown
 
 
@@ -28,7 +28,7 @@ def test_speedups_carry_the_digits_that_matter(ratio, shown):
         (2.5e6, "2.50 s"),
     ],
 )
-def test_times_take_the_unit_that_keeps_them_short(time_us, shown):
+def test_times_have_a_short_unit(time_us, shown):
     assert text.duration_us(time_us) == shown
 
 
@@ -36,7 +36,7 @@ def test_times_take_the_unit_that_keeps_them_short(time_us, shown):
     ("time_s", "shown"),
     [(0.0, "0 s"), (0.42, "0.42 s"), (37.2, "37 s"), (125.0, "2 min 05 s"), (4320.0, "1 h 12 min")],
 )
-def test_long_durations_are_spoken(time_s, shown):
+def test_long_durations_have_several_units(time_s, shown):
     assert text.duration_s(time_s) == shown
 
 
@@ -69,7 +69,7 @@ def test_errors_are_short(error, shown):
         ),
     ],
 )
-def test_what_calls_used_is_one_line(spent, shown):
+def test_call_totals_in_one_line(spent, shown):
     assert text.spent(spent) == shown
 
 
@@ -85,7 +85,7 @@ def test_one_line_strips_terminal_escapes():
     assert text.one_line("red \x1b[31mtext\nnext") == "red [31mtext next"
 
 
-def test_facts_are_flat_and_in_plain_words():
+def test_facts_are_flat_rows():
     nested = {
         "git": {"commit": "abc", "dirty": False},
         "gpu": None,

@@ -27,8 +27,8 @@ ORIGIN = "model"
 _NOTE_CHARS = 300
 _FENCED = re.compile(r"^\s*(```|~~~|<{5,}|={5,}|>{5,})")
 
-Exchanges = Generator[Prompt, Reply, "_Answer"]
-"""The exchanges of a step with a model, up to an answer."""
+AnswerFlow = Generator[Prompt, Reply, "_Answer"]
+"""Yields prompts, is sent the replies and returns the answer."""
 ReadReply = Callable[[str], Patched]
 """Read a source from a reply's text, or raise `ReplyError`."""
 
@@ -83,10 +83,10 @@ class ModelProposer:
             tried=tried_before(context),
             in_flight=context.in_flight,
         )
-        form, exchanges = self._exchanges(context, briefing)
+        form, flow = self._flow(context, briefing)
         tokens: Counter[str] = Counter()
         try:
-            answer = yield from _counting(self._without_faults(context, exchanges), tokens)
+            answer = yield from _counting(self._without_faults(context, flow), tokens)
         except _NoAnswerError as error:
             return _failed(context.problem, form, str(error), tokens)
         return Proposal(
@@ -101,8 +101,8 @@ class ModelProposer:
     def close(self) -> None:
         """Do nothing: a client is closed by its creator."""
 
-    def _exchanges(self, context: Context, briefing: Briefing) -> tuple[str, Exchanges]:
-        """Return the form of this step and its exchanges."""
+    def _flow(self, context: Context, briefing: Briefing) -> tuple[str, AnswerFlow]:
+        """Return the form of this step and its flow."""
         settings, rng = self._settings, random.Random(context.seed)
         if context.step_kind == "small":
             window = [node for node in context.window if node.candidate.source]
@@ -118,13 +118,13 @@ class ModelProposer:
             return "strategy", self._strategy(briefing, context.pool)
         return "large", self._large(briefing, context.pool)
 
-    def _large(self, briefing: Briefing, pool: Sequence[Node]) -> Exchanges:
+    def _large(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         def asking(skip: int) -> Prompt:
             return self._prompts.large(briefing, pool[skip:], skip)
 
         return (yield from self._asked_for(asking, len(pool), _module))
 
-    def _strategy(self, briefing: Briefing, pool: Sequence[Node]) -> Exchanges:
+    def _strategy(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         """Ask for a named strategy, then for a kernel that follows it."""
         _, reply = yield from self._fitting(
             lambda skip: self._prompts.strategy(briefing, pool[skip:]), len(pool)
@@ -139,7 +139,7 @@ class ModelProposer:
         answer.note = f"{strategy}; {answer.note}" if strategy else answer.note
         return answer
 
-    def _contrast(self, briefing: Briefing, pool: Sequence[Node]) -> Exchanges:
+    def _contrast(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         ordered = sorted(pool, key=lambda node: rank(node.evaluation))
 
         def asking(_: int) -> Prompt:
@@ -147,7 +147,7 @@ class ModelProposer:
 
         return (yield from self._asked_for(asking, 0, _module))
 
-    def _patch(self, briefing: Briefing, window: Sequence[Node]) -> Exchanges:
+    def _patch(self, briefing: Briefing, window: Sequence[Node]) -> AnswerFlow:
         """Ask a reviser for the most important changes, then a tuner for patches."""
         guidance, older = "", len(window) - 1
         if self._settings.reviser and any(map(_is_right, window)):
@@ -161,7 +161,7 @@ class ModelProposer:
 
         return (yield from self._asked_for(asking, older, _patching(window[-1].candidate.source)))
 
-    def _repair(self, briefing: Briefing, failed: Node) -> Exchanges:
+    def _repair(self, briefing: Briefing, failed: Node) -> AnswerFlow:
         def asking(_: int) -> Prompt:
             return self._prompts.repair(briefing, failed)
 
@@ -169,7 +169,7 @@ class ModelProposer:
 
     def _asked_for(
         self, asking: Callable[[int], Prompt], max_omitted: int, read: ReadReply
-    ) -> Exchanges:
+    ) -> AnswerFlow:
         """Return the source that `read` finds in a reply.
 
         If the settings allow it, an unusable reply is asked for again, once, with the reason.
@@ -187,9 +187,9 @@ class ModelProposer:
         except ReplyError as error:
             raise _NoAnswerError(f"asked twice: {_one_line(str(error))}") from None
 
-    def _without_faults(self, context: Context, exchanges: Exchanges) -> Exchanges:
+    def _without_faults(self, context: Context, flow: AnswerFlow) -> AnswerFlow:
         """Return the answer with known faults fixed; unchanged if the model does not fix them."""
-        answer = yield from exchanges
+        answer = yield from flow
         faults = self._lint(context, answer.source) if self._settings.lint else ()
         if not faults:
             return answer
@@ -275,14 +275,14 @@ def _patching(source: str) -> ReadReply:
     return read
 
 
-def _counting(exchanges: Exchanges, tokens: Counter[str]) -> Exchanges:
-    """Run the exchanges and add up the token costs of their prompts' sections."""
+def _counting(flow: AnswerFlow, tokens: Counter[str]) -> AnswerFlow:
+    """Run the flow and add up the token costs of their prompts' sections."""
     try:
-        prompt = next(exchanges)
+        prompt = next(flow)
         while True:
             if isinstance(prompt, SectionedPrompt):
                 tokens.update(prompt.costs)
-            prompt = exchanges.send((yield prompt))
+            prompt = flow.send((yield prompt))
     except StopIteration as end:
         answer: _Answer = end.value
         return answer

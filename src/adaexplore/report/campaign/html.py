@@ -1,4 +1,4 @@
-"""A campaign's results as one HTML page that links its runs' reports."""
+"""A campaign's results as one HTML page with links to the reports of its runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adaexplore.report.page import page
 
 
 def render_campaign(summary: CampaignSummary) -> str:
-    """The whole page; write it as UTF-8 into the campaign's folder. It runs no script."""
+    """Return the whole page, for the campaign's folder. It runs no script."""
     return page(
         "campaign.html.j2",
         summary=summary,

@@ -1,4 +1,4 @@
-"""What a campaign says, computed once; renderers only draw it."""
+"""The summary of a campaign, computed once; renderers only draw it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from adaexplore.report.run.headline import Verdict
 from adaexplore.report.run.summary import Summary
 
 State = Literal["done", "open", "refused", "broken"]
-"""Ended by itself; has steps left; cannot be judged; or lost to the machinery."""
+"""Finished; unfinished, with steps left; refused by the judge; or broken by the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a search took. `usd` is that of the calls whose price is known, `unpriced` the others.
+    """Costs of a search.
 
-    `device_s` is the time the device was held exclusively, `work_s` that of proposals and
-    evaluations, which may have overlapped.
+    `usd` sums the calls with a known price; `unpriced` counts the others. `device_s` is the time
+    the device was held exclusively. `work_s` sums the times of proposals and evaluations, which may
+    overlap.
     """
 
     usd: float = 0.0
@@ -35,11 +36,11 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One problem of a campaign.
+    """The result of one problem of a campaign.
 
-    `folder` is its run's, empty where there is none, and `reason` says why it is in its `state`.
-    `claimed` is what may be claimed of the winner (see `Headline`). `labels` are the problem's,
-    each with why its speedup is worth less.
+    `folder` is the run's folder, empty without a run. `reason` explains the `state`. `claimed` is
+    the claimed measurement of the winner (see `Headline`). `labels` are the problem's labels, each
+    with the reason why its speedup is worth less.
     """
 
     name: str
@@ -58,22 +59,22 @@ class Result:
 
     @property
     def timing(self) -> Timing | None:
-        """The claimed measurement's times."""
+        """Times of the claimed measurement."""
         return self.claimed.measured if self.claimed else None
 
     @property
     def judged(self) -> bool:
-        """Whether it counts: a candidate of it was."""
+        """True if at least one candidate of the problem was judged."""
         return self.steps > 0
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignGroup:
-    """Problems that share a precision class asked for, and whether they are labelled.
+    """Judged problems of one precision class, either all labelled or all not.
 
-    `reached` counts the classes of the winners, `faster` those whose interval lies above 1.
-    `unmeasured` of the correct ones were judged without the device; they are in no average, and
-    there is none where that is all of them.
+    `reached` counts the precision classes of the winners. `faster` counts the winners whose
+    interval lies above 1. `unmeasured` counts correct problems that were judged without the device:
+    they are in no average, and there are no averages if all are unmeasured.
     """
 
     precision: Precision
@@ -89,10 +90,10 @@ class CampaignGroup:
 
 @dataclass(frozen=True, slots=True)
 class CampaignSummary:
-    """Everything a renderer needs.
+    """The summary of a campaign.
 
-    `groups` hold the problems that were judged, labelled ones apart; `unjudged` are the others.
-    `wall_s` is for how long any step was under way.
+    `groups` hold the judged problems, labelled ones apart; `unjudged` are the others. `wall_s` is
+    the time during which at least one step was in progress.
     """
 
     name: str
@@ -106,11 +107,11 @@ class CampaignSummary:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """Every problem."""
+        """Results of all problems."""
         return (*(result for group in self.groups for result in group.results), *self.unjudged)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         return {
             "name": self.name,
             "command": self.command,
@@ -133,7 +134,7 @@ def result_of(
     folder: str = "",
     summary: Summary | None = None,
 ) -> Result:
-    """One problem's result, from the summary of its run if there is one."""
+    """Return the result of one problem, from the summary of its run if there is one."""
     if summary is None:
         return Result(name, precision, device, state, reason)
     head, models, totals = summary.headline, summary.costs.total, summary.totals
@@ -170,7 +171,7 @@ def summarize_campaign(
     budget: str,
     wall_s: float,
 ) -> CampaignSummary:
-    """The summary of a campaign with these results, in whose order problems are listed."""
+    """Return the summary of a campaign with these results, in their order."""
     members: dict[tuple[Precision, bool], list[Result]] = {
         (precision, labelled): [] for precision in PRECISIONS for labelled in (False, True)
     }

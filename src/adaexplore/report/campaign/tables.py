@@ -1,4 +1,4 @@
-"""A campaign's results in the terminal."""
+"""A campaign's results as Rich renderables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, R
 
 
 def campaign_tables(summary: CampaignSummary) -> RenderableType:
-    """The problems by precision class with their means, labelled ones apart, then what it cost."""
+    """Return the problems by precision class with averages, labelled ones apart, and costs."""
     parts: list[RenderableType] = []
     for group in summary.groups:
         parts += [_problems(group), *_means(group), *_labels(group.results), Text()]
@@ -29,17 +29,17 @@ def campaign_tables(summary: CampaignSummary) -> RenderableType:
 
 
 def title(group: CampaignGroup) -> str:
-    """What a group is, and how many of its problems have a correct and a faster kernel."""
+    """Return the title of a group with its numbers of correct and faster problems."""
     count = len(group.results)
     name = f"{group.precision}, labelled problems" if group.labelled else group.precision
-    aside = ", in no mean but their own" if group.labelled else ""
+    aside = ", averaged apart" if group.labelled else ""
     estimated = f", {group.unmeasured} not measured" if group.unmeasured else ""
     faster = f", {group.faster} clearly faster" if group.unmeasured < count else ""
     return f"{name}: {group.correct} of {count} correct{estimated}{faster}{aside}"
 
 
 def spending(summary: CampaignSummary) -> str:
-    """What was spent, such as `1 h 12 min, device 2 min 05 s, 7 calls, 31 ktok, 0.21 USD`."""
+    """Return the costs such as `1 h 12 min, device held 2 min 05 s, 7 calls, 31 ktok, 0.21 USD`."""
     spent = summary.spent
     parts = [text.duration_s(summary.wall_s), f"device held {text.duration_s(spent.device_s)}"]
     if spent.calls:
@@ -50,7 +50,7 @@ def spending(summary: CampaignSummary) -> str:
 
 
 def averages_rows(group: CampaignGroup) -> list[tuple[str, str, str]]:
-    """The names of the averages, with those of both kinds of speedup; none if there are none."""
+    """Return rows (name, like for like, over eager) of the averages; none without averages."""
     if group.like_for_like is None or group.over_eager is None:
         return []
     pairs = zip(_named(group.like_for_like), _named(group.over_eager), strict=True)
@@ -70,7 +70,7 @@ def _named(averages: Averages) -> list[tuple[str, str]]:
 
 
 def reached(group: CampaignGroup) -> str:
-    """The precision classes of the winners, such as `12 fp32, 2 tf32`."""
+    """Return the precision classes of the winners, such as `12 fp32, 2 tf32`."""
     return ", ".join(f"{count} {name}" for name, count in group.reached.items()) or "none"
 
 

@@ -1,4 +1,4 @@
-"""Runs put together into the arms of a comparison."""
+"""Groups of runs: the arms of a comparison."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.report.compare.traces import Trace
 
 ONLY_ASKED = frozenset({"folder", "seed", "version", "commit"})
-"""Facets that make arms only where they are asked for: they say nothing of how a search goes."""
+"""Facets that form arms only on request, because they do not affect a search."""
 
 _NAMES = frozenset({"policy", "proposer", "folder", "language"})
-"""Facets whose values need no key beside them."""
+"""Facets whose values are shown without their key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Runs that are repetitions of one another, or stand for one another."""
+    """An arm: runs that repeat each other."""
 
     name: str
     traces: tuple[Trace, ...]
 
 
 def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Arm], list[str]]:
-    """The arms, in the order of their first runs, and what to keep in mind.
+    """Return the arms, in the order of their first runs, and notes for the reader.
 
-    Without `by`, runs fall apart by all facets in which any two runs of the same problem differ.
-    Raises `BadInputError` for a facet that no run has.
+    Without `by`, all facets in which two runs of one problem differ separate the arms. Raises
+    `BadInputError` for a facet that no run has.
     """
     for key in by:
         _require(key, traces)
@@ -53,7 +53,7 @@ def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Arm
 
 
 def _differing(traces: Iterable[Trace]) -> list[str]:
-    """The facets in which runs of the same problem differ, those that make no arms left out."""
+    """Return the facets in which runs of one problem differ, without those on request only."""
     by_problem: dict[str, list[Trace]] = {}
     for trace in traces:
         by_problem.setdefault(trace.key, []).append(trace)

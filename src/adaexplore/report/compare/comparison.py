@@ -1,4 +1,4 @@
-"""What a comparison of searches says: plain data, which renderers draw."""
+"""The result of a comparison of searches: plain data for the renderers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from adaexplore.report.averages import Averages
 from adaexplore.report.compare.resample import Interval
 from adaexplore.report.compare.traces import Axis
 
-LEAST_PROBLEMS = 6
-"""What a 95 % interval takes at least: that five of five agree has odds of 1 in 16 by chance."""
+MIN_PROBLEMS = 6
+"""Smallest sample for a decision: the odds that five of five agree by chance are 1 in 16."""
 
 Decision = Literal["faster", "slower", "undecided", "too few"]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSpeedup:
-    """What an arm's runs of one problem found by then.
+    """Result of an arm's runs of one problem at a given amount.
 
-    `speedup` is the geometric mean of the `runs` that went so far, one in which nothing was
-    correct counting as 0.1; None where there is no run. `correct` of them had a correct kernel.
-    `noise` is the standard error of `ln speedup` that comes from the measurements.
+    `speedup` is the geometric mean of the `runs` that reached the amount; a run without a correct
+    kernel counts as 0.1. It is None without such a run. `correct` counts the runs with a correct
+    kernel. `noise` is the standard error of `ln speedup` from the measurements.
     """
 
     speedup: float | None
@@ -34,10 +34,10 @@ class FoundSpeedup:
 
 @dataclass(frozen=True, slots=True)
 class ArmStanding:
-    """What an arm found by then over all problems that every arm has.
+    """Result of an arm at a given amount, over the problems that every arm has.
 
-    `speedup` is the geometric mean, a run without a correct kernel counting as 0.1, with its 95 %
-    interval. `averages` are those of a campaign's tables, over the problems' speedups.
+    `speedup` is the geometric mean with its 95 % interval; a run without a correct kernel counts as
+    0.1. `averages` are those of a campaign's tables, over the speedups of the problems.
     """
 
     arm: str
@@ -48,9 +48,10 @@ class ArmStanding:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An arm over the first one by then: the geometric mean of the ratios, problem by problem.
+    """An arm over the first arm at a given amount.
 
-    A win is a ratio above 1 by more than the measurements' 95 % intervals and 1 % explain.
+    `ratio` is the geometric mean of the ratios of the problems. A win is a ratio above 1 by more
+    than the 95 % intervals of the measurements and by more than 1 %.
     """
 
     arm: str
@@ -64,8 +65,8 @@ class Pair:
 
     @property
     def decision(self) -> Decision:
-        """Whether the interval says which is faster."""
-        if self.interval is None or self.samples < LEAST_PROBLEMS:
+        """The decision by the interval."""
+        if self.interval is None or self.samples < MIN_PROBLEMS:
             return "too few"
         low, high = self.interval
         return "faster" if low > 1 else "slower" if high < 1 else "undecided"
@@ -73,9 +74,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everybody when so much was used; over `problems` that every arm has with runs so long.
+    """All arms at amount `at`, over the `problems` that every arm has with runs of that length.
 
-    Where `at` is None it is what the runs claim at their ends, however long they are.
+    If `at` is None, the claims at the ends of the runs, of any length.
     """
 
     at: float | None
@@ -86,9 +87,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
-    """One arm's runs of one problem: `found` at every place, `claimed` at their ends.
+    """One arm's runs of one problem: `found` at every amount, `claimed` at their ends.
 
-    Not `paired` where another arm has no run of it.
+    `paired` is False if another arm has no run of the problem.
     """
 
     problem: str
@@ -100,10 +101,10 @@ class ProblemRow:
 
 @dataclass(frozen=True, slots=True)
 class ArmEffort:
-    """What an arm's runs were like until the last checkpoint; means are per run.
+    """Means per run of an arm, up to the last checkpoint.
 
-    `first_tries` of the `runs` began with a correct kernel, `correct` is the share of correct
-    steps. Of what is `unknown`, runs used more than anybody knows.
+    `first_tries` counts the runs whose first step was correct; `correct` is the share of correct
+    steps. `unknown` lists the axes on which some run's use is not fully known.
     """
 
     arm: str
@@ -119,7 +120,7 @@ class ArmEffort:
 
 @dataclass(frozen=True, slots=True)
 class ArmCurve:
-    """An arm's geometric mean over the problems, from step to step, with its 95 % band."""
+    """An arm's geometric mean over the problems along the axis, with its 95 % band."""
 
     arm: str
     at: tuple[float, ...]
@@ -131,9 +132,9 @@ class ArmCurve:
 class RunGroup:
     """Runs that may be compared: one environment, one precision class, labelled problems apart.
 
-    Where times are `estimated` there are no speedups, and so neither checkpoints nor curves.
-    `places` are the amounts at which rows say what was found, up to the last of which efforts are
-    counted; a place has a checkpoint where every arm has runs of a problem that went so far.
+    If times are `estimated`, there are no speedups, no checkpoints and no curves. `places` are the
+    amounts of the rows; efforts count up to the last. A place has a checkpoint if every arm has
+    runs of one problem that reached it.
     """
 
     environment: str
@@ -151,7 +152,7 @@ class RunGroup:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything a renderer needs. `labels` say of problems why their speedups are worth less."""
+    """A comparison. `labels` are those of the problems, each with its reason."""
 
     axis: Axis
     arms: tuple[str, ...]
@@ -161,7 +162,7 @@ class Comparison:
     command: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         data = asdict(self)
         for group, own in zip(data["groups"], self.groups, strict=True):
             for checkpoint, ours in zip(group["checkpoints"], own.checkpoints, strict=True):

@@ -1,7 +1,7 @@
-"""Searches side by side, computed once; renderers only draw it.
+"""The computation of a comparison.
 
-What runs found is compared by problem, at equal amounts of what they used, and never across
-environments, precision classes, or measurements and estimates.
+Results of runs are compared by problem, at equal amounts of an axis, and never across environments,
+precision classes, or measurements and estimates.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from adaexplore.report.compare.standings import RunsByProblem, checkpoint, curve
 from adaexplore.report.compare.traces import Axis, Trace, spelled
 
 Choose = Callable[[float], Sequence[float]]
-"""The checkpoints for runs of this length."""
+"""Returns the checkpoints for runs of a given length."""
 
 CHECKPOINTS = (10, 25, 50, 100)
 
 
 def checkpoints(steps: int) -> list[int]:
-    """Those within `steps`, and the last step."""
+    """Return the checkpoints within `steps`, and the last step."""
     return sorted({*(at for at in CHECKPOINTS if at < steps), steps})
 
 
 @dataclass(frozen=True, slots=True)
 class _GroupKey:
-    """What runs share that may be compared."""
+    """The properties that comparable runs share."""
 
     labelled: bool
     precision: Precision
@@ -47,17 +47,17 @@ class _GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class _GroupRuns:
-    """The runs of one kind, and where to compare them.
+    """The runs of one group and the amounts of their comparison.
 
-    `everything` has all problems, `field` those of every arm. `shortest` is the run in it that is
-    known least far, `length` how far.
+    `everything` has all problems, `common` those of every arm. `shortest` is the run with the least
+    known length among these, `length` that length.
     """
 
     arms: Sequence[Arm]
     axis: Axis
     places: Sequence[float]
     everything: RunsByProblem
-    field: RunsByProblem
+    common: RunsByProblem
     shortest: Trace
     length: float
 
@@ -71,9 +71,9 @@ def compare(
     notes: Sequence[str] = (),
     command: str = "",
 ) -> Comparison:
-    """The comparison of these arms, whose runs have steps, at equal amounts of `axis`.
+    """Return the comparison of these arms at equal amounts of `axis`; every run has steps.
 
-    Without `at`, the checkpoints are those that are chosen for the shortest run.
+    `at` sets the checkpoints; without it, `choose` sets them for the shortest run.
     """
     traces = [trace for arm in arms for trace in arm.traces]
     names = _problem_names(traces)
@@ -93,7 +93,9 @@ def compare(
     for kind in kinds:
         own = [Arm(a.name, tuple(t for t in a.traces if kind_of(t) == kind)) for a in arms]
         groups.append(
-            _group(kind, _ground([arm for arm in own if arm.traces], axis, choose, at), names, at)
+            _group(
+                kind, _group_runs([arm for arm in own if arm.traces], axis, choose, at), names, at
+            )
         )
     apart = dict.fromkeys(f"{kind.precision} on {kind.environment}" for kind in kinds)
     return Comparison(
@@ -110,7 +112,7 @@ def compare(
 
 
 def _problem_names(traces: Sequence[Trace]) -> dict[str, str]:
-    """A name for every problem by its key, with a number where several are called the same."""
+    """Return a name for every problem by its key; equal names get a number."""
     keys = {trace.key: trace.problem for trace in traces}
     taken: Counter[tuple[str, str]] = Counter()
     names = {}
@@ -121,9 +123,9 @@ def _problem_names(traces: Sequence[Trace]) -> dict[str, str]:
     return names
 
 
-def _ground(arms: Sequence[Arm], axis: Axis, choose: Choose, at: Sequence[float]) -> _GroupRuns:
-    everything = _field(arms, axis, 0.0, common=False)
-    field = _field(arms, axis, 0.0)
+def _group_runs(arms: Sequence[Arm], axis: Axis, choose: Choose, at: Sequence[float]) -> _GroupRuns:
+    everything = _runs_by_problem(arms, axis, 0.0, common=False)
+    field = _runs_by_problem(arms, axis, 0.0)
     traces = [t for sides in (field or everything).values() for side in sides for t in side]
     shortest = min(traces, key=lambda trace: trace.reach(axis))
     length = min(shortest.reach(axis), max(trace.used(axis) for trace in traces))
@@ -131,8 +133,10 @@ def _ground(arms: Sequence[Arm], axis: Axis, choose: Choose, at: Sequence[float]
     return _GroupRuns(arms, axis, places, everything, field, shortest, length)
 
 
-def _field(arms: Sequence[Arm], axis: Axis, at: float, *, common: bool = True) -> RunsByProblem:
-    """The problems with the arms' runs that went so far; if `common`, those that every arm has."""
+def _runs_by_problem(
+    arms: Sequence[Arm], axis: Axis, at: float, *, common: bool = True
+) -> RunsByProblem:
+    """Return the runs that reached `at`, by problem; if `common`, for problems of all arms."""
     field: dict[str, list[list[Trace]]] = {}
     for i, arm in enumerate(arms):
         for trace in arm.traces:
@@ -142,10 +146,10 @@ def _field(arms: Sequence[Arm], axis: Axis, at: float, *, common: bool = True) -
 
 
 def _group(
-    kind: _GroupKey, ground: _GroupRuns, names: Mapping[str, str], at: Sequence[float]
+    kind: _GroupKey, runs: _GroupRuns, names: Mapping[str, str], at: Sequence[float]
 ) -> RunGroup:
-    arms, axis, places = ground.arms, ground.axis, ground.places
-    fields = {place: _field(arms, axis, place) for place in places}
+    arms, axis, places = runs.arms, runs.axis, runs.places
+    fields = {place: _runs_by_problem(arms, axis, place) for place in places}
     last = fields[places[-1]]
     checkpoints: list[Checkpoint] = []
     rows: list[ProblemRow] = []
@@ -156,11 +160,11 @@ def _group(
             for place, field in fields.items()
             if field
         ]
-        if ground.field:
-            claims = checkpoint(arms, ground.field, None, lambda trace: trace.claimed)
+        if runs.common:
+            claims = checkpoint(arms, runs.common, None, lambda trace: trace.claimed)
         if last:
             drawn = curves(arms, last, axis, places[-1])
-        rows = list(_rows(ground, names))
+        rows = list(_rows(runs, names))
     return RunGroup(
         environment=kind.environment,
         precision=kind.precision,
@@ -173,72 +177,72 @@ def _group(
         efforts=tuple(
             effort(
                 arm.name,
-                [t for sides in (last or ground.everything).values() for t in sides[i]],
+                [t for sides in (last or runs.everything).values() for t in sides[i]],
                 axis,
                 places[-1],
             )
             for i, arm in enumerate(arms)
         ),
         curves=tuple(drawn),
-        notes=tuple(_notes(ground, fields, rows, names, given=bool(at))),
+        notes=tuple(_notes(runs, fields, rows, names, given=bool(at))),
     )
 
 
-def _rows(ground: _GroupRuns, names: Mapping[str, str]) -> Iterator[ProblemRow]:
-    for key, sides in ground.everything.items():
-        for arm, side in zip(ground.arms, sides, strict=True):
+def _rows(runs: _GroupRuns, names: Mapping[str, str]) -> Iterator[ProblemRow]:
+    for key, sides in runs.everything.items():
+        for arm, side in zip(runs.arms, sides, strict=True):
             yield ProblemRow(
                 problem=names[key],
                 arm=arm.name,
                 found=tuple(
                     found_by(
                         [
-                            trace.best(ground.axis, place)
+                            trace.best(runs.axis, place)
                             for trace in side
-                            if trace.reach(ground.axis) >= place
+                            if trace.reach(runs.axis) >= place
                         ]
                     )
-                    for place in ground.places
+                    for place in runs.places
                 ),
                 claimed=found_by([trace.claimed for trace in side]),
-                paired=key in ground.field,
+                paired=key in runs.common,
             )
 
 
 def _notes(
-    ground: _GroupRuns,
+    runs: _GroupRuns,
     fields: Mapping[float, RunsByProblem],
     rows: Sequence[ProblemRow],
     names: Mapping[str, str],
     *,
     given: bool,
 ) -> Iterator[str]:
-    """What a reader must know beside the figures."""
-    arms, axis = ground.arms, ground.axis
+    """Yield notes for the reader of the figures."""
+    arms, axis = runs.arms, runs.axis
     having: dict[str, list[str]] = {}
-    for key, sides in ground.everything.items():
-        if key not in ground.field:
+    for key, sides in runs.everything.items():
+        if key not in runs.common:
             who = " and ".join(arm.name for arm, side in zip(arms, sides, strict=True) if side)
             having.setdefault(who, []).append(names[key])
-    if not ground.field:
-        yield "no problem has runs of every arm: --by with fewer keys makes fewer arms"
+    if not runs.common:
+        yield "no problem has runs of every arm; --by with fewer keys makes fewer arms"
         return
     for who, some in having.items():
-        yield f"in no figure over problems, since only {who} has runs of them: {', '.join(some)}"
-    traces = [t for sides in ground.field.values() for side in sides for t in side]
+        yield f"left out of figures over problems, because only {who} has runs: {', '.join(some)}"
+    traces = [t for sides in runs.common.values() for side in sides for t in side]
     longest = max((trace.used(axis) for trace in traces), default=0.0)
     if given:
         for place, field in fields.items():
             short = sum(trace.reach(axis) < place for trace in traces)
             if short:
                 yield (
-                    f"at {spelled(axis, place)}: {short} of {len(traces)} runs do not go so far "
-                    f"and are left out; problems left: {len(field)}"
+                    f"at {spelled(axis, place)}: {short} of {len(traces)} runs are shorter "
+                    f"and left out; problems that remain: {len(field)}"
                 )
-    elif longest > ground.length:
+    elif longest > runs.length:
         yield (
-            f"compared up to {spelled(axis, ground.length)}, as far as {ground.shortest.path} "
-            f"goes; the longest run goes to {spelled(axis, longest)} (--at leaves shorter ones out)"
+            f"compared up to {spelled(axis, runs.length)}, the length of {runs.shortest.path}; "
+            f"the longest run has {spelled(axis, longest)} (--at leaves shorter runs out)"
         )
     if any(one.correct < one.runs for row in rows for one in row.found):
-        yield f"a run in which nothing is correct counts as {NO_KERNEL_SPEEDUP:g}×"
+        yield f"a run without a correct kernel counts as {NO_KERNEL_SPEEDUP:g}×"

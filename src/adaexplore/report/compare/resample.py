@@ -1,4 +1,4 @@
-"""Intervals of geometric means over problems, and over seeds within them."""
+"""Intervals of geometric means over problems, and over seeds within a problem."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A problem: for each of its runs, the `ln` of what was found at every place.
+    """A problem: the `ln` of the speedup of each run at every amount.
 
-    With runs `over` which to compare, what counts is the difference of the means.
+    If `over` has runs, the value is the difference of the two means.
     """
 
     runs: Sequence[Sequence[float]]
     over: Sequence[Sequence[float]] = ()
 
     def means(self) -> list[float]:
-        """The mean, or the difference of the means, at every place."""
+        """Return the mean, or the difference of the means, at every amount."""
         means = [fmean(place) for place in zip(*self.runs, strict=True)]
         if not self.over:
             return means
@@ -38,13 +38,13 @@ class Unit:
 
 
 def geometric_means(units: Sequence[Unit]) -> list[float]:
-    """The geometric mean over the problems at every place."""
+    """Return the geometric mean over the problems at every amount."""
     means = [unit.means() for unit in units]
     return [math.exp(fmean(place)) for place in zip(*means, strict=True)]
 
 
 def sample_size(units: Sequence[Unit]) -> int:
-    """How many independent things an interval rests on: problems, or the seeds of a single one."""
+    """Return the number of independent samples: problems, or the seeds of a single problem."""
     if len(units) != 1:
         return len(units)
     [unit] = units
@@ -52,11 +52,11 @@ def sample_size(units: Sequence[Unit]) -> int:
 
 
 def intervals(units: Sequence[Unit]) -> list[Interval | None]:
-    """The 95 % interval of the geometric mean at every place; None where there is but one sample.
+    """Return the 95 % interval of the geometric mean at every amount; None for a single sample.
 
-    A bootstrap in two stages, from a fixed seed: problems are drawn, then runs of each (Davison and
-    Hinkley 1997, section 3.8). Percentiles are expanded for small samples, which percentiles of the
-    bootstrap are too narrow for (Hesterberg 2015, What Teachers Should Know About the Bootstrap,
+    A bootstrap in two stages with a fixed seed draws problems, then runs of each (Davison and
+    Hinkley 1997, section 3.8). Percentiles are expanded for small samples, for which those of the
+    bootstrap are too narrow (Hesterberg 2015, What Teachers Should Know About the Bootstrap,
     section 3.3).
     """
     places = len(units[0].runs[0]) if units else 0
@@ -76,7 +76,7 @@ def intervals(units: Sequence[Unit]) -> list[Interval | None]:
 
 @lru_cache(maxsize=8)
 def _resamples(layout: tuple[tuple[int, int], ...]) -> list[array[float]]:
-    """What every run counts in each resample of units with so many runs, and so many others."""
+    """Return the weight of every run in each resample, for units with these numbers of runs."""
     rng = random.Random(0)
     starts = list(accumulate((own + others for own, others in layout), initial=0))
     resamples = []
@@ -92,13 +92,15 @@ def _resamples(layout: tuple[tuple[int, int], ...]) -> list[array[float]]:
 
 
 def _tail(size: int) -> float:
-    """The share of resamples to leave out on either side."""
+    """Return the share of resamples to leave out at either end."""
     return NormalDist().cdf(-math.sqrt(size / (size - 1)) * _student(size - 1))
 
 
 def _student(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t, by Abramowitz and Stegun 26.7.5: for two degrees 3 % too
-    small, where tails are left whole anyway."""
+    """Return the 97.5 % quantile of Student's t by Abramowitz and Stegun 26.7.5.
+
+    For two degrees of freedom it is 3 % too small; no resamples are left out there anyway.
+    """
     z, n = _Z, degrees
     return (
         z

@@ -1,4 +1,4 @@
-"""Where the arms of a comparison stand, over problems that all of them have."""
+"""Results of the arms of a comparison, over the problems that all arms have."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from adaexplore.report.compare.resample import Unit, geometric_means, intervals,
 from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace
 
 _SAME = 0.01
-"""Speedups that differ by less, in `ln`, are a tie however quiet the measurements."""
+"""Largest difference of `ln speedup` that always counts as a tie."""
 
 _PLACES = 100
-"""Places at which curves are drawn, at most."""
+"""Maximum number of points of a curve."""
 
 _Z = 1.96
 """Standard errors in half a 95 % interval."""
 
 RunsByProblem = Mapping[str, Sequence[Sequence[Trace]]]
-"""For every problem, by its key, the runs of each arm."""
+"""The runs of each arm, by the problem's key."""
 
 
 def checkpoint(
@@ -40,20 +40,20 @@ def checkpoint(
     at: float | None,
     best: Callable[[Trace], Timing | None],
 ) -> Checkpoint:
-    """Everybody's standing by what `best` says of each run."""
+    """Return all arms' results; `best` returns the measurement of a run that counts."""
     timings = [[list(map(best, sides[i])) for sides in field.values()] for i in range(len(arms))]
     found = [[found_by(of_problem) for of_problem in own] for own in timings]
     logs = [[[[_log(t)] for t in of_problem] for of_problem in own] for own in timings]
     standings, pairs = [], []
     for i, arm in enumerate(arms):
         units = [Unit(runs) for runs in logs[i]]
-        right = [one.speedup for one in found[i] if one.correct and one.speedup]
+        found_speedups = [one.speedup for one in found[i] if one.correct and one.speedup]
         standings.append(
             ArmStanding(
                 arm=arm.name,
                 speedup=geometric_means(units)[0],
                 interval=intervals(units)[0],
-                averages=averages(right, len(field)),
+                averages=averages(found_speedups, len(field)),
             )
         )
         if i == 0:
@@ -80,7 +80,7 @@ def _log(timing: Timing | None) -> float:
 
 
 def found_by(timings: Sequence[Timing | None]) -> FoundSpeedup:
-    """What some runs found, from each one's best or None."""
+    """Return the result of several runs, from the best measurement (or None) of each."""
     if not timings:
         return FoundSpeedup(None)
     noises = [math.log(t.speedup_ci[1] / t.speedup_ci[0]) / (2 * _Z) for t in timings if t]
@@ -93,7 +93,7 @@ def found_by(timings: Sequence[Timing | None]) -> FoundSpeedup:
 
 
 def _outcome(own: FoundSpeedup, other: FoundSpeedup) -> int:
-    """1 for a win, -1 for a loss, 0 for a tie."""
+    """Return 1 for a win, -1 for a loss, 0 for a tie."""
     apart = math.log((own.speedup or NO_KERNEL_SPEEDUP) / (other.speedup or NO_KERNEL_SPEEDUP))
     if abs(apart) <= max(_Z * math.hypot(own.noise, other.noise), _SAME):
         return 0
@@ -101,7 +101,7 @@ def _outcome(own: FoundSpeedup, other: FoundSpeedup) -> int:
 
 
 def effort(arm: str, traces: Sequence[Trace], axis: Axis, at: float) -> ArmEffort:
-    """What these runs of an arm were like until so much was used."""
+    """Return the means per run of an arm, up to amount `at`."""
     within = [points for trace in traces if (points := trace.within(axis, at))]
     last = [points[-1] for points in within]
     apart = [point.distance for point in last if point.distance is not None]
@@ -125,7 +125,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def curves(arms: Sequence[Arm], field: RunsByProblem, axis: Axis, until: float) -> list[ArmCurve]:
-    """The arms' geometric means over the problems, from the start to `until`."""
+    """Return the arms' geometric means over the problems, from the start to `until`."""
     whole = axis in WHOLE
     count = min(_PLACES, int(until)) if whole else _PLACES
     at = [until * (i + 1) / count for i in range(count)]

@@ -1,4 +1,4 @@
-"""A comparison in the terminal."""
+"""A comparison as Rich renderables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from adaexplore.report import text
 from adaexplore.report.compare.comparison import (
-    LEAST_PROBLEMS,
+    MIN_PROBLEMS,
     ArmEffort,
     ArmStanding,
     Checkpoint,
@@ -24,7 +24,7 @@ from adaexplore.report.compare.traces import Axis, spelled
 
 
 def comparison_tables(comparison: Comparison) -> RenderableType:
-    """For every group: the arms, whether it is decided, the problems, and what it took."""
+    """Return for every group the arms, the decision, the problems and the efforts."""
     parts: list[RenderableType] = []
     for group in comparison.groups:
         parts.append(Text(title(group), style="bold"))
@@ -46,18 +46,18 @@ def comparison_tables(comparison: Comparison) -> RenderableType:
 
 
 def title(group: RunGroup) -> str:
-    """What the runs of a group have in common."""
+    """Return the title of a group: the properties that its runs share."""
     count = len({row.problem for row in group.rows if row.paired})
     shared = " that all arms have" if len(group.efforts) > 1 else ""
     problems = f"{count} problem{'' if count == 1 else 's'}{shared}"
     if group.estimated:
-        problems = "times are estimated, so there are no speedups to compare"
-    labelled = ", labelled problems, in no mean but their own" if group.labelled else ""
+        problems = "times are estimated: there are no speedups to compare"
+    labelled = ", labelled problems, averaged apart" if group.labelled else ""
     return f"{group.precision} on {group.environment}{labelled}: {problems}"
 
 
 def verdict(pair: Pair, checkpoint: Checkpoint, axis: Axis) -> str:
-    """A pair in words: by how much, how sure, and whether that decides it."""
+    """Return a pair as a sentence: ratio, interval, wins and decision."""
     where = "as claimed" if checkpoint.at is None else f"at {spelled(axis, checkpoint.at)}"
     sure = f" (95 % {text.interval(pair.interval)})" if pair.interval else ""
     ratio = text.speedup(pair.ratio)
@@ -67,19 +67,19 @@ def verdict(pair: Pair, checkpoint: Checkpoint, axis: Axis) -> str:
         "faster": f"{pair.arm} is faster",
         "slower": f"{pair.over} is faster",
         "undecided": "undecided, the interval includes 1",
-        "too few": f"too few to decide, it takes {LEAST_PROBLEMS} {too_few}",
+        "too few": f"too few to decide, at least {MIN_PROBLEMS} {too_few} are needed",
     }[pair.decision]
     return f"{pair.arm} over {pair.over} {where}: {ratio}{sure}, {score}: {decided}."
 
 
 def verdicts(group: RunGroup, axis: Axis) -> list[str]:
-    """Every pair of a group in words, at its last checkpoint."""
+    """Return a sentence for every pair of a group at its last checkpoint."""
     last = group.checkpoints[-1:]
     return [verdict(pair, checkpoint, axis) for checkpoint in last for pair in checkpoint.pairs]
 
 
 def effort_rows(group: RunGroup) -> list[tuple[str, ...]]:
-    """The efforts as cells, under `EFFORT_HEADS`."""
+    """Return the efforts as cells, under `EFFORT_HEADS`."""
     return [_effort_cells(effort) for effort in group.efforts]
 
 
@@ -88,41 +88,41 @@ _PAID: tuple[Axis, ...] = ("tokens", "usd")
 EFFORT_HEADS = (
     "arm",
     "runs",
-    "first try right",
+    "first try correct",
     "correct steps",
     "structures",
     "mean distance",
     "evaluations",
     "tokens",
     "cost",
-    "under way",
+    "in progress",
     "device held",
 )
 
 
 def columns(group: RunGroup, axis: Axis) -> list[str]:
-    """The heads of what problems came to."""
+    """Return the column heads of the problems' results."""
     return [*(spelled(axis, place) for place in group.places), "claimed"]
 
 
 def heads(group: RunGroup, axis: Axis) -> list[str]:
-    """The heads of the checkpoints and the claims."""
+    """Return the column heads of the checkpoints and the claims."""
     ats = [checkpoint.at for checkpoint in checkpoints_of(group)]
     return ["claimed" if at is None else spelled(axis, at) for at in ats]
 
 
 def found(one: FoundSpeedup) -> str:
-    """What runs found, in a cell."""
+    """Return the result of runs as a cell."""
     if one.speedup is None:
         return "-"
     if not one.correct:
-        return "none right"
-    some = f" ({one.correct} of {one.runs} right)" if one.correct < one.runs else ""
+        return "none correct"
+    some = f" ({one.correct} of {one.runs} correct)" if one.correct < one.runs else ""
     return text.speedup(one.speedup) + some
 
 
 def checkpoints_of(group: RunGroup) -> list[Checkpoint]:
-    """Those at equal amounts, and the claims."""
+    """Return the checkpoints at equal amounts, and the claims."""
     return [*group.checkpoints, *([group.claims] if group.claims else [])]
 
 

@@ -1,4 +1,4 @@
-"""A run as a comparison sees it: what was used by the end of each step, and the best by then."""
+"""Runs as a comparison reads them: use and best speedup after each step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adaexplore.report import text
 from adaexplore.report.run.diversity import DiversityPoint
 
 Axis = Literal["steps", "evaluations", "usd", "tokens", "seconds"]
-"""What searches may be given equal amounts of."""
+"""The amounts at which searches are compared."""
 
 AXES: tuple[Axis, ...] = get_args(Axis)
 
@@ -25,10 +25,10 @@ WHOLE: frozenset[Axis] = frozenset({"steps", "evaluations"})
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One step: what the run had `used` by its end, on every axis, and what came of it.
+    """The state after one step: the amounts `used` so far on every axis, and the step's result.
 
-    "seconds" are those for which any step was under way; `device_s` is the time the device was held
-    until then. `structures` and `distance` are those of the correct kernels so far.
+    "seconds" is the time during which at least one step was in progress; `device_s` is the time the
+    device was held. `structures` and `distance` are those of the correct kernels so far.
     """
 
     used: Mapping[Axis, float]
@@ -43,11 +43,10 @@ class Point:
 class Trace:
     """One run.
 
-    `facets` are all that may tell it from others (see `report.arms`), `environment` what it was
-    measured on, in words, `labels` the problem's. `claimed` is the measurement that the run's
-    headline rests on. With `ended` the search had no further step to make, however much it was
-    given. Of what is `unknown`
-    too little was counted: prices, or tokens of prompts that are not there.
+    `facets` are the properties that may separate it from other runs (see `make_arms`).
+    `environment` describes the machine in words, `labels` are the problem's. `claimed` is the
+    measurement of the run's headline. If `ended`, the search had no further step to make. The use
+    on the axes in `unknown` is incomplete: prices, or tokens of missing prompts.
     """
 
     path: str
@@ -62,25 +61,25 @@ class Trace:
 
     @property
     def key(self) -> str:
-        """The same for runs of the same problem: wherever its file lies, whatever the seed."""
+        """A key that runs of the same problem share, independent of its path and the seed."""
         problem = self.problem
         parts = (problem.source or problem.name, problem.precision, problem.mode, problem.target)
         return "\0".join(map(str, parts))
 
     def used(self, axis: Axis) -> float:
-        """What the whole run used."""
+        """Return the use of the whole run."""
         return max((point.used[axis] for point in self.points), default=0.0)
 
     def reach(self, axis: Axis) -> float:
-        """Up to where it is known what the search comes to."""
+        """Return the amount up to which the search's result is known."""
         return math.inf if self.ended else self.used(axis)
 
     def within(self, axis: Axis, at: float) -> list[Point]:
-        """The steps that were over when so much was used."""
+        """Return the steps that ended within amount `at`."""
         return [point for point in self.points if point.used[axis] <= at]
 
     def best(self, axis: Axis, at: float) -> Timing | None:
-        """The best measurement by then, None while nothing was correct."""
+        """Return the best measurement within amount `at`, None without a correct kernel."""
         timings = [point.timing for point in self.within(axis, at) if point.timing]
         return max(timings, key=lambda timing: timing.speedup, default=None)
 
@@ -90,7 +89,7 @@ def points(
     spent: Sequence[tuple[float, int]],
     spread: Sequence[DiversityPoint],
 ) -> tuple[Point, ...]:
-    """The points of a run's nodes, in order.
+    """Return the points of a run's nodes, in order.
 
     `spent` has the dollars and tokens of each step's calls, `spread` the diversity after it.
     """
@@ -127,7 +126,7 @@ def points(
 
 
 def spelled(axis: Axis, amount: float) -> str:
-    """An amount with its unit, such as `25 steps`, `0.50 USD` or `12 min 30 s`."""
+    """Return an amount with its unit, such as `25 steps`, `0.50 USD` or `12 min 30 s`."""
     if axis in WHOLE:
         return f"{amount:.0f} {axis if amount != 1 else axis.removesuffix('s')}"
     if axis == "usd":
@@ -136,7 +135,7 @@ def spelled(axis: Axis, amount: float) -> str:
 
 
 def judged_on(problem: Problem, environment: Environment) -> str:
-    """What speedups depend on, such as `NVIDIA H200, torch 2.11.0, triton 3.6.0`."""
+    """Return the measuring machine, such as `NVIDIA H200, torch 2.11.0, triton 3.6.0`."""
     threads = f", {environment.threads} threads" if environment.threads else ""
     processor = f"{environment.cpu or 'CPU'}{threads}"
     parts = [processor if problem.device == "cpu" else environment.gpu or problem.device]

@@ -1,4 +1,4 @@
-"""What a run's models cost, as Rich renderables that fit 80 columns."""
+"""The costs of a run's models as Rich renderables that fit 80 columns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from adaexplore.report import text
 from adaexplore.report.run.costs import Costs
 
 NO_STEP = "(no step)"
-"""Stands for the calls of which there is no step (yet)."""
+"""Name of the form for calls without a recorded step."""
 
 
 def cost_tables(costs: Costs) -> RenderableType:
-    """Tables by model, by form of step and by section of the prompt, with the total below."""
+    """Return tables by model, by form of step and by section of the prompt, with the total."""
     if not costs.total.calls:
-        return Text("no model was asked")
-    total = Text(f"in all {text.spent(costs.total)}")
+        return Text("no model calls")
+    total = Text(f"total: {text.spent(costs.total)}")
     notes = [Text(note, style="dim") for note in _notes(costs)]
     return Group(_models(costs), _forms(costs), _sections(costs), total, *notes)
 
@@ -53,17 +53,17 @@ def _sections(costs: Costs) -> Table:
 
 
 def _notes(costs: Costs) -> list[str]:
-    """What to know about the figures."""
-    notes = ["gain: by how much these steps raised the best speedup"]
+    """Return notes for the reader of the figures."""
+    notes = ["gain: factor by which these steps raised the best speedup"]
     if costs.sections:
         notes.append("tokens of sections are estimated from their length")
     if costs.total.estimated:
-        notes.append(f"calls without a count: {costs.total.estimated}; theirs is estimated too")
+        notes.append(f"calls without a count: {costs.total.estimated}; their tokens are estimated")
     return notes
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table without rules, and an empty line after it."""
+    """Return a table without rules, followed by an empty line."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(header[0], overflow="fold")
     for name in header[1:]:

@@ -1,4 +1,4 @@
-"""What a run's models cost: by model, by form of step, by section of the prompt."""
+"""The costs of a run's models: by model, by form of step, by section of the prompt."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from adaexplore.core.ask import MANUAL, Exchange
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.report.calls import CallTotals
-from adaexplore.report.run.exchanges import Conversation
+from adaexplore.report.run.exchanges import Exchanges
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """What one model cost; `MANUAL` is whoever answers by hand."""
+    """Costs of one model; the model `MANUAL` stands for answers by hand."""
 
     model: str
     spent: CallTotals
@@ -23,12 +23,11 @@ class ModelCost:
 
 @dataclass(frozen=True, slots=True)
 class FormCost:
-    """What steps of one form cost and brought.
+    """Costs and gain of the steps of one form.
 
-    `form` is the proposer's name for it, or the proposer itself where it has only one; it is empty
-    for calls of which there is no step (yet). `gain` is the factor by which these steps raised the
-    best speedup so far. `tokens_per_step` are those of prompts and replies, 0 where there is no
-    step.
+    `form` is the proposer's name for it, or the proposer's own name if it has one form only; it is
+    empty for calls without a recorded step. `gain` is the factor by which these steps raised the
+    best speedup. `tokens_per_step` counts prompts and replies, 0 without a step.
     """
 
     form: str
@@ -41,10 +40,10 @@ class FormCost:
 
 @dataclass(frozen=True, slots=True)
 class SectionCost:
-    """What a section of the prompts costs, by estimate.
+    """Estimated cost of a section of the prompts.
 
-    `steps` is how many have it in any of their prompts, `tokens_per_step` the mean over those, and
-    `share` its part of all sections' tokens.
+    `steps` counts the steps with the section, `tokens_per_step` is the mean over these, and `share`
+    is the section's share of all sections' tokens.
     """
 
     section: str
@@ -55,7 +54,7 @@ class SectionCost:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a run's models cost; the dearest first in every list."""
+    """Costs of a run's models; every list begins with the largest."""
 
     total: CallTotals = field(default_factory=CallTotals)
     models: tuple[ModelCost, ...] = ()
@@ -66,14 +65,15 @@ class Costs:
 def summarize_costs(
     nodes: Sequence[Node],
     calls: Sequence[Exchange],
-    conversations: Mapping[int, Conversation],
+    exchanges: Mapping[int, Exchanges],
     gains: Sequence[float],
     tokens_of: Callable[[str], int],
 ) -> Costs:
-    """The costs of a run: of all its `calls`, those for recorded steps being the `conversations`.
+    """Return the costs of a run.
 
-    `gains` has, for each node in order, ln of the factor by which it raised the best speedup.
-    `tokens_of` estimates the tokens of a text that nobody has counted.
+    `calls` are all its calls, `exchanges` those for recorded steps. `gains` has, for each node in
+    order, ln of the factor by which it raised the best speedup. `tokens_of` estimates the tokens of
+    a text.
     """
 
     def spent(some: Iterable[Exchange]) -> CallTotals:
@@ -87,7 +87,7 @@ def summarize_costs(
     return Costs(
         total=spent(calls),
         models=tuple(sorted(by_model, key=lambda cost: -cost.spent.tokens)),
-        forms=_forms(nodes, calls, conversations, gains, spent),
+        forms=_forms(nodes, calls, exchanges, gains, spent),
         sections=_sections(nodes),
     )
 
@@ -98,7 +98,7 @@ def _spent(calls: Iterable[Exchange], tokens_of: Callable[[str], int]) -> CallTo
     for call in calls:
         reply, usage = call.reply, call.reply.usage
         replies.append(reply)
-        # A prompt that the model had no room for was refused unread.
+        # A prompt that was too long for the model was refused unread.
         if usage.input_tokens or usage.output_tokens or reply.finish == "too_long":
             input_tokens += usage.input_tokens
             output_tokens += usage.output_tokens
@@ -122,7 +122,7 @@ def _spent(calls: Iterable[Exchange], tokens_of: Callable[[str], int]) -> CallTo
 def _forms(
     nodes: Sequence[Node],
     calls: Sequence[Exchange],
-    conversations: Mapping[int, Conversation],
+    exchanges: Mapping[int, Exchanges],
     gains: Sequence[float],
     spent: Callable[[Iterable[Exchange]], CallTotals],
 ) -> tuple[FormCost, ...]:
@@ -132,7 +132,7 @@ def _forms(
         members.setdefault(_form(node), []).append(node)
     found = []
     for form, group in members.items():
-        used = spent(call for node in group for call in conversations.get(node.id, ()))
+        used = spent(call for node in group for call in exchanges.get(node.id, ()))
         found.append(
             FormCost(
                 form=form,
@@ -143,7 +143,7 @@ def _forms(
                 spent=used,
             )
         )
-    made = {call.ask_id for conversation in conversations.values() for call in conversation}
+    made = {each.ask_id for some in exchanges.values() for each in some}
     rest = [call for call in calls if call.ask_id not in made]
     if rest:
         found.append(FormCost("", 0, 0, 1.0, 0.0, spent(rest)))

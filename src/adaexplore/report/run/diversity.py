@@ -1,4 +1,4 @@
-"""Diversity over the steps: structures, how far apart kernels are, and the small chart of it."""
+"""Diversity over the steps: structures, distances of kernels, and their small chart."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from dataclasses import dataclass
 WIDTH, HEIGHT = 560, 120
 _LEFT, _RIGHT, _TOP, _BOTTOM = 4, 150, 10, 10
 _MOST = 400
-"""Steps beyond which only some are drawn."""
+"""Number of steps above which only a sample is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiversityPoint:
-    """After a step: the number of its structure (None if it is not correct), how many `structures`
-    there are, and the root mean square `distance` of correct kernels (None for fewer than two)."""
+    """Diversity after a step.
+
+    `structure` is the number of the step's structure, None if it is not correct. `structures`
+    counts all structures so far. `distance` is the root mean square distance of correct kernels,
+    None for fewer than two.
+    """
 
     structure: int | None
     structures: int
@@ -23,7 +27,7 @@ class DiversityPoint:
 
 @dataclass(frozen=True, slots=True)
 class DiversityLine:
-    """A line of the chart: its SVG path, and the place and text of its label."""
+    """A line of the chart: its SVG path, and the position and text of its label."""
 
     name: str
     path: str
@@ -32,7 +36,7 @@ class DiversityLine:
 
 
 def sentence(points: Sequence[DiversityPoint], repeats: int) -> str:
-    """All of it in one line; empty where nothing is correct."""
+    """Return the diversity in one line; empty without a correct kernel."""
     correct = sum(point.structure is not None for point in points)
     if not correct:
         return ""
@@ -46,7 +50,7 @@ def sentence(points: Sequence[DiversityPoint], repeats: int) -> str:
 
 
 def lines(points: Sequence[DiversityPoint]) -> list[DiversityLine]:
-    """Structures and distances over the steps, each on a scale of its own; none of nothing."""
+    """Return the lines of structures and distances over the steps, each on its own scale."""
     drawn = []
     last = points[-1] if points else None
     if last and last.structures:

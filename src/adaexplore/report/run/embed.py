@@ -1,8 +1,8 @@
-"""The data that the page's script reads: one JSON object with every step and every text once.
+"""The data of the page's script: one JSON object with every step, and every text once.
 
-Candidates of one search share most of their lines, and prompts quote candidates, so texts are kept
-as numbers into one table of distinct lines. That keeps a report of thousands of steps to a few
-megabytes.
+Candidates of a search share most of their lines, and prompts quote candidates. Texts are therefore
+stored as indices into one table of distinct lines. This keeps a report of thousands of steps to a
+few megabytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HIGHLIGHT_BUDGET = 4_000_000
 
 
 class _TextTable:
-    """Distinct lines and the documents made of them."""
+    """Distinct lines, and documents as indices into them."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -37,7 +37,7 @@ class _TextTable:
         self._document_ids: dict[str, int] = {}
 
     def add(self, content: str, lines_of: Callable[[str], list[tuple[str, str]]] = plain) -> int:
-        """The document's number; -1 for an empty text. The first `lines_of` for a text holds."""
+        """Return the document's index, -1 for an empty text. A text's first `lines_of` is kept."""
         if not content:
             return -1
         if content not in self._document_ids:
@@ -54,7 +54,7 @@ class _TextTable:
 
 
 def page_json(summary: Summary) -> str:
-    """The page's data as JSON, safe inside a script element whatever the sources contain."""
+    """Return the page's data as JSON that is safe inside a script element."""
     texts = _TextTable()
     _add_sources(texts, summary.rows)
     steps = [_step(row, texts) for row in summary.rows]
@@ -69,7 +69,7 @@ def page_json(summary: Summary) -> str:
 
 
 def _add_sources(texts: _TextTable, rows: Sequence[Row]) -> None:
-    """Every candidate's source, coloured while the budget lasts."""
+    """Add every candidate's source, coloured while the budget lasts."""
     left = HIGHLIGHT_BUDGET
     for row in sorted(rows, key=lambda row: rank(row.node.evaluation), reverse=True):
         source = _normal(row.node.candidate.source)
@@ -111,16 +111,16 @@ def _step(row: Row, texts: _TextTable) -> dict[str, Any]:
 
 
 def _turns(row: Row, texts: _TextTable) -> list[tuple[str, int, int]]:
-    """What was asked and answered, each with a line on what it was for and what it took.
+    """Return the exchanges of a step as (title, prompt, reply).
 
-    Where the calls were not kept, the prompt and reply that led to the candidate.
+    If the exchanges were not kept, return the prompt and reply of the proposal.
     """
-    if not row.conversation:
+    if not row.exchanges:
         proposal = row.node.proposal
         said = texts.add(_normal(proposal.prompt)), texts.add(_normal(proposal.reply))
         return [("", *said)] if proposal.prompt or proposal.reply else []
     turns = []
-    for call, messages in zip(row.conversation, new_messages(row.conversation), strict=True):
+    for call, messages in zip(row.exchanges, new_messages(row.exchanges), strict=True):
         prompt = "\n\n".join(f"[{message.role}]\n{message.text}" for message in messages)
         reply = call.reply
         facts = [call.prompt.label, reply.model, text.usage(reply.usage)]
@@ -131,7 +131,7 @@ def _turns(row: Row, texts: _TextTable) -> list[tuple[str, int, int]]:
 
 
 def _measurement(timing: Timing | None) -> dict[str, Any]:
-    """Numbers to sort and draw by, and the same as a person reads them."""
+    """Return numbers to sort and draw by, each with its readable form."""
     if timing is None:
         return {"time": None, "speedup": None, "eager": None, "interval": None}
     return {
@@ -143,13 +143,13 @@ def _measurement(timing: Timing | None) -> dict[str, Any]:
 
 
 def _estimate(row: Row) -> str:
-    """What was estimated instead of measured, in words; empty where it was not."""
+    """Return the estimate in words; empty for a measured candidate."""
     guess = row.passed.timing if row.passed else None
     return text.estimate(guess) if isinstance(guess, Estimate) else ""
 
 
 def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
-    """The evaluation as (name, value) lines."""
+    """Return the evaluation as (name, value) lines."""
     node = row.node
     evaluation = node.evaluation
     facts: list[tuple[str, str]] = [("Status", evaluation.status)]
@@ -199,7 +199,7 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
 
 
 def _diff(parent: Node | None, node: Node) -> list[list[int]] | None:
-    """Changed line ranges [from, to) of the parent and of the node; None where nothing compares."""
+    """Return changed line ranges [from, to) of parent and node; None without both sources."""
     if parent is None or not parent.candidate.source or not node.candidate.source:
         return None
     before = _normal(parent.candidate.source).split("\n")
@@ -209,7 +209,7 @@ def _diff(parent: Node | None, node: Node) -> list[list[int]] | None:
 
 
 def _spans(numbers: Sequence[int]) -> list[int]:
-    """Line numbers as flat pairs of first and count: 4 5 6 2 becomes 4 3 2 1."""
+    """Return line indices as flat pairs of first and count: 4 5 6 2 becomes 4 3 2 1."""
     spans: list[int] = []
     for number in numbers:
         if spans and number == spans[-2] + spans[-1]:
@@ -224,5 +224,5 @@ def _normal(content: str) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    """A number that JSON knows; infinities and NaN have none."""
+    """Return a number that JSON can hold, None for infinities and NaN."""
     return value if value is not None and math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""The one claim a run makes, and how far it may be trusted."""
+"""The claim of a run, and how reliable it is."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ Verdict = Literal["faster", "no_gain", "not_confirmed", "unmeasured", "no_correc
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What may be said of the whole run.
+    """The claim of a run.
 
-    `verdict` is "faster" only where the claimed interval lies above 1. `sentence` says it in one
-    line, `caveat` what to keep in mind, empty where there is nothing. `node_id` and `origin` name
-    the candidate spoken of. `claimed` is the measurement the verdict rests on: the confirmation
-    where there is one, else the search's own; None where nothing may be claimed, and so never an
-    estimate.
+    `verdict` is "faster" only if the claimed interval lies above 1. `sentence` is the claim in one
+    line, `caveat` a reservation, empty without one. `node_id` and `origin` name the candidate.
+    `claimed` is the measurement behind the verdict: the confirmation if there is one, else the
+    search's own. It is None if nothing may be claimed, and never an estimate.
     """
 
     verdict: Verdict
@@ -35,7 +34,7 @@ class Headline:
 
     @property
     def timing(self) -> Timing | None:
-        """The claimed measurement's times."""
+        """Times of the claimed measurement."""
         return self.claimed.measured if self.claimed else None
 
 
@@ -45,11 +44,11 @@ def make_headline(
     confirmations: Mapping[int, Evaluation],
     labels: Sequence[str] = (),
 ) -> Headline:
-    """The headline of a run whose best correct node is `best` (None where nothing is correct).
+    """Return the headline of a run; `best` is its best correct node, None without one.
 
-    The best confirmation that passed is what is claimed, even where the search measured more. One
-    that failed withdraws the claim on its node. `labels` are the problem's: a sentence that claims
-    something names them, because it will be quoted alone.
+    The best passed confirmation is claimed, even if the search measured more. A failed confirmation
+    withdraws the claim on its node. `labels` are the problem's: a sentence that claims a speedup
+    names them, because it will be quoted alone.
     """
     head = _headline(nodes, best, confirmations)
     if not labels or head.claimed is None:
@@ -150,7 +149,7 @@ def _remeasured(
 
 
 def best_baseline(timing: Timing) -> str:
-    """The key of the faster baseline, the one a like-for-like speedup is taken over."""
+    """Return the key of the faster baseline, the reference of a like-for-like speedup."""
     baselines = timing.baselines_us
     return min(baselines, key=lambda name: baselines[name], default="the baseline")
 

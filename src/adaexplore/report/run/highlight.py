@@ -1,8 +1,8 @@
 """Syntax colours, compact enough to embed thousands of sources in one file.
 
 A line's colours are one string of runs, each a class letter and a length: `k3.1f6` colours three
-characters as a keyword, leaves one plain and colours six as a function's name. What follows the
-last run is plain. The page cuts the line's text by it, so no markup is ever built from a source.
+characters as a keyword, leaves one plain and colours six as a function's name. Text after the last
+run is plain. The page cuts the line's text by it, so no markup is ever built from a source.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CPP = CppLexer()
 
 
 def highlight(source: str) -> list[tuple[str, str]]:
-    """The lines of a Python module as (text, runs), kernels inside its string literals included."""
+    """Return the lines of a Python module as (text, runs), with kernels in strings coloured."""
     lines: list[tuple[str, str]] = []
     texts: list[str] = []
     runs: list[tuple[str, int]] = []
@@ -58,7 +58,7 @@ def highlight(source: str) -> list[tuple[str, str]]:
 
 
 def plain(text: str) -> list[tuple[str, str]]:
-    """The lines of any text in the form of `highlight`, without colours."""
+    """Return the lines of any text in the form of `highlight`, without colours."""
     return [(line, "") for line in text.split("\n")]
 
 
@@ -73,7 +73,7 @@ def _letter(token: object) -> str:
 
 
 def _embedded(tokens: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The same tokens, with a kernel inside a string literal coloured in its own language."""
+    """Yield the same tokens, with a kernel inside a string literal coloured in its own language."""
     literal: list[str] = []
     for letter, value in tokens:
         if letter == "s":
@@ -96,7 +96,7 @@ def _literal(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _language(literal: str) -> Lexer | None:
-    """The language of a kernel written as a string, None for any other string."""
+    """Return the lexer of a kernel written as a string, None for any other string."""
     if "\n" not in literal:
         return None
     if any(word in literal for word in ("#include", 'extern "C"', "__global__")):

@@ -1,4 +1,4 @@
-"""The report as one HTML file that opens offline and asks nothing of any network."""
+"""The report on a run as one HTML file that opens offline and makes no network request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from adaexplore.report.run.summary import Summary
 
 _SHOWN_APART = ("errors", "baselines_us", "notes", "labels")
 SCRIPTS = ("source.js", "detail.js", "tree.js", "table.js", "chart.js", "main.js")
-"""Inlined in this order as one module."""
+"""Scripts that are inlined, in this order, as one module."""
 
 
 def render(summary: Summary) -> str:
-    """The whole page; write it as UTF-8.
+    """Return the whole page, to be written as UTF-8.
 
-    Everything from a run is escaped, and the page's own policy runs no script but the inlined one,
-    known by its hash.
+    All data of the run is escaped. The page's own policy allows no script except the inlined one,
+    identified by its hash.
     """
     script = "\n".join(asset(name) for name in SCRIPTS)
     return page(
@@ -49,12 +49,12 @@ def render(summary: Summary) -> str:
 
 
 def _csp_hash(script: str) -> str:
-    """The hash by which a Content Security Policy lets one inline script run."""
+    """Return the hash by which a Content Security Policy admits one inline script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _gauge(summary: Summary) -> dict[str, float] | None:
-    """The claimed interval beside the baseline, as percentages of a bar's width."""
+    """Return the claimed interval and the baseline as percentages of a bar's width."""
     timing = summary.headline.timing
     if timing is None:
         return None
@@ -69,7 +69,7 @@ def _gauge(summary: Summary) -> dict[str, float] | None:
 
 
 def _reference_facts(summary: Summary) -> list[tuple[str, str]]:
-    """What is known of the reference, in words where the key is a known one."""
+    """Return the facts about the reference, with readable names for known keys."""
     facts = summary.info.reference
     baselines = facts.baselines_us.items()
     others = {name: value for name, value in facts.to_json().items() if name not in _SHOWN_APART}
@@ -81,7 +81,7 @@ def _reference_facts(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _known(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts without those that are unknown: None, empty, or 0."""
+    """Return the facts without unknown ones: None, empty, or 0."""
     return {name: value for name, value in facts.items() if value or value is False}
 
 

@@ -1,4 +1,4 @@
-"""What a run says, computed once; renderers only draw it."""
+"""The summary of a run, computed once; renderers only draw it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
 from adaexplore.report.run.costs import Costs
 from adaexplore.report.run.diversity import DiversityPoint, sentence
-from adaexplore.report.run.exchanges import Conversation
+from adaexplore.report.run.exchanges import Exchanges
 from adaexplore.report.run.headline import Headline, make_headline
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """How a run was made, beside its problem and nodes.
+    """Facts about a run beside its problem and nodes.
 
-    `created_at` is seconds since the epoch. `reproduce` is the command line that makes the run
-    again. `confirmations` are the results of measuring the best again, each in a fresh process,
-    by their ids.
+    `created_at` is seconds since the epoch. `reproduce` is the command line that repeats the run.
+    `confirmations` are the evaluations of repeated measurements, each in a fresh process, by node
+    id.
     """
 
     name: str
@@ -44,11 +44,11 @@ class RunInfo:
 class Row:
     """One step and its place in the tree.
 
-    `depth` counts edges from the root, so a first step has depth 1. `parent` is None for a child of
-    the root. `family` is the proposer's own name for the kind of rewrite or the form of step, read
-    from its settings, empty where it gives none. `conversation` holds what models were asked for
-    it. `improved` is true where the step set a new best; `on_best_path`
-    marks the best and its ancestors. `structure` numbers the structures of correct kernels.
+    `depth` counts edges from the root: a first step has depth 1. `parent` is None for a child of
+    the root. `family` is the proposer's name for the kind of rewrite or the form of step, from its
+    settings, empty without one. `exchanges` are the exchanges with models for the step. `improved`
+    is true if the step set a new best; `on_best_path` marks the best and its ancestors. `structure`
+    numbers the structures of correct kernels.
     """
 
     node: Node
@@ -58,7 +58,7 @@ class Row:
     improved: bool
     best: bool
     on_best_path: bool
-    conversation: Conversation = ()
+    exchanges: Exchanges = ()
     structure: int | None = None
 
     @property
@@ -68,18 +68,18 @@ class Row:
 
     @property
     def timing(self) -> Timing | None:
-        """What was measured, None for a candidate that failed or was only estimated."""
+        """The measured times, None for a candidate that failed or was only estimated."""
         return self.passed.measured if self.passed else None
 
     @property
     def reason(self) -> str:
-        """Why there is no result, as the evaluator said it; empty for a correct candidate."""
+        """The evaluator's reason for a failure; empty for a correct candidate."""
         return "" if isinstance(self.node.evaluation, Passed) else self.node.evaluation.reason
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The best after step `step`; None until a candidate is correct, and one is measured."""
+    """The best after step `step`; None without a correct candidate, or without a measured one."""
 
     step: int
     best_id: int | None
@@ -88,7 +88,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class FamilyStats:
-    """Steps of one origin and family: how many, how many correct, and the best speedup."""
+    """Steps of one origin and family: their number, the correct ones, and the best speedup."""
 
     origin: str
     family: str
@@ -100,10 +100,10 @@ class FamilyStats:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Seconds over all steps; an evaluation that was taken over counts once.
+    """Seconds over all steps; a reused evaluation counts once.
 
-    Proposals and evaluations may overlap, so these are sums of work, not elapsed time. `device_s`
-    is the time the device was held exclusively.
+    Proposals and evaluations may overlap: these are sums of work, not elapsed time. `device_s` is
+    the time the device was held exclusively.
     """
 
     propose_s: float
@@ -118,7 +118,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Everything a renderer needs; rows are ordered by step. `costs` are those of its models.
+    """The summary of a run; rows are ordered by step. `costs` are those of its models.
 
     `diversity` has a point for every row, or none.
     """
@@ -136,22 +136,22 @@ class Summary:
 
     @property
     def estimated(self) -> bool:
-        """Whether any correct candidate was estimated instead of measured."""
+        """True if any correct candidate was estimated instead of measured."""
         return any(row.passed and not row.timing for row in self.rows)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What the problem's speedups are worth less for, each with why."""
+        """Labels of the problem, each with the reason why its speedups are worth less."""
         return self.info.reference.labels
 
     @property
     def diversity_sentence(self) -> str:
-        """How different the kernels are, in a line; empty where nobody knows."""
+        """The diversity of the kernels in one line; empty if unknown."""
         return sentence(self.diversity, sum(bool(r.passed) and r.node.reused for r in self.rows))
 
     @property
     def best(self) -> Row | None:
-        """The best correct candidate of the search, None where nothing is correct."""
+        """The best correct candidate of the search, None without one."""
         return next((row for row in self.rows if row.best), None)
 
 
@@ -159,14 +159,14 @@ def summarize(
     problem: Problem,
     nodes: Sequence[Node],
     info: RunInfo,
-    conversations: Mapping[int, Conversation] | None = None,
+    exchanges: Mapping[int, Exchanges] | None = None,
     costs: Costs | None = None,
     diversity: Sequence[DiversityPoint] = (),
 ) -> Summary:
-    """The summary of a run; `nodes` may come in any order and be empty.
+    """Return the summary of a run; `nodes` may come in any order and be empty.
 
-    `conversations` are what models were asked, by the step's id, and `costs` what that cost; both
-    may be left out where none was asked. `diversity` is that after every step, or empty.
+    `exchanges` are those with models, by the step's id, and `costs` their costs; both may be
+    omitted if no model was asked. `diversity` has a point after every step, or none.
     """
     ordered = sorted(nodes, key=lambda node: node.id)
     by_id = {node.id: node for node in ordered}
@@ -178,7 +178,7 @@ def summarize(
         headline=make_headline(
             ordered, best, info.confirmations, labels=list(info.reference.labels)
         ),
-        rows=_rows(ordered, by_id, curve, best, conversations or {}, diversity),
+        rows=_rows(ordered, by_id, curve, best, exchanges or {}, diversity),
         curve=curve,
         status_counts=dict(Counter(node.evaluation.status for node in ordered).most_common()),
         groups=_families(ordered),
@@ -205,7 +205,7 @@ def _curve(nodes: Sequence[Node]) -> tuple[CurvePoint, ...]:
 
 
 def _better(best: Node | None, node: Node) -> Node | None:
-    """The better correct one of two; the earlier wins a tie, None stands for nothing correct."""
+    """Return the better node; the earlier wins a tie, and None means no correct node."""
     if not isinstance(node.evaluation, Passed):
         return best
     if best is None or rank(node.evaluation) > rank(best.evaluation):
@@ -218,7 +218,7 @@ def _rows(
     by_id: Mapping[int, Node],
     curve: Sequence[CurvePoint],
     best: Node | None,
-    conversations: Mapping[int, Conversation],
+    exchanges: Mapping[int, Exchanges],
     diversity: Sequence[DiversityPoint],
 ) -> tuple[Row, ...]:
     depths: dict[int, int] = {ROOT_ID: 0}
@@ -236,7 +236,7 @@ def _rows(
                 improved=point.best_id == node.id,
                 best=best is not None and node.id == best.id,
                 on_best_path=node.id in best_path,
-                conversation=conversations.get(node.id, ()),
+                exchanges=exchanges.get(node.id, ()),
                 structure=structure,
             )
         )
@@ -244,7 +244,7 @@ def _rows(
 
 
 def _path(node: Node | None, by_id: Mapping[int, Node]) -> set[int]:
-    """Ids from `node` up to the root's child."""
+    """Return the ids from `node` up to the root's child."""
     path: set[int] = set()
     while node is not None and node.id not in path:
         path.add(node.id)
@@ -280,7 +280,7 @@ def _families(nodes: Sequence[Node]) -> tuple[FamilyStats, ...]:
 
 def _totals(nodes: Sequence[Node]) -> Totals:
     costs, seen = [], set()
-    for node in nodes:  # one that only compiled to the same as another did cost something
+    for node in nodes:  # one that only compiled to the same code was evaluated itself
         if not node.reused or node.candidate not in seen:
             costs.append(node.evaluation.cost)
         seen.add(node.candidate)

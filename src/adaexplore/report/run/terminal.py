@@ -1,4 +1,4 @@
-"""The summary as Rich renderables."""
+"""The summary of a run as Rich renderables."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ COLUMNS = (
     ("eager", "right"),
 )
 ORIGIN_LIMIT = 10
-"""Characters of an origin in the table."""
+"""Maximum characters of an origin in the table."""
 
 
 def headline(summary: Summary) -> RenderableType:
-    """The claim in one line, then its measurement, its caveats and what the run cost."""
+    """Return the claim in one line, then its measurement, its caveats and the run's costs."""
     head = summary.headline
     lines: list[RenderableType] = [
         Text(text.one_line(head.sentence), style=VERDICT_STYLES[head.verdict])
@@ -53,9 +53,9 @@ def headline(summary: Summary) -> RenderableType:
 
 
 def tree_table(summary: Summary) -> RenderableType:
-    """Two lines per step: its numbers, and its note or reason cut to the width of the terminal.
+    """Return two lines per step: its numbers, and its note or reason cut to the terminal's width.
 
-    The numbers fit 80 columns. The best step carries a star.
+    The numbers fit 80 columns. The best step has a star.
     """
     header = tuple(Text(name, style="bold") for name, _ in COLUMNS)
     table = [header, *(_cells(row) for row in summary.rows)]
@@ -74,7 +74,7 @@ def tree_table(summary: Summary) -> RenderableType:
 
 
 def _line(cells: tuple[Text, ...], widths: list[int]) -> Text:
-    """The cells side by side, each padded to its column."""
+    """Return the cells side by side, each padded to its column."""
     padded = [cell.copy() for cell in cells]
     for cell, width, (_, align) in zip(padded, widths, COLUMNS, strict=True):
         missing = width - cell.cell_len
@@ -104,7 +104,7 @@ def _cells(row: Row) -> tuple[Text, ...]:
 
 
 def _note(row: Row) -> str:
-    """The proposer's note, after what must be known about the result."""
+    """Return the proposer's note, after the facts needed to read the result."""
     passed = row.passed
     marks = [*passed.labels] if passed else []
     if passed and isinstance(passed.timing, Estimate):

@@ -33,7 +33,7 @@ def test_a_claim_on_a_labelled_problem_names_the_labels():
     assert result.sentence.endswith("The problem is labelled constant, overhead-bound.")
 
 
-def test_where_nothing_is_claimed_no_label_is_named():
+def test_labels_are_not_named_without_a_claim():
     reference = ReferenceFacts(labels={"constant": "zeros would pass"})
     result = summarize(PROBLEM, [node(1, failed())], run_info(reference=reference)).headline
 
@@ -46,14 +46,14 @@ def test_the_baseline_named_is_the_faster_one():
     assert "over PyTorch eager" in result.sentence
 
 
-def test_the_search_alone_is_said_to_flatter():
+def test_an_unconfirmed_claim_has_a_caveat():
     result = headline([node(1, passed(1.5)), node(2, passed(1.2))])
 
     assert not result.confirmed
     assert "best of 2 measurements tends to flatter" in result.caveat
 
 
-def test_a_confirmation_is_what_is_claimed():
+def test_the_confirmation_is_claimed():
     result = headline([node(1, passed(1.5))], confirmations={1: passed(1.3)})
 
     assert result.confirmed
@@ -61,7 +61,7 @@ def test_a_confirmation_is_what_is_claimed():
     assert "the search had measured 1.50×" in result.caveat
 
 
-def test_a_confirmation_below_one_takes_the_claim_back():
+def test_a_confirmation_below_one_withdraws_the_claim():
     result = headline([node(1, passed(1.1))], confirmations={1: passed(0.9)})
 
     assert result.verdict == "no_gain"
@@ -75,7 +75,7 @@ def test_a_failed_confirmation_withdraws_the_claim():
     assert "wrong_output: off by 2" in result.sentence
 
 
-def test_a_confirmed_node_stands_before_a_better_one_that_nobody_confirmed():
+def test_a_confirmed_node_precedes_a_better_unconfirmed_one():
     nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
 
     result = headline(nodes, confirmations={1: passed(1.4)})
@@ -85,7 +85,7 @@ def test_a_confirmed_node_stands_before_a_better_one_that_nobody_confirmed():
 
 
 @pytest.mark.parametrize("node_id", [1, 7])
-def test_a_confirmation_that_says_nothing_of_the_best_leaves_it_unconfirmed(node_id):
+def test_a_confirmation_of_another_node_leaves_the_best_unconfirmed(node_id):
     nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
 
     result = headline(nodes, confirmations={node_id: failed()})
@@ -93,7 +93,7 @@ def test_a_confirmation_that_says_nothing_of_the_best_leaves_it_unconfirmed(node
     assert (result.node_id, result.verdict, result.confirmed) == (2, "faster", False)
 
 
-def test_the_best_confirmed_one_is_claimed_and_the_others_are_named():
+def test_the_best_confirmation_is_claimed_and_the_others_are_named():
     nodes = [node(1, passed(1.5)), node(2, passed(1.9)), node(3, passed(1.6))]
     again = {2: passed(1.4), 3: passed(1.55), 1: failed("timeout")}
 
@@ -112,7 +112,7 @@ def test_an_estimate_is_never_claimed():
     assert "12.0 µs on sm_90, an estimate (memory-bound)" in result.sentence
 
 
-def test_of_estimates_the_shortest_whole_one_is_shown():
+def test_the_shortest_complete_estimate_is_shown():
     part = replace(estimated(1.0), timing=Estimate(1.0, "memory", "sm_90", partial=True))
     result = headline([node(1, part), node(2, estimated(20.0)), node(3, estimated(12.0))])
 
@@ -120,13 +120,13 @@ def test_of_estimates_the_shortest_whole_one_is_shown():
     assert "Node 3: ≈ 12.0 µs on sm_90, an estimate" in result.sentence
 
 
-def test_a_measurement_stands_before_any_estimate():
+def test_a_measurement_precedes_any_estimate():
     result = headline([node(1, estimated(1e-3)), node(2, passed(0.8))])
 
     assert (result.node_id, result.verdict) == (2, "no_gain")
 
 
-def test_no_correct_candidate_is_said_plainly():
+def test_says_that_no_candidate_is_correct():
     result = headline([node(1, failed()), node(2, failed()), node(3, failed("timeout"))])
 
     assert result.verdict == "no_correct"

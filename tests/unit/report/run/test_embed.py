@@ -14,8 +14,8 @@ from adaexplore.report import summarize
 from adaexplore.report.run import embed
 
 
-def page_data(nodes, conversations=None):
-    summary = summarize(PROBLEM, nodes, run_info(), conversations)
+def page_data(nodes, exchanges=None):
+    summary = summarize(PROBLEM, nodes, run_info(), exchanges)
     return json.loads(embed.page_json(summary))
 
 
@@ -26,7 +26,7 @@ def document(data, number):
 
 
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=6))
-def test_every_source_comes_back_whole(sources):
+def test_every_source_can_be_restored(sources):
     nodes = [node(number, passed(1.0), source=source) for number, source in enumerate(sources, 1)]
 
     data = page_data(nodes)
@@ -43,7 +43,7 @@ def test_nothing_in_the_json_can_end_its_script_element():
     assert "<" not in embed.page_json(summarize(PROBLEM, nodes, run_info()))
 
 
-def test_every_turn_is_there_with_what_it_was_for():
+def test_every_exchange_has_a_title():
     said = call(1, text="One\r\ntwo")
     cut = dataclasses.replace(said, prompt=said.prompt.after("One\r\ntwo", "Go on.", "continue"))
     cut = dataclasses.replace(cut, reply=dataclasses.replace(cut.reply, finish="truncated"))
@@ -64,7 +64,7 @@ def test_every_turn_is_there_with_what_it_was_for():
     ]
 
 
-def test_without_its_calls_a_step_shows_the_prompt_it_kept():
+def test_a_step_without_exchanges_shows_its_stored_prompt():
     data = page_data([node(1, passed(1.0), prompt="Faster!"), node(2, passed(1.0))])
 
     [(title, prompt, reply)] = data["steps"][0]["turns"]
@@ -72,7 +72,7 @@ def test_without_its_calls_a_step_shows_the_prompt_it_kept():
     assert data["steps"][1]["turns"] == []
 
 
-def test_a_source_shared_by_steps_is_kept_once_and_shared_lines_too():
+def test_shared_sources_and_lines_are_stored_once():
     shared = "".join(f"line_{number}\n" for number in range(50))
     nodes = [
         node(1, passed(1.0), source=shared),
@@ -100,13 +100,13 @@ def test_a_diff_holds_the_changed_line_ranges():
     ]
 
 
-def test_an_infinite_error_is_no_number_in_the_json():
+def test_an_infinite_error_is_null_in_the_json():
     step = page_data([node(1, Failed("wrong_output", "overflow", error=math.inf))])["steps"][0]
 
     assert step["error"] == [None, "inf"]
 
 
-def test_sources_beyond_the_budget_are_kept_without_colours(monkeypatch):
+def test_sources_beyond_the_budget_have_no_colours(monkeypatch):
     monkeypatch.setattr(embed, "HIGHLIGHT_BUDGET", 20)
     nodes = [
         node(1, passed(1.0), source="import slower_module\n"),
@@ -119,21 +119,21 @@ def test_sources_beyond_the_budget_are_kept_without_colours(monkeypatch):
     assert not data["runs"][data["lines"].index("import slower_module")]
 
 
-def test_an_estimate_has_no_speedup_and_says_what_it_is():
+def test_an_estimate_has_no_speedup_and_is_marked():
     step = page_data([node(1, estimated())])["steps"][0]
 
     assert (step["status"], step["speedup"], step["time"]) == ("passed", None, None)
     assert step["estimate"] == "≈ 12.0 µs on sm_90, an estimate (memory-bound)"
 
 
-def test_the_feedback_is_what_the_command_line_prints():
+def test_the_feedback_equals_that_of_the_command_line():
     evaluation = failed("wrong_output", "output is off by 2")
     data = page_data([node(1, evaluation)])
 
     assert document(data, data["steps"][0]["feedback"]) == render(evaluation)
 
 
-def test_labels_travel_with_their_step():
+def test_labels_belong_to_their_step():
     labelled = dataclasses.replace(passed(1.5), labels=("no-custom-kernel",))
 
     assert page_data([node(1, labelled)])["steps"][0]["labels"] == ["no-custom-kernel"]

@@ -49,7 +49,7 @@ def test_markup_in_a_reason_is_text():
     assert lines[-1].strip() == "[red]x[/red]"
 
 
-def test_the_headline_says_the_claim_its_baselines_and_the_cost():
+def test_the_headline_shows_claim_baselines_and_cost():
     summary = summarize(PROBLEM, [node(1, passed(1.5))], run_info(confirmations={1: passed(1.4)}))
 
     text = "\n".join(printed(headline(summary), width=200))
@@ -59,7 +59,7 @@ def test_the_headline_says_the_claim_its_baselines_and_the_cost():
     assert "1 of 20 steps (1 passed); proposing 0.5 s, evaluating 3 s, device held 1 s" in text
 
 
-def test_the_headline_says_what_the_models_cost_if_there_were_any():
+def test_the_headline_shows_model_costs():
     nodes = [node(1, passed(1.5))]
     asked = summarize(PROBLEM, nodes, run_info(), costs=Costs(CallTotals(2, 300, 40, cost_usd=0.5)))
     alone = summarize(PROBLEM, nodes, run_info())
@@ -68,14 +68,14 @@ def test_the_headline_says_what_the_models_cost_if_there_were_any():
     assert not any(line.startswith("models:") for line in printed(headline(alone)))
 
 
-def test_the_headline_of_nothing_claims_nothing():
+def test_the_headline_of_an_empty_run_claims_nothing():
     text = "\n".join(printed(headline(summarize(PROBLEM, [], run_info()))))
 
     assert "No step has been recorded yet." in text
     assert "×" not in text
 
 
-def test_the_headline_says_why_a_problem_has_its_labels():
+def test_the_headline_explains_labels():
     info = run_info(reference=ReferenceFacts(labels={"collapsible": "only sums of weight count"}))
 
     text = "\n".join(printed(headline(summarize(PROBLEM, [node(1, passed(1.5))], info)), width=200))

@@ -38,7 +38,7 @@ def test_a_kernel_inside_a_string_is_coloured_in_its_own_language():
     assert ("f", "kernel") in triton
 
 
-def test_an_ordinary_string_stays_one():
+def test_an_ordinary_string_is_coloured_as_a_string():
     assert ("s", "def not_code():") in coloured('"""\ndef not_code():\n"""\n')
 
 

@@ -61,7 +61,7 @@ def test_the_averages_of_hand_made_speedups():
     assert found.published_geometric_mean == pytest.approx((0.5 * 2 * 10 * 0.1) ** 0.25)
 
 
-def test_without_a_correct_kernel_there_is_nothing_to_average():
+def test_averages_without_a_correct_kernel():
     found = averages([], problems=2)
     assert (found.median, found.mean, found.mean_capped, found.geometric_mean) == (None,) * 4
     assert set(found.fast_p.values()) == {0.0}
@@ -69,7 +69,7 @@ def test_without_a_correct_kernel_there_is_nothing_to_average():
 
 
 @pytest.mark.parametrize(("speedups", "problems"), [([], 0), ([1.0], 0), ([1.0, 2.0], 1)])
-def test_averages_of_what_cannot_be(speedups, problems):
+def test_impossible_averages_are_refused(speedups, problems):
     with pytest.raises(ValueError, match="of"):
         averages(speedups, problems)
 
@@ -83,7 +83,7 @@ def test_averages_keep_their_order(speedups, without):
     assert 1 >= found.fast_p[1.0] >= found.fast_p[1.5] >= found.fast_p[2.0] >= 0
 
 
-def test_a_labelled_problem_is_in_no_mean_but_its_own():
+def test_labelled_problems_have_their_own_averages():
     summary = campaign(
         result("softmax", passed(2.0)),
         result("zeros", passed(900.0), labels={"constant": "zeros would pass"}),
@@ -98,7 +98,7 @@ def test_a_labelled_problem_is_in_no_mean_but_its_own():
     assert "zeros: constant: zeros would pass" in after
 
 
-def test_classes_are_not_mixed():
+def test_precision_classes_are_not_mixed():
     summary = campaign(result("a", passed(2.0)), result("a-tf32", passed(4.0), precision="tf32"))
     assert [(group.precision, len(group.results)) for group in summary.groups] == [
         ("fp32", 1),
@@ -106,7 +106,7 @@ def test_classes_are_not_mixed():
     ]
 
 
-def test_what_failed_counts_and_what_could_not_be_judged_does_not():
+def test_failed_problems_count_and_unjudged_ones_do_not():
     summary = campaign(
         result("good", failed(), passed(3.0)), result("bad", failed()), refused("nan", "NaN it is")
     )
@@ -117,7 +117,7 @@ def test_what_failed_counts_and_what_could_not_be_judged_does_not():
     assert "nan: NaN it is" in printed(summary)
 
 
-def test_what_was_not_measured_is_correct_and_in_no_average():
+def test_unmeasured_problems_are_correct_and_in_no_average():
     guess = Passed("fp32", 1e-7, Estimate(5.0, "memory", "sm_90"))
     [group] = campaign(result("guessed", guess), result("good", passed(3.0))).groups
     assert (group.correct, group.unmeasured, group.like_for_like.fast_p[1.0]) == (2, 1, 1.0)
@@ -130,7 +130,7 @@ def test_what_was_not_measured_is_correct_and_in_no_average():
     assert "Average" not in render_campaign(alone)
 
 
-def test_the_second_measurement_is_what_counts():
+def test_the_confirmation_counts():
     flattered = result("a", passed(3.0), confirmed={1: passed(1.5)})
     withdrawn = result("b", passed(3.0), confirmed={1: failed("wrong_output", "off")})
     assert flattered.timing.speedup == 1.5
@@ -158,7 +158,7 @@ def test_names_fit_a_narrow_terminal():
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_json_holds_everything_and_nothing_json_cannot():
+def test_json_holds_all_data():
     summary = campaign(result("a", passed(2.0)), refused("nan", "NaN it is"))
     data = json.loads(json.dumps(summary.to_json(), allow_nan=False))
     [group] = data["groups"]
@@ -168,7 +168,7 @@ def test_json_holds_everything_and_nothing_json_cannot():
     assert data["unjudged"][0]["reason"] == "NaN it is"
 
 
-def test_the_page_links_the_reports_and_escapes_what_it_was_given():
+def test_the_page_links_the_reports_and_escapes_its_input():
     page = render_campaign(
         campaign(
             result("a b", passed(2.0)),

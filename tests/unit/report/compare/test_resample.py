@@ -25,28 +25,28 @@ def test_one_run_of_one_problem_has_no_interval():
     assert intervals([Unit([[0.1], [0.4]], [[0.0]])]) == [None]
 
 
-def test_several_runs_of_one_problem_have():
+def test_several_runs_of_one_problem_have_an_interval():
     unit = Unit([[0.1], [0.4], [0.2]])
     assert sample_size([unit]) == 3
     [(low, high)] = intervals([unit])
     assert (low, high) == (pytest.approx(math.exp(0.1)), pytest.approx(math.exp(0.4)))
 
 
-def test_seeds_that_differ_widen_it():
+def test_differing_seeds_widen_the_interval():
     quiet = [Unit([[0.1 * i], [0.1 * i]]) for i in range(8)]
     loud = [Unit([[0.1 * i - 0.5], [0.1 * i + 0.5]]) for i in range(8)]
     [narrow], [wide] = intervals(quiet), intervals(loud)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
-def test_it_is_the_same_every_time():
+def test_intervals_are_deterministic():
     units = [Unit([[0.1 * i]]) for i in range(7)]
     assert intervals(units) == intervals(units)
 
 
 @settings(max_examples=30)
 @given(st.lists(LOGS, min_size=2, max_size=9))
-def test_it_lies_around_the_mean_within_what_was_seen(logs):
+def test_the_interval_contains_the_mean_and_stays_within_the_data(logs):
     units = [Unit([[log]]) for log in logs]
     [mean], [(low, high)] = geometric_means(units), intervals(units)
     assert math.exp(min(logs)) * (1 - 1e-9) <= low <= mean * (1 + 1e-9)
@@ -54,7 +54,7 @@ def test_it_lies_around_the_mean_within_what_was_seen(logs):
 
 
 @pytest.mark.parametrize(("count", "student"), [(6, 2.571), (8, 2.365), (16, 2.131), (40, 2.023)])
-def test_of_normal_logs_it_is_about_students(count, student):
+def test_the_interval_of_normal_logs_is_close_to_students(count, student):
     logs = [NormalDist(0.2, 0.3).inv_cdf((i + 0.5) / count) for i in range(count)]
     [(low, high)] = intervals([Unit([[log]]) for log in logs])
     half = student * stdev(logs) / math.sqrt(count)

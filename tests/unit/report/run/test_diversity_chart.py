@@ -17,7 +17,7 @@ POINTS = [
 NODES = [node(1, passed(1.1)), node(2, failed()), node(3, passed(1.3)), node(4, passed(1.2))]
 
 
-def test_all_of_it_in_a_line():
+def test_the_sentence_sums_up_diversity():
     assert sentence(POINTS, 1) == "2 structures in 3 correct kernels, 1 repeat, mean distance 0.25"
     assert sentence(POINTS[:1], 0) == "1 structure in 1 correct kernel"
     assert sentence(POINTS[1:2], 0) == sentence([], 0) == ""
@@ -35,7 +35,7 @@ def test_lines_stay_on_the_chart_and_end_at_the_last_step():
     assert distance.label_y - structures.label_y >= 16
 
 
-def test_without_anything_correct_nothing_is_drawn():
+def test_nothing_is_drawn_without_a_correct_kernel():
     assert lines([]) == lines([DiversityPoint(None, 0, None)]) == []
 
 

@@ -11,20 +11,20 @@ from adaexplore.core.client import Usage
 from adaexplore.report.run.costs import Costs, summarize_costs
 
 
-def costs_of(nodes=(), calls=(), conversations=None, gains=None) -> Costs:
-    return summarize_costs(nodes, calls, conversations or {}, gains or [0.0] * len(nodes), len)
+def costs_of(nodes=(), calls=(), exchanges=None, gains=None) -> Costs:
+    return summarize_costs(nodes, calls, exchanges or {}, gains or [0.0] * len(nodes), len)
 
 
 def model_node(node_id, evaluation, form, **sections):
     return node(node_id, evaluation, settings={"form": form, "prompt_tokens": sections})
 
 
-def test_a_run_that_asked_nobody_costs_nothing():
+def test_a_run_without_calls_costs_nothing():
     assert costs_of([node(1, passed(1.0), settings={})]).total.calls == 0
     assert costs_of() == Costs()
 
 
-def test_calls_add_up_by_model_the_dearest_first():
+def test_calls_add_up_by_model_most_tokens_first():
     calls = [call(1, "a:cheap", 0.25), call(2, "b:dear", 0.5), call(2, "b:dear")]
 
     costs = costs_of(calls=calls)
@@ -38,7 +38,7 @@ def test_calls_add_up_by_model_the_dearest_first():
     assert (total.cost_usd, total.waited_s, total.estimated) == (0.75, 6.0, 0)
 
 
-def test_what_nobody_counted_is_estimated_and_what_was_refused_unread_is_not():
+def test_uncounted_calls_are_estimated_except_refused_ones():
     calls = [call(1, usage=Usage()), call(1, usage=Usage(), text="", finish="too_long"), call(1)]
 
     total = costs_of(calls=calls).total
@@ -47,7 +47,7 @@ def test_what_nobody_counted_is_estimated_and_what_was_refused_unread_is_not():
     assert total.estimated == 1
 
 
-def test_forms_know_their_steps_tokens_and_gain():
+def test_forms_have_steps_tokens_and_gain():
     nodes = [
         model_node(1, passed(1.5), "large"),
         model_node(2, failed(), "patch"),
@@ -70,7 +70,7 @@ def test_forms_know_their_steps_tokens_and_gain():
     ]
 
 
-def test_sections_cost_what_the_steps_that_have_them_say():
+def test_section_costs_come_from_the_steps():
     nodes = [
         model_node(1, passed(1.0), "large", problem=100, pool=0),
         model_node(2, passed(1.0), "large", problem=200, window=100),

@@ -22,7 +22,7 @@ def test_a_run_without_steps_has_an_empty_summary():
     assert summary.totals.wall_s == 0
 
 
-def test_the_curve_climbs_with_each_better_correct_candidate():
+def test_the_curve_rises_with_each_better_correct_candidate():
     nodes = [
         node(1, failed()),
         node(2, passed(0.8)),
@@ -67,7 +67,7 @@ def test_rows_know_their_place_in_the_tree():
     assert [row.best for row in rows] == [False, False, True, False]
 
 
-def test_an_evaluation_that_was_taken_over_costs_once():
+def test_a_reused_evaluation_costs_once():
     same = {"source": "x = 1"}
     nodes = [
         node(1, passed(1.1), **same),
@@ -83,7 +83,7 @@ def test_an_evaluation_that_was_taken_over_costs_once():
     assert totals.wall_s == 6.5
 
 
-def test_groups_gather_origin_and_family_best_first():
+def test_families_are_grouped_by_origin_best_first():
     nodes = [
         node(1, passed(1.1)),
         node(2, passed(1.3)),

@@ -13,7 +13,7 @@ from adaexplore.report.compare.traces import judged_on, points, spelled
 from adaexplore.report.run.diversity import DiversityPoint
 
 
-def test_what_steps_use_adds_up():
+def test_use_adds_up_over_steps():
     made = steps(failed(), passed(2.0), spent=[(0.5, 100), (0.25, 50)])
     assert made[0].used == {
         "steps": 1,
@@ -29,7 +29,7 @@ def test_what_steps_use_adds_up():
     assert [point.correct for point in made] == [False, True]
 
 
-def test_a_repeat_costs_no_evaluation_and_a_second_measurement_is_one():
+def test_a_repeat_is_no_evaluation_and_a_second_measurement_is_one():
     twice = (passed(3.0), passed(2.0))
     nodes = [
         node(1, passed(2.0), source="same"),
@@ -42,7 +42,7 @@ def test_a_repeat_costs_no_evaluation_and_a_second_measurement_is_one():
     assert [point.used["evaluations"] for point in made] == [1, 1, 3, 3, 4]
 
 
-def test_steps_under_way_together_count_their_time_once():
+def test_time_of_overlapping_steps_counts_once():
     nodes = [
         node(1, failed(), started_at=100.0, propose_s=8.0),  # until 110
         node(2, failed(), started_at=104.0, propose_s=2.0),  # until 108
@@ -53,7 +53,7 @@ def test_steps_under_way_together_count_their_time_once():
     assert [point.used["seconds"] for point in made] == [10.0, 8.0, 20.0, 25.0]
 
 
-def test_the_best_by_then():
+def test_best_within_an_amount():
     run = trace("uct", "a", failed(), passed(2.0), passed(1.5), passed(3.0))
     assert run.best("steps", 1) is None
     assert [run.best("steps", at).speedup for at in (2, 3, 4)] == [2.0, 2.0, 3.0]
@@ -61,7 +61,7 @@ def test_the_best_by_then():
     assert replace(run, ended=True).reach("steps") > 10**9
 
 
-def test_a_problem_is_its_source_and_what_is_asked():
+def test_the_key_is_source_and_requirements():
     here, there = reaching("uct", "a", 2.0), reaching("uct", "b", 2.0)
     assert here.key != there.key
     same = replace(there.problem, source=here.problem.source, seed=7)
@@ -69,7 +69,7 @@ def test_a_problem_is_its_source_and_what_is_asked():
     assert replace(there, problem=replace(same, checks=Checks("tf32"))).key != here.key
 
 
-def test_what_was_measured_on():
+def test_describes_the_measuring_machine():
     facts = Environment(cpu="EPYC", threads=2, torch="2.13.0", gpu="H200")
     assert judged_on(PROBLEM, facts) == "EPYC, 2 threads, torch 2.13.0"
     assert judged_on(replace(PROBLEM, device="cuda:1"), facts) == "H200, torch 2.13.0"

@@ -16,8 +16,8 @@ def printed(costs, width=100):
     return [line.split() for line in console.file.getvalue().splitlines() if line.strip()]
 
 
-def test_nothing_is_said_in_a_line():
-    assert printed(Costs()) == [["no", "model", "was", "asked"]]
+def test_no_calls_give_one_line():
+    assert printed(Costs()) == [["no", "model", "calls"]]
 
 
 def test_models_forms_and_sections_have_a_line_each():
@@ -35,8 +35,8 @@ def test_models_forms_and_sections_have_a_line_each():
         "manual 1 7 tok 0 tok 5 tok - 2 s",
         "(no step) 0 0 24 tok 0 tok 1.000×",
         "problem 1 1.50 ktok 75 %",
-        "in all 3 calls, about 114 tok in, about 30 tok out, 0.5000 USD and 1 of unknown price, "
+        "total: 3 calls, about 114 tok in, about 30 tok out, 0.5000 USD and 1 of unknown price, "
         "6 s waiting",
-        "calls without a count: 2; theirs is estimated too",
+        "calls without a count: 2; their tokens are estimated",
     ):
         assert line.split() in lines

@@ -58,14 +58,14 @@ def test_arms_are_paired_by_problem():
         ([2.0], "too few"),
     ],
 )
-def test_what_decides(factors, decision):
+def test_the_interval_decides(factors, decision):
     runs = [reaching("uct", f"p{i}", 2.0) for i in range(len(factors))]
     runs += [reaching("beam", f"p{i}", 2.0 * factor) for i, factor in enumerate(factors)]
     [group] = compared(*runs).groups
     assert group.checkpoints[0].pairs[0].decision == decision
 
 
-def test_what_measurements_cannot_tell_is_a_tie():
+def test_a_difference_within_the_noise_is_a_tie():
     runs = [trace("uct", "a", passed(2.0, spread=0.2)), trace("beam", "a", passed(2.3, spread=0.2))]
     [group] = compared(*runs).groups
     assert group.checkpoints[0].pairs[0].ties == 1
@@ -74,7 +74,7 @@ def test_what_measurements_cannot_tell_is_a_tie():
     assert group.checkpoints[0].pairs[0].wins == 1
 
 
-def test_a_run_without_a_correct_kernel_counts_as_a_campaign_counts_it():
+def test_a_run_without_a_correct_kernel_counts_as_in_a_campaign():
     runs = [reaching("uct", "a", 4.0), reaching("uct", "b", 4.0)]
     runs += [reaching("beam", "a", 4.0), trace("beam", "b", failed())]
     comparison = compared(*runs)
@@ -85,7 +85,7 @@ def test_a_run_without_a_correct_kernel_counts_as_a_campaign_counts_it():
     assert own.averages.fast_p[1.0] == 0.5
     assert own.averages.published_geometric_mean == pytest.approx((4.0 * 0.1) ** 0.5)
     assert group.checkpoints[0].pairs[0].losses == 1
-    assert "none right" in printed(comparison)
+    assert "none correct" in printed(comparison)
     assert "counts as 0.1×" in printed(comparison)
 
 
@@ -96,28 +96,28 @@ def test_seeds_of_a_problem_count_once():
     assert group.rows[0].found[0].runs == 2
 
 
-def test_problems_that_only_some_have_are_in_no_figure_and_named():
+def test_problems_without_runs_of_every_arm_are_left_out_and_named():
     runs = [reaching("uct", "a", 2.0), reaching("uct", "b", 90.0), reaching("beam", "a", 2.0)]
     comparison = compared(*runs)
     [group] = comparison.groups
     assert group.checkpoints[0].standings[0].speedup == pytest.approx(2.0)
     assert [row.paired for row in group.rows] == [True, True, False, False]
-    assert group.notes == ("in no figure over problems, since only uct has runs of them: b",)
+    assert group.notes == ("left out of figures over problems, because only uct has runs: b",)
     assert group.efforts[0].runs == 1
 
 
-def test_arms_without_a_problem_in_common_are_only_listed():
+def test_arms_without_a_common_problem_are_only_listed():
     comparison = compared(reaching("uct", "a", 2.0), reaching("beam", "b", 3.0), by=["policy"])
     [group] = comparison.groups
     assert (group.checkpoints, group.claims, group.curves) == ((), None, ())
     assert group.notes == (
-        "no problem has runs of every arm: --by with fewer keys makes fewer arms",
+        "no problem has runs of every arm; --by with fewer keys makes fewer arms",
     )
     assert "3.00×" in printed(comparison)
     assert "3.00×" in render_comparison(comparison)
 
 
-def test_environments_and_classes_are_kept_apart_in_one_line():
+def test_environments_and_classes_are_kept_apart():
     elsewhere = reaching("beam", "a", 9.0, environment="another GPU")
     loose = reaching("beam", "a", 9.0)
     loose = replace(loose, problem=replace(loose.problem, checks=Checks("tf32")))
@@ -130,7 +130,7 @@ def test_environments_and_classes_are_kept_apart_in_one_line():
     )
 
 
-def test_estimates_are_no_speedups():
+def test_estimates_give_no_speedups():
     runs = []
     for policy in ("uct", "beam"):
         guessed = trace(policy, "a", estimated(), failed())
@@ -144,7 +144,7 @@ def test_estimates_are_no_speedups():
     assert "×" not in render_comparison(comparison).split("Reproduce")[0].split("<main>")[1]
 
 
-def test_a_labelled_problem_is_in_no_mean_but_its_own():
+def test_labelled_problems_are_averaged_apart():
     labels = {"constant": "zeros would pass"}
     runs = [reaching("uct", "zeros", 900.0, labels=labels), reaching("uct", "a", 2.0)]
     runs += [reaching("beam", "zeros", 900.0), reaching("beam", "a", 2.0)]
@@ -156,26 +156,26 @@ def test_a_labelled_problem_is_in_no_mean_but_its_own():
     assert "zeros: constant: zeros would pass" in printed(comparison)
 
 
-def test_the_shortest_run_says_how_far():
+def test_the_shortest_run_sets_the_length():
     runs = [reaching("uct", "a", 1.0, 2.0), reaching("beam", "a", 1.0, 1.0, 8.0)]
     [group] = compared(*runs).groups
     assert group.places == (2,)
     assert group.checkpoints[0].pairs[0].ratio == pytest.approx(0.5)
-    assert group.notes[0].startswith("compared up to 2 steps, as far as runs/uct/a goes")
+    assert group.notes[0].startswith("compared up to 2 steps, the length of runs/uct/a;")
     ended = replace(runs[0], ended=True)
     [group] = compared(ended, runs[1]).groups
     assert group.places == (3,)
     assert group.checkpoints[0].pairs[0].ratio == pytest.approx(4.0)
 
 
-def test_runs_that_do_not_go_so_far_are_left_out_and_counted():
+def test_shorter_runs_are_left_out_and_counted():
     runs = [*suite("uct", 1.0), *suite("beam", 1.5), reaching("uct", "long", *[2.0] * 5)]
     runs += [reaching("beam", "long", *[2.0] * 5)]
     [group] = compared(*runs, at=[2, 5, 50]).groups
     assert [(c.at, c.problems) for c in group.checkpoints] == [(2, 9), (5, 1)]
     assert group.notes[:2] == (
-        "at 5 steps: 16 of 18 runs do not go so far and are left out; problems left: 1",
-        "at 50 steps: 18 of 18 runs do not go so far and are left out; problems left: 0",
+        "at 5 steps: 16 of 18 runs are shorter and left out; problems that remain: 1",
+        "at 50 steps: 18 of 18 runs are shorter and left out; problems that remain: 0",
     )
 
 
@@ -196,7 +196,7 @@ def test_equal_time_is_not_equal_steps():
         max_size=6,
     )
 )
-def test_whatever_runs_there_are_it_can_be_shown(runs):
+def test_any_runs_can_be_shown(runs):
     traces = [
         reaching(policy, problem, *speedups) if speedups else trace(policy, problem, failed())
         for policy, problem, speedups in runs
@@ -213,7 +213,7 @@ def test_whatever_runs_there_are_it_can_be_shown(runs):
                 assert pair.wins + pair.ties + pair.losses == checkpoint.problems
 
 
-def test_curves_end_where_the_table_does():
+def test_curves_end_at_the_values_of_the_table():
     comparison = compared(*suite("uct", 1.0), *suite("beam", 1.5))
     [group] = comparison.groups
     ends = [curve.speedups[-1] for curve in group.curves]
@@ -224,13 +224,13 @@ def test_curves_end_where_the_table_does():
     assert [tick.label for tick in wide.x_ticks] == ["1", "2"]
 
 
-def test_a_page_escapes_what_it_was_given():
+def test_a_page_escapes_its_input():
     evil = "<script>alert(1)</script>"
     page = render_comparison(compared(reaching("uct", evil, 2.0), reaching(evil, evil, 3.0)))
     assert "<script" not in page
 
 
-def test_a_narrow_terminal_is_wide_enough():
+def test_tables_fit_a_narrow_terminal():
     runs = [*suite("uct", 1.0), *suite("beam", 1.5)]
     text = printed(compared(*runs))
     assert all(len(line) <= 80 for line in text.splitlines())

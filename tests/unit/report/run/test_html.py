@@ -19,7 +19,7 @@ def page(nodes, **info):
 
 
 @pytest.mark.parametrize("count", [0, 1, 12])
-def test_a_page_refers_to_nothing_outside_itself(count):
+def test_a_page_has_no_outside_references(count):
     text = page([node(number, passed(1.0 + number / 10)) for number in range(1, count + 1)])
 
     assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#|data:)""", text)
@@ -40,7 +40,7 @@ def test_hostile_text_never_becomes_markup():
     assert "<img" not in text
 
 
-def test_what_models_said_never_becomes_markup():
+def test_replies_never_become_markup():
     hostile = "</script><img src=x onerror=alert(1)><!--"
     said = call(1, model=hostile, text=hostile)
     said = dataclasses.replace(said, prompt=said.prompt.after(hostile, hostile, hostile))
@@ -53,7 +53,7 @@ def test_what_models_said_never_becomes_markup():
     assert "\\u003cimg src=x" in text
 
 
-def test_a_page_says_what_the_models_cost():
+def test_a_page_shows_model_costs():
     costs = Costs(CallTotals(2, 300, 40, cost_usd=0.5))
     text = render(summarize(PROBLEM, [node(1, passed(1.5))], run_info(), costs=costs))
 
@@ -65,7 +65,7 @@ def test_a_lone_surrogate_does_not_stop_the_page_from_being_written():
     page([node(1, failed(reason="\ud800"), source="\ud800")], name="\ud800").encode()
 
 
-def test_the_page_tells_its_conditions():
+def test_the_page_shows_its_conditions():
     text = page(
         [node(1, passed(1.5))],
         environment=Environment(torch="2.13.0"),
@@ -89,7 +89,7 @@ def test_a_page_of_estimates_claims_no_speedup():
     assert "like-for-like speedup <br>" not in visible
 
 
-def test_a_page_says_why_a_problem_has_its_labels():
+def test_a_page_explains_labels():
     text = page(
         [node(1, passed(1.5))], reference=ReferenceFacts(labels={"constant": "zeros <would> pass"})
     )

@@ -32,7 +32,7 @@ def test_intervals_span_their_mark_and_failures_stand_below_the_plot():
     assert bad.kind == "failed"
 
 
-def test_what_was_only_estimated_has_no_place_on_the_scale():
+def test_estimates_have_no_place_on_the_scale():
     good, guess = chart([node(1, passed(1.5)), node(2, estimated(1e-3))]).marks
 
     assert (guess.kind, guess.low_y) == ("unmeasured", guess.high_y)
