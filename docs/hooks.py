@@ -58,7 +58,8 @@ def _fields() -> Iterator[str]:
         option = f"`--{name.replace('_', '-')}`" if field["option"] else f"`--set {name}=`"
         default = field.get("default")
         shown = f"`{default}`" if default not in (None, "", []) else ""
-        yield f"| `{name}` | {option} | {_values(field)} | {shown} | {escape(field['description'])} |"
+        meaning = escape(field["description"])
+        yield f"| `{name}` | {option} | {_values(field)} | {shown} | {meaning} |"
 
 
 def _values(schema: Mapping[str, Any]) -> str:
