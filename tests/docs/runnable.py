@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 
 _MARK = re.compile(r"^@@(\d+)@@\n", re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')
+_EAGER = Path(__file__).parent / "eager"
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -84,7 +85,7 @@ def _bash(block: Block, expected: dict[int, str]) -> str:
     return "\n".join(script)
 
 
-def run(page: Path, folder: Path, timeout_s: float = 240.0) -> list[str]:
+def run(page: Path, folder: Path, timeout_s: float = 540.0) -> list[str]:
     """Run a page in an empty folder; return what differs from what it shows.
 
     Raises `AssertionError` with the output where a block fails.
@@ -96,7 +97,7 @@ def run(page: Path, folder: Path, timeout_s: float = 240.0) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-u", path.name],
         cwd=folder,
-        env={**os.environ, "PATH": search_path, "COLUMNS": "100"},
+        env={**os.environ, "PATH": search_path, "COLUMNS": "100", "PYTHONPATH": str(_EAGER)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
