@@ -1,4 +1,4 @@
-"""`torch.compile` returns the module as it is: Inductor's C++ takes ten seconds for each problem."""
+"""`torch.compile` returns the module unchanged, since Inductor takes ten seconds a problem."""
 
 import os
 
