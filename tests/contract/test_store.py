@@ -1,4 +1,4 @@
-"""What `adaexplore.store.Store` promises, run on every implementation.
+"""Contract of `adaexplore.store.Store`, tested on every implementation.
 
 A new implementation joins by adding its name to the `database` fixture and a class like
 `SqliteDatabase`.
@@ -30,7 +30,7 @@ from adaexplore.store.sqlite import sqlite_engine
 
 
 class Database(Protocol):
-    """Where one implementation keeps one run."""
+    """Storage of one run by one implementation."""
 
     def create(self, run: RunRecord) -> Store: ...
 
@@ -55,7 +55,7 @@ class SqliteDatabase:
 
 @pytest.fixture(params=[SqliteDatabase])
 def new_database(request, tmp_path_factory):
-    """Makes a place for one more run."""
+    """Make storage for one more run."""
     return lambda: request.param(tmp_path_factory.mktemp("run"))
 
 
@@ -95,7 +95,7 @@ def node(node_id: int, parent_id: int = ROOT_ID, evaluation: Evaluation = PASSED
     return Node(node_id, parent_id, "large", Proposal(candidate, "compiler", "a note"), evaluation)
 
 
-def test_a_new_run_is_its_record_and_no_steps(database):
+def test_a_new_run_has_its_record_and_no_steps(database):
     store = database.create(RUN)
     assert store.run() == RUN
     assert store.run().format_version == FORMAT_VERSION
@@ -104,7 +104,7 @@ def test_a_new_run_is_its_record_and_no_steps(database):
     assert store.confirmations() == []
 
 
-def test_what_a_run_learns_about_itself_is_kept(database):
+def test_updates_of_the_record_are_stored(database):
     store = database.create(RUN)
     store.set_reference(ReferenceFacts(outputs=(OutputForm("output", (2, 3), "float32"),)))
     store.set_reference(eager(13.0))
@@ -116,7 +116,7 @@ def test_what_a_run_learns_about_itself_is_kept(database):
     assert database.open().run() == replace(RUN, reference=eager(13.0), steps=50, plan=plan)
 
 
-def test_an_ask_keeps_the_reference_it_began_with(database):
+def test_an_ask_keeps_the_facts_it_was_opened_with(database):
     store = database.create(replace(RUN, reference=eager(1.0)))
     assert store.reference_for(1) == eager(1.0)
     store.open_ask(an_ask(1))
@@ -131,7 +131,7 @@ def test_an_ask_keeps_the_reference_it_began_with(database):
     assert store.run().reference == eager(3.0)
 
 
-def test_steps_come_back_in_order_and_continue_after_reopening(database):
+def test_steps_are_read_in_order_and_continue_after_reopening(database):
     store = database.create(RUN)
     steps = [node(1), node(2, 1), node(3, 1), node(4, 2)]
     for step in steps[:3]:
@@ -154,7 +154,7 @@ def test_steps_come_back_in_order_and_continue_after_reopening(database):
         (node(3, parent_id=-1), "node 3 names parent -1, which is not recorded"),
     ],
 )
-def test_a_step_out_of_order_is_refused_and_leaves_no_trace(database, refused, message):
+def test_a_step_out_of_order_is_refused_and_stores_nothing(database, refused, message):
     store = database.create(RUN)
     store.record(node(1))
     store.record(node(2))
@@ -165,7 +165,7 @@ def test_a_step_out_of_order_is_refused_and_leaves_no_trace(database, refused, m
     assert store.node_count() == 3
 
 
-def test_a_candidate_may_come_back_and_so_may_its_evaluation(database):
+def test_a_candidate_and_its_evaluation_may_repeat(database):
     first = node(1)
     again = replace(first, id=2, parent_id=1, step_kind="small", reused=True)
     other_language = Candidate(first.candidate.source, "triton")
@@ -176,7 +176,7 @@ def test_a_candidate_may_come_back_and_so_may_its_evaluation(database):
     assert store.nodes() == [first, again, third]
 
 
-def test_numbers_that_are_not_finite_come_back(database):
+def test_non_finite_numbers_are_read_back(database):
     store = database.create(RUN)
     store.record(node(1, evaluation=Failed("wrong_output", "overflow", error=math.inf)))
     store.record(node(2, evaluation=Failed("wrong_output", "not a number", error=math.nan)))
@@ -186,7 +186,7 @@ def test_numbers_that_are_not_finite_come_back(database):
     assert math.isnan(second.evaluation.error)
 
 
-def test_every_confirmation_is_kept_in_order(database):
+def test_every_confirmation_is_stored_in_order(database):
     store = database.create(RUN)
     store.record(node(1))
     first = Confirmation(1, PASSED, 1_700_000_100.5)
@@ -198,7 +198,7 @@ def test_every_confirmation_is_kept_in_order(database):
     assert database.open().confirmations() == [first, second]
 
 
-def test_a_candidate_that_was_evaluated_twice_keeps_both(database):
+def test_both_evaluations_of_a_candidate_are_stored(database):
     store = database.create(RUN)
     twice = replace(node(2), repeats=(PASSED, Failed("timeout", "took 180 s")))
     for step in (node(1), twice, node(3)):
@@ -207,7 +207,7 @@ def test_a_candidate_that_was_evaluated_twice_keeps_both(database):
     assert database.open().nodes() == [node(1), twice, node(3)]
 
 
-def test_a_confirmation_of_nothing_is_refused(database):
+def test_a_confirmation_without_its_step_is_refused(database):
     store = database.create(RUN)
     store.record(node(1))
     for node_id in (ROOT_ID, 2):
@@ -216,7 +216,7 @@ def test_a_confirmation_of_nothing_is_refused(database):
     assert store.confirmations() == []
 
 
-def test_a_reader_sees_what_is_written_meanwhile(database):
+def test_a_reader_sees_later_writes(database):
     writer = database.create(RUN)
     reader = database.read()
     assert reader.nodes() == []
@@ -236,7 +236,7 @@ def test_a_reader_sees_what_is_written_meanwhile(database):
     ],
     ids=["record", "set_steps", "set_reference", "confirm"],
 )
-def test_a_reader_does_not_write(database, write):
+def test_a_reader_cannot_write(database, write):
     writer = database.create(RUN)
     writer.record(node(1))
     reader = database.read()
@@ -323,7 +323,7 @@ def searches(draw: st.DrawFn) -> list[Node]:
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(searches(), environments, references)
-def test_whatever_goes_in_comes_out_equal(
+def test_every_record_is_read_back_equal(
     new_database, steps: list[Node], environment: Environment, reference: ReferenceFacts
 ):
     database = new_database()
@@ -350,7 +350,7 @@ def a_call(ask_id: int, text: str) -> Exchange:
 
 
 class TestAsks:
-    def test_they_come_back_equal_and_in_order(self, database):
+    def test_asks_are_read_back_equal_and_in_order(self, database):
         store = database.create(RUN)
         asks = [an_ask(1), an_ask(2, step_kind="large", pool=(), window=())]
         for ask in asks:
@@ -362,7 +362,7 @@ class TestAsks:
         assert store.find_ask(3) is None
         assert store.ask_count() == 2
 
-    def test_from_open_to_done(self, database):
+    def test_an_ask_goes_from_open_to_done(self, database):
         store = database.create(RUN)
         store.open_ask(an_ask(1))
         proposal = node(1).proposal
@@ -375,7 +375,7 @@ class TestAsks:
         assert store.asks("done") == [AskRecord(an_ask(1), "done")]
         assert store.nodes() == [answer]
 
-    def test_their_turns_are_kept_in_order(self, database):
+    def test_exchanges_are_stored_in_order(self, database):
         store = database.create(RUN)
         for ask_id in (1, 2):
             store.open_ask(an_ask(ask_id))
@@ -388,7 +388,7 @@ class TestAsks:
         assert store.calls(1) == [calls[0], calls[2]]
         assert store.calls(3) == []
 
-    def test_what_does_not_fit_is_refused_and_changes_nothing(self, database):
+    def test_an_invalid_change_is_refused_and_changes_nothing(self, database):
         store = database.create(RUN)
         store.open_ask(an_ask(1))
         with pytest.raises(ValueError, match="ask 3 cannot be opened: the next is 2"):
@@ -409,7 +409,7 @@ class TestAsks:
         assert store.calls() == []
         assert store.asks() == [AskRecord(an_ask(1), "expired")]
 
-    def test_a_run_without_any_has_none(self, database):
+    def test_a_run_without_asks_has_none(self, database):
         store = database.create(RUN)
         store.close()
         store = database.read()
@@ -418,7 +418,7 @@ class TestAsks:
         assert store.ask_count() == 0
 
 
-def test_the_plan_of_a_run_is_kept(database):
+def test_the_plan_of_a_run_is_stored(database):
     run = replace(RUN, plan={"budget": "2usd", "models": ["openai:gpt-5-mini"]})
     store = database.create(run)
     assert store.run() == run

@@ -1,4 +1,4 @@
-"""The contract of a store: what a run keeps, and what may be relied on."""
+"""Contract of a store: the records of a run, and the guarantees of every implementation."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.version import __version__
 
 FORMAT_VERSION = 1
-"""Rises with every change that an earlier release could not read."""
+"""Format number; rises with every change that an earlier release could not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What a run was asked to do and where it ran; everything but its steps.
+    """Task and environment of a run: everything but its steps.
 
-    `seed` is the search's own (the problem has one for weights and inputs). `steps` is how many are
-    planned in total.
-    `command` is the line that reproduces the run, `created_at` seconds since the epoch. `reference`
-    holds the measured facts about the reference, all defaults until they are known; `plan` is plain
-    JSON about the models: budget, prompt templates and the like, empty where no model is asked.
+    `seed` is the search's own (the problem has another for weights and inputs). `steps` is the
+    number of steps planned in total. `command` is the command line that reproduces the run,
+    `created_at` is in seconds since the epoch. `reference` holds the measured facts about the
+    reference, all defaults until they are known. `plan` is plain JSON about the models (budget,
+    prompt templates, ...), empty where no model is asked.
     """
 
     problem: Problem
@@ -47,7 +47,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """An independent evaluation of one of the best, `at` seconds since the epoch."""
+    """Independent evaluation of one of the best candidates, `at` seconds since the epoch."""
 
     node_id: int
     evaluation: Evaluation
@@ -55,116 +55,116 @@ class Confirmation:
 
 
 class Store(Protocol):
-    """One run, kept.
+    """Storage of one run.
 
     Nodes are numbered 1, 2, 3, ... in the order they are recorded and never change afterwards. A
-    candidate that several nodes share is kept once. Whatever goes in comes out equal.
+    candidate that several nodes share is kept once. Every record is read back equal.
 
-    Durability: when a method that writes returns, what it wrote survives a kill and a power cut.
-    Each such call is one transaction: after a kill at any moment the run holds all of it or none.
+    Durability: once a writing method has returned, its data survives a kill and a power cut. Each
+    such call is one transaction: after a kill at any moment the run holds all of its data or none.
 
-    Concurrency: one process writes (the run directory's lock sees to it); any number may read at
-    the same time and see a run as it was after some completed call.
+    Concurrency: one process writes (the run directory's lock ensures it). Any number of processes
+    may read at the same time; each sees the run as it was after some completed call.
 
-    Errors: trouble with the storage (full, damaged, read only) raises `BadInputError` in one line,
-    and what was kept before stays intact and readable. A store opened for reading refuses to write
-    in the same way.
+    Errors: a storage failure (full, damaged, read only) raises `BadInputError` with one line;
+    earlier data stays intact and readable. A store opened for reading refuses to write in the same
+    way.
     """
 
     def run(self) -> RunRecord:
-        """The run's record."""
+        """Return the run's record."""
         ...
 
     def set_reference(self, facts: ReferenceFacts) -> None:
-        """Keeps what was measured about the reference: for the record, and asks opened from now on.
+        """Store the measured facts about the reference, for the record and for asks opened later.
 
-        Every session measures anew, and an ask goes on with what it was begun with.
+        Every session measures again; an open ask keeps the facts that it was opened with.
         """
         ...
 
     def reference_for(self, ask_id: int) -> ReferenceFacts:
-        """What was known about the reference when an ask was opened, or is now for one to come."""
+        """Return the facts that an ask was opened with; for a new ask, the latest."""
         ...
 
     def set_steps(self, steps: int) -> None:
-        """Changes how many steps are planned in total."""
+        """Change the number of steps planned in total."""
         ...
 
     def set_plan(self, plan: Mapping[str, Any]) -> None:
-        """Replaces the plan."""
+        """Replace the plan."""
         ...
 
     def open_ask(self, ask: Ask) -> None:
-        """Keeps a new ask, open.
+        """Store a new, open ask.
 
-        Raises `ValueError`, and keeps nothing, if its id is not one more than the last ask's.
+        Raises `ValueError`, and stores nothing, if its id is not one more than the last ask's.
         """
         ...
 
     def ask_count(self) -> int:
-        """How many asks were ever opened, which is also the id of the last."""
+        """Return the number of asks ever opened, which is also the id of the last."""
         ...
 
     def find_ask(self, ask_id: int) -> AskRecord | None:
-        """The ask of that number, None if there is none."""
+        """Return the ask with this id, None if there is none."""
         ...
 
     def asks(self, *states: AskState) -> list[AskRecord]:
-        """The asks in these states (all, if none is named), in order."""
+        """Return the asks in these states (all, if none is named), in order."""
         ...
 
     def add_call(self, call: Exchange) -> None:
-        """Keeps one turn of an open ask; it may have cost money, so it is kept before it is used.
+        """Store one exchange of an open ask before its reply is used: it may have cost money.
 
         Raises `ValueError` if the ask is not open.
         """
         ...
 
     def calls(self, ask_id: int | None = None) -> list[Exchange]:
-        """The turns of one ask, or of all, in order."""
+        """Return the exchanges of one ask, or of all, in order."""
         ...
 
     def queue(self, ask_id: int, proposal: Proposal) -> None:
-        """Gives an open ask its proposal.
+        """Attach the proposal to an open ask, which becomes queued.
 
         Raises `ValueError` if the ask is not open.
         """
         ...
 
     def expire(self, ask_id: int) -> None:
-        """Ends an ask without a step.
+        """End an ask without a step.
 
-        Raises `ValueError` if it is recorded.
+        Raises `ValueError` if the ask is recorded.
         """
         ...
 
     def record(self, node: Node) -> None:
         """Keep a step; its ask, if it has one, is done.
 
-        Raises `ValueError`, and keeps nothing, if the node's id is not `node_count() + 1`, its
+        Raises `ValueError`, and stores nothing, if the node's id is not `node_count() + 1`, its
         parent is neither the root nor recorded, or its ask is not queued.
         """
         ...
 
     def node_count(self) -> int:
-        """How many steps are recorded, which is also the id of the last."""
+        """Return the number of recorded steps, which is also the id of the last."""
         ...
 
     def nodes(self) -> list[Node]:
-        """Every recorded step, in order."""
+        """Return every recorded step, in order."""
         ...
 
     def confirm(self, confirmation: Confirmation) -> None:
-        """Keeps a confirmation.
+        """Store a confirmation.
 
         Raises `ValueError` if its node is not recorded.
         """
         ...
 
     def confirmations(self) -> list[Confirmation]:
-        """All confirmations, in the order they were kept; a node's last one counts."""
+        """Return all confirmations in order; the last one of a node counts."""
         ...
 
     def close(self) -> None:
-        """Releases the storage; the store is not used afterwards."""
+        """Release the storage; the store is not used afterwards."""
         ...

@@ -1,9 +1,9 @@
-"""Runs on disk: every step recorded before the next begins.
+"""Runs on disk. Every step is recorded before the next one begins.
 
     with create_run(Path("runs/softmax"), RunRecord(...)) as run:
         run.store.record(node)
 
-`open_run` continues one, `read_run` looks at one, also while it is being written.
+`open_run` continues a run, `read_run` reads one, also while another process writes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A campaign on disk: a folder of runs, and one file that says what is to be run."""
+"""Campaign on disk: a folder of runs, and a manifest that lists the runs to make."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from adaexplore.store.directory import hold_lock, require_free
 
 MANIFEST_NAME = "campaign.json"
 CAMPAIGN_FORMAT = 1
-"""Rises with every change that an earlier release could not read."""
+"""Format number; rises with every change that an earlier release could not read."""
 
 
 def is_campaign(path: Path) -> bool:
-    """Whether a folder is a campaign's."""
+    """Return true if the folder belongs to a campaign."""
     return (path / MANIFEST_NAME).is_file()
 
 
 @contextmanager
 def hold_campaign(path: Path) -> Iterator[None]:
-    """Keeps a campaign to one writer; `BadInputError` if another process has it."""
+    """Lock a campaign for one writer; raise `BadInputError` if another process holds it."""
     with ExitStack() as resources:
         hold_lock(path, resources)
         yield
 
 
 def create_campaign(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Makes the folder with its manifest, plain data.
+    """Create the folder with its manifest, plain data.
 
     Raises `BadInputError` if `path` exists and is not an empty directory, or cannot be written.
     """
@@ -43,7 +43,7 @@ def create_campaign(path: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Replaces a campaign's manifest in one move."""
+    """Replace a campaign's manifest atomically."""
     file = path / MANIFEST_NAME
     draft = file.with_suffix(".json.new")
     try:
@@ -55,7 +55,7 @@ def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """A campaign's manifest; `BadInputError` for one that is damaged or of a newer release."""
+    """Return a campaign's manifest; raise `BadInputError` if it is damaged or too new."""
     file = path / MANIFEST_NAME
     try:
         manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise BadInputError(f"cannot read {file}: {error.strerror}") from error
     except (ValueError, KeyError, AttributeError, TypeError):
         raise BadInputError(
-            f"{file} is damaged; begin the campaign anew in another folder"
+            f"{file} is damaged; start the campaign again in another folder"
         ) from None
     if written > CAMPAIGN_FORMAT:
         raise BadInputError(

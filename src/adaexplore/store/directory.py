@@ -1,4 +1,4 @@
-"""The run directory: the store, the files beside it, and the lock that keeps it to one writer."""
+"""Run directory: the store, the files beside it, and the lock that admits one writer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCK_NAME = "run.lock"
 
 
 class RunDirectory:
-    """An open run; made by `create_run`, `open_run` or `read_run`, closed by `close` or `with`."""
+    """Open run, made by `create_run`, `open_run` or `read_run`, closed by `close` or `with`."""
 
     def __init__(self, path: Path, store: Store, resources: ExitStack) -> None:
         self.path = path
@@ -30,21 +30,21 @@ class RunDirectory:
 
     @property
     def database_path(self) -> Path:
-        """Where the store is kept."""
+        """Path of the database."""
         return self.path / DATABASE_NAME
 
     @property
     def best_path(self) -> Path:
-        """Where the best candidate's source goes."""
+        """Path of the best candidate's source."""
         return self.path / "best.py"
 
     @property
     def report_path(self) -> Path:
-        """Where the report goes."""
+        """Path of the report."""
         return self.path / "report.html"
 
     def close(self) -> None:
-        """Closes the store and gives the lock back; closing twice is fine."""
+        """Close the store and release the lock; closing twice is allowed."""
         self._resources.close()
 
     def __enter__(self) -> RunDirectory:
@@ -60,12 +60,12 @@ class RunDirectory:
 
 
 def create_run(path: Path, run: RunRecord) -> RunDirectory:
-    """Makes the directory and a new run in it, open for writing.
+    """Create the directory with a new run, open for writing.
 
     Raises `BadInputError` if `path` exists and is not an empty directory, or cannot be written.
     """
     require_free(path)
-    with _os_trouble(f"cannot create the run directory {path}"):
+    with _os_errors(f"cannot create the run directory {path}"):
         path.mkdir(parents=True, exist_ok=True)
     with ExitStack() as resources:
         hold_lock(path, resources)
@@ -76,19 +76,19 @@ def create_run(path: Path, run: RunRecord) -> RunDirectory:
 
 
 def require_free(path: Path) -> None:
-    """Raises `BadInputError` unless `path` is missing or an empty directory."""
-    with _os_trouble(f"cannot create the run directory {path}"):
+    """Raise `BadInputError` unless `path` is missing or an empty directory."""
+    with _os_errors(f"cannot create the run directory {path}"):
         if path.exists() and any(path.iterdir()):
             raise BadInputError(
                 f"{path} exists and is not empty; name another directory with --run, "
-                "or continue a run that is there with: adaexplore resume"
+                "or continue the run in it with: adaexplore resume"
             )
 
 
 def make_run(path: Path, record: RunRecord) -> None:
-    """Makes a run directory in one move, for `open_run`: a kill leaves no half of it.
+    """Create a run directory atomically, for `open_run`: a kill leaves no partial run.
 
-    What an earlier kill left beside it is removed. Raises `BadInputError` as `create_run` does.
+    Remains of an earlier kill beside it are removed. Raises `BadInputError` as `create_run` does.
     """
     require_free(path)
     draft = path.with_name(f".{path.name}.new")
@@ -98,7 +98,7 @@ def make_run(path: Path, record: RunRecord) -> None:
 
 
 def open_run(path: Path) -> RunDirectory:
-    """Opens a run for writing, exclusively.
+    """Open a run for writing, exclusively.
 
     Raises `BadInputError` if `path` is not a run, is in use by another process, was written by a
     newer release, is damaged or cannot be written.
@@ -112,9 +112,9 @@ def open_run(path: Path) -> RunDirectory:
 
 
 def read_run(path: Path) -> RunDirectory:
-    """Opens a run for reading, also while another process writes it; or an exported one.
+    """Open a run or an exported run for reading, also while another process writes it.
 
-    Raises `BadInputError` as `open_run` does, except that a run in use is no trouble.
+    Raises `BadInputError` as `open_run` does, except for a run in use.
     """
     if path.is_file() and path.name.endswith(SUFFIX):
         return RunDirectory(path, read_exported(path), ExitStack())
@@ -134,13 +134,13 @@ def _require_run(path: Path) -> None:
 
 
 def hold_lock(path: Path, resources: ExitStack) -> None:
-    """Keeps all other processes from writing in a directory until `resources` are closed.
+    """Lock a directory against writing by other processes until `resources` are closed.
 
-    Raises `BadInputError` if one is.
+    Raises `BadInputError` if another process holds the lock.
     """
-    # flock belongs to the open file, not to its content: the kernel gives it back when the process
-    # ends, however it ends. The descriptor is not inherited by programs that the process starts.
-    with _os_trouble(f"cannot open the run directory {path} for writing"):
+    # flock belongs to the open file: the kernel releases it when the process ends, however it ends.
+    # Programs that the process starts do not inherit the descriptor.
+    with _os_errors(f"cannot open the run directory {path} for writing"):
         descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
         resources.callback(os.close, descriptor)
         try:
@@ -155,7 +155,7 @@ def hold_lock(path: Path, resources: ExitStack) -> None:
 
 
 @contextmanager
-def _os_trouble(doing: str) -> Iterator[None]:
+def _os_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

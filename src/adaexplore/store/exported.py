@@ -1,4 +1,4 @@
-"""A run as one small file: the rows of its database as JSON, compressed."""
+"""Export of a run as one small file: the rows of its database as compressed JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import lzma
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, StaticPool, create_engine, insert, inspect, select
+from sqlalchemy import Engine, StaticPool, create_engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from adaexplore.core.errors import BadInputError
@@ -17,11 +17,11 @@ from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
 
 SUFFIX = ".json.xz"
-"""How the names of such files end."""
+"""Suffix of the names of exported runs."""
 
 
 def memory_store(run: RunRecord) -> SqlStore:
-    """A new run that is kept in memory only."""
+    """Return a new run that is stored in memory only."""
     return SqlStore.create(_memory_engine(), Path("memory"), run)
 
 
@@ -29,27 +29,23 @@ _Rows = dict[str, list[dict[str, Any]]]
 
 
 def export_run(database: Path, target: Path, *, problem: bool = True) -> None:
-    """Writes the run in a database file; the same run gives the same bytes.
+    """Export the run in a database file; the same run gives the same bytes.
 
-    Without its `problem`, neither the source that it began with nor the prompts that quote it are
-    in the file, nor the command that names it: for whom that source is no one else's business. What
-    models replied, and their candidates, are. Raises `BadInputError` where `target` cannot be
-    written.
+    With `problem=False` the file leaves out the problem's source, the prompts that quote it and the
+    command that names it, for users whose source is confidential. Replies of models and their
+    candidates stay in. Raises `BadInputError` if `target` cannot be written.
     """
     engine = sqlite_engine(database, "read")
     try:
         with engine.begin() as connection:
-            there = [
-                t for t in schema.metadata.sorted_tables if inspect(connection).has_table(t.name)
-            ]
             rows: _Rows = {
                 table.name: [dict(row._mapping) for row in connection.execute(select(table))]
-                for table in there
+                for table in schema.metadata.sorted_tables
             }
     finally:
         engine.dispose()
     if not problem:
-        _leave_out_problem(rows)
+        _redact_problem(rows)
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
     try:
         target.write_bytes(lzma.compress(text.encode()))
@@ -57,21 +53,21 @@ def export_run(database: Path, target: Path, *, problem: bool = True) -> None:
         raise BadInputError(f"{target}: cannot be written: {error.strerror}") from None
 
 
-def _leave_out_problem(rows: _Rows) -> None:
+def _redact_problem(rows: _Rows) -> None:
     for run in rows["run"]:
         run["problem"] |= {"source": ""}
         run["command"] = ""
     for node in rows["nodes"]:
         node["prompt"] = ""
-    for call in rows.get("calls", []):
+    for call in rows["calls"]:
         call["messages"] = []
-    for ask in rows.get("asks", []):
+    for ask in rows["asks"]:
         if ask["proposal"]:
             ask["proposal"] |= {"prompt": ""}
 
 
 def read_exported(path: Path) -> SqlStore:
-    """The run that `export_run` wrote, in memory; `BadInputError` for any other file."""
+    """Load a run that `export_run` wrote into memory; raise `BadInputError` for any other file."""
     engine = _memory_engine()
     try:
         rows = json.loads(lzma.decompress(path.read_bytes()).decode())
@@ -84,13 +80,13 @@ def read_exported(path: Path) -> SqlStore:
         raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
     except (lzma.LZMAError, ValueError, AttributeError, TypeError, SQLAlchemyError) as error:
         raise BadInputError(
-            f"{path} is no exported run; make one with: adaexplore export RUN -o FILE{SUFFIX}"
+            f"{path} is not an exported run; export one with: adaexplore export RUN -o FILE{SUFFIX}"
         ) from error
     return SqlStore.open(engine, path)
 
 
 def _memory_engine() -> Engine:
-    """An empty database; its one connection serves all threads."""
+    """Return an empty database; its one connection serves all threads."""
     return create_engine(
         "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
     )

@@ -1,4 +1,4 @@
-"""From nouns to rows and back."""
+"""Conversion of records to database rows and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adaexplore.core.store import RunRecord
 
 
 def run_values(run: RunRecord) -> dict[str, Any]:
-    """A row of `schema.run`."""
+    """Return a row of `schema.run`."""
     return {
         "format_version": run.format_version,
         "package_version": run.package_version,
@@ -39,7 +39,7 @@ def run_values(run: RunRecord) -> dict[str, Any]:
 
 
 def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
-    """The run of a row, with its plan."""
+    """Return the run of a row, with its plan."""
     values = dict(row._mapping)
     values["problem"] = Problem.from_json(values["problem"])
     values["environment"] = Environment.from_json(values["environment"])
@@ -49,7 +49,7 @@ def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
 
 
 def candidate_values(candidate: Candidate) -> dict[str, str]:
-    """A row of `schema.candidates`."""
+    """Return a row of `schema.candidates`."""
     return {
         "digest": candidate.digest,
         "language": candidate.language,
@@ -58,7 +58,7 @@ def candidate_values(candidate: Candidate) -> dict[str, str]:
 
 
 def node_values(node: Node) -> dict[str, Any]:
-    """A row of `schema.nodes`."""
+    """Return a row of `schema.nodes`."""
     proposal = node.proposal
     return {
         "id": node.id,
@@ -80,12 +80,12 @@ def node_values(node: Node) -> dict[str, Any]:
 
 
 def repeat_values(node: Node) -> list[dict[str, Any]]:
-    """Rows of `schema.repeats`."""
+    """Return rows of `schema.repeats`."""
     return [{"node_id": node.id, "evaluation": to_json(repeat)} for repeat in node.repeats]
 
 
 def node_of(row: Row[Any], candidate: Candidate, repeats: Iterable[Row[Any]] = ()) -> Node:
-    """The node of a row and of those of its repeats."""
+    """Return the node of a row and of the rows of its repeats."""
     proposal = Proposal(
         candidate=candidate,
         origin=row.origin,
@@ -110,12 +110,12 @@ def node_of(row: Row[Any], candidate: Candidate, repeats: Iterable[Row[Any]] = (
 
 
 def ask_values(ask: Ask) -> dict[str, Any]:
-    """A row of `schema.asks` for one that is open."""
+    """Return a row of `schema.asks` for an open ask."""
     return asdict(ask) | {"state": "open", "proposal": None}
 
 
 def ask_record(row: Row[Any]) -> AskRecord:
-    """The ask of a row."""
+    """Return the ask of a row."""
     values = dict(row._mapping)
     state, proposal = values.pop("state"), values.pop("proposal")
     ask = Ask(**values | {"pool": tuple(values["pool"]), "window": tuple(values["window"])})
@@ -123,20 +123,20 @@ def ask_record(row: Row[Any]) -> AskRecord:
 
 
 def proposal_values(proposal: Proposal) -> dict[str, Any]:
-    """Plain data."""
+    """Return plain data for JSON."""
     return asdict(proposal) | {"settings": dict(proposal.settings)}
 
 
 def proposal_of(data: Mapping[str, Any]) -> Proposal:
-    """Inverse of `proposal_values`."""
+    """Return the proposal of such data."""
     return Proposal(**{**data, "candidate": Candidate(**data["candidate"])})
 
 
-def call_values(call: Exchange) -> dict[str, Any]:
-    """A row of `schema.calls`."""
-    prompt, reply = call.prompt, call.reply
+def exchange_values(exchange: Exchange) -> dict[str, Any]:
+    """Return a row of `schema.calls`."""
+    prompt, reply = exchange.prompt, exchange.reply
     return {
-        "ask_id": call.ask_id,
+        "ask_id": exchange.ask_id,
         "label": prompt.label,
         "prompt_digest": prompt.digest,
         "messages": [asdict(message) for message in prompt.messages],
@@ -146,12 +146,12 @@ def call_values(call: Exchange) -> dict[str, Any]:
         "usage": reply.usage.to_json(),
         "latency_s": reply.latency_s,
         "attempts": reply.attempts,
-        "at": call.at,
+        "at": exchange.at,
     }
 
 
-def call_of(row: Row[Any]) -> Exchange:
-    """The call of a row."""
+def exchange_of(row: Row[Any]) -> Exchange:
+    """Return the exchange of a row."""
     prompt = Prompt(tuple(Message(**m) for m in row.messages), row.label)
     usage = Usage(**row.usage)
     reply = Reply(row.text, row.model, row.finish, usage, row.latency_s, row.attempts)

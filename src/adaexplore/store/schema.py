@@ -1,4 +1,4 @@
-"""The tables of a run's database."""
+"""Tables of a run's database."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-# One row. Its name and `format_version` stay as they are in every format to come, so that an older
-# release can say which one it met.
+# One row. The table's name and `format_version` never change, so that any release can name the
+# format of a newer run.
 run = Table(
     "run",
     metadata,
@@ -69,15 +69,14 @@ confirmations = Table(
     Column("at", Float, nullable=False),
 )
 
-# A run that an earlier release made has none of what follows until it is opened for writing.
 plan = Table("plan", metadata, Column("plan", JSON, nullable=False))
-references = Table(  # what was measured of the reference, by the first ask that it was shown to
+references = Table(  # facts about the reference, by the first ask that was opened with them
     "references",
     metadata,
     Column("first_ask", Integer, primary_key=True, autoincrement=False),
     Column("facts", JSON, nullable=False),
 )
-repeats = Table(  # of candidates that were evaluated several times: all evaluations, in order
+repeats = Table(  # all evaluations, in order, of candidates that were evaluated several times
     "repeats",
     metadata,
     Column("id", Integer, primary_key=True),

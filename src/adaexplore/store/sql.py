@@ -1,4 +1,4 @@
-"""A store in a relational database."""
+"""Store in a relational database."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from adaexplore.store.sqlite import explain
 
 
 class SqlStore:
-    """A `Store` on one database that holds one run; made by `create` or `open`.
+    """`Store` on a database that holds one run; made by `create` or `open`.
 
     `place` is the run's directory as messages name it.
     """
@@ -47,13 +47,12 @@ class SqlStore:
     def __init__(self, engine: Engine, place: Path) -> None:
         self._engine = engine
         self._place = place
-        self._complete = False  # whether all tables are known to be there
 
     @classmethod
     def create(cls, engine: Engine, place: Path, run: RunRecord) -> SqlStore:
-        """A new run in an empty database, written as one transaction.
+        """Create a run in an empty database, as one transaction.
 
-        Raises `BadInputError` if the storage refuses.
+        Raises `BadInputError` on a storage failure.
         """
         store = cls(engine, place)
         with store._transaction("create the run") as connection:
@@ -64,9 +63,9 @@ class SqlStore:
 
     @classmethod
     def open(cls, engine: Engine, place: Path) -> SqlStore:
-        """The run a database holds.
+        """Open the run of a database.
 
-        Raises `BadInputError` if it holds none, or one that a newer release wrote.
+        Raises `BadInputError` if there is none, or if a newer release wrote it.
         """
         store = cls(engine, place)
         with store._transaction("open the run") as connection:
@@ -84,16 +83,15 @@ class SqlStore:
         return store
 
     def run(self) -> RunRecord:
-        """The run's record."""
+        """Return the run's record."""
         with self._transaction("read the run") as connection:
-            plan = _all(connection, schema.plan)
+            plan = connection.execute(select(schema.plan.c.plan)).scalar_one()
             row = connection.execute(select(schema.run)).one()
-            return rows.run_record(row, plan[0].plan if plan else {})
+            return rows.run_record(row, plan)
 
     def set_reference(self, facts: ReferenceFacts) -> None:
-        """Keeps what was measured about the reference."""
-        with self._transaction("keep the reference's measurements") as connection:
-            schema.metadata.create_all(connection)  # a run of an earlier release lacks the tables
+        """Store the measured facts about the reference."""
+        with self._transaction("store the facts about the reference") as connection:
             before = connection.execute(select(schema.run.c.reference)).scalar_one()
             if ReferenceFacts.from_json(before) == facts:
                 return
@@ -105,8 +103,8 @@ class SqlStore:
             connection.execute(update(schema.run).values(reference=facts.to_json()))
 
     def reference_for(self, ask_id: int) -> ReferenceFacts:
-        """What was known about the reference when an ask was opened."""
-        with self._transaction("read the reference's measurements") as connection:
+        """Return the facts about the reference that an ask was opened with."""
+        with self._transaction("read the facts about the reference") as connection:
             known = _all(connection, schema.references, schema.references.c.first_ask <= ask_id)
             latest = max(known, key=lambda row: row.first_ask, default=None)
             if latest is not None:
@@ -115,72 +113,67 @@ class SqlStore:
             return ReferenceFacts.from_json(reference)
 
     def set_steps(self, steps: int) -> None:
-        """Changes how many steps are planned in total."""
-        with self._transaction("keep the number of steps") as connection:
+        """Change the number of steps planned in total."""
+        with self._transaction("store the number of steps") as connection:
             connection.execute(update(schema.run).values(steps=steps))
 
     def set_plan(self, plan: Mapping[str, Any]) -> None:
-        """Replaces the plan."""
-        with self._transaction("keep the plan") as connection:
-            schema.metadata.create_all(connection)  # a run of an earlier release lacks the tables
-            connection.execute(delete(schema.plan))
-            connection.execute(insert(schema.plan).values(plan=dict(plan)))
+        """Replace the plan."""
+        with self._transaction("store the plan") as connection:
+            connection.execute(update(schema.plan).values(plan=dict(plan)))
 
     def open_ask(self, ask: Ask) -> None:
-        """Keeps a new ask, open."""
+        """Store a new, open ask."""
         with self._transaction("open an ask") as connection:
-            if not self._complete:
-                schema.metadata.create_all(connection)  # a run of an earlier release lacks some
             last = _last(connection, schema.asks)
             if ask.id != last + 1:
                 raise ValueError(f"ask {ask.id} cannot be opened: the next is {last + 1}")
             connection.execute(insert(schema.asks).values(rows.ask_values(ask)))
-        self._complete = True
 
     def ask_count(self) -> int:
-        """How many asks were ever opened."""
+        """Return the number of asks ever opened."""
         with self._transaction("count the asks") as connection:
             return _last(connection, schema.asks)
 
     def find_ask(self, ask_id: int) -> AskRecord | None:
-        """The ask of that number."""
+        """Return the ask with this id."""
         with self._transaction("read an ask") as connection:
             found = _all(connection, schema.asks, schema.asks.c.id == ask_id)
             return rows.ask_record(found[0]) if found else None
 
     def asks(self, *states: AskState) -> list[AskRecord]:
-        """The asks in these states, in order."""
+        """Return the asks in these states, in order."""
         which = [schema.asks.c.state.in_(states)] if states else []
         with self._transaction("read the asks") as connection:
             return [rows.ask_record(row) for row in _all(connection, schema.asks, *which)]
 
     def add_call(self, call: Exchange) -> None:
-        """Keeps one turn of an open ask."""
-        with self._transaction("keep a model's reply") as connection:
+        """Store one exchange of an open ask."""
+        with self._transaction("store a model's reply") as connection:
             _require_state(connection, call.ask_id, "open")
-            connection.execute(insert(schema.calls).values(rows.call_values(call)))
+            connection.execute(insert(schema.calls).values(rows.exchange_values(call)))
 
     def calls(self, ask_id: int | None = None) -> list[Exchange]:
-        """The turns of one ask, or of all, in order."""
+        """Return the exchanges of one ask, or of all, in order."""
         which = [] if ask_id is None else [schema.calls.c.ask_id == ask_id]
         with self._transaction("read the models' replies") as connection:
-            return [rows.call_of(row) for row in _all(connection, schema.calls, *which)]
+            return [rows.exchange_of(row) for row in _all(connection, schema.calls, *which)]
 
     def queue(self, ask_id: int, proposal: Proposal) -> None:
-        """Gives an open ask its proposal."""
-        with self._transaction("keep a proposal") as connection:
+        """Attach the proposal to an open ask."""
+        with self._transaction("store a proposal") as connection:
             _require_state(connection, ask_id, "open")
             values = {"state": "queued", "proposal": rows.proposal_values(proposal)}
             connection.execute(_of_ask(ask_id).values(values))
 
     def expire(self, ask_id: int) -> None:
-        """Ends an ask without a step."""
+        """End an ask without a step."""
         with self._transaction("end an ask") as connection:
             _require_state(connection, ask_id, "open", "queued")
             connection.execute(_of_ask(ask_id).values(state="expired"))
 
     def record(self, node: Node) -> None:
-        """Keeps a step as one transaction, its candidate only if it is new."""
+        """Store a step as one transaction, and its candidate if it is new."""
         with self._transaction(f"record step {node.id}", last_kept=node.id - 1) as connection:
             _refuse_out_of_order(node, _last(connection, schema.nodes))
             if node.ask_id is not None:
@@ -194,17 +187,15 @@ class SqlStore:
                 )
             connection.execute(insert(schema.nodes).values(rows.node_values(node)))
             if node.repeats:
-                if not self._complete:
-                    schema.metadata.create_all(connection)  # a run of an earlier release lacks it
                 connection.execute(insert(schema.repeats), rows.repeat_values(node))
 
     def node_count(self) -> int:
-        """How many steps are recorded."""
+        """Return the number of recorded steps."""
         with self._transaction("count the steps") as connection:
             return _last(connection, schema.nodes)
 
     def nodes(self) -> list[Node]:
-        """Every recorded step, in order; nodes with the same candidate share the object."""
+        """Return every recorded step, in order; nodes with the same candidate share the object."""
         with self._transaction("read the steps") as connection:
             candidates = {
                 row.digest: Candidate(row.source, row.language)
@@ -217,8 +208,8 @@ class SqlStore:
             return [rows.node_of(row, candidates[row.candidate], repeats[row.id]) for row in found]
 
     def confirm(self, confirmation: Confirmation) -> None:
-        """Keeps a confirmation."""
-        with self._transaction("keep the confirmation") as connection:
+        """Store a confirmation."""
+        with self._transaction("store the confirmation") as connection:
             if not 0 < confirmation.node_id <= _last(connection, schema.nodes):
                 raise ValueError(f"node {confirmation.node_id} is confirmed but not recorded")
             connection.execute(
@@ -230,7 +221,7 @@ class SqlStore:
             )
 
     def confirmations(self) -> list[Confirmation]:
-        """All confirmations, in order."""
+        """Return all confirmations, in order."""
         with self._transaction("read the confirmations") as connection:
             return [
                 Confirmation(row.node_id, from_json(row.evaluation), row.at)
@@ -238,21 +229,21 @@ class SqlStore:
             ]
 
     def close(self) -> None:
-        """Closes the database; SQLite folds its log into the file."""
+        """Close the database; SQLite merges its log into the file."""
         self._engine.dispose()
 
     @contextmanager
     def _transaction(self, doing: str, last_kept: int | None = None) -> Iterator[Connection]:
-        """All or nothing; the storage's troubles come out as one line for a person."""
+        """Run a transaction; raise `BadInputError` with one line on a storage failure."""
         try:
             with self._engine.begin() as connection:
                 yield connection
         except (DBAPIError, json.JSONDecodeError) as error:
-            trouble = explain(error)
-            if trouble is None:
+            failure = explain(error)
+            if failure is None:
                 raise
-            message = f"cannot {doing} in {self._place}: {trouble.problem}; {trouble.remedy}"
-            if last_kept is not None and trouble.intact:
+            message = f"cannot {doing} in {self._place}: {failure.problem}; {failure.remedy}"
+            if last_kept is not None and failure.intact:
                 message += (
                     f", then continue with: adaexplore resume {shlex.quote(str(self._place))} "
                     f"(the run is intact up to step {last_kept})"
@@ -268,17 +259,13 @@ def _refuse_out_of_order(node: Node, last_id: int) -> None:
 
 
 def _all(connection: Connection, table: Table, *which: ColumnElement[bool]) -> list[Row[Any]]:
-    """The rows that are meant, by id; none where an earlier release made the run."""
-    if not inspect(connection).has_table(table.name):
-        return []
+    """Return the selected rows, by id."""
     order = [table.c.id] if "id" in table.c else []
     return list(connection.execute(select(table).where(*which).order_by(*order)))
 
 
 def _last(connection: Connection, table: Table) -> int:
-    """The highest id, 0 where there is no row."""
-    if not inspect(connection).has_table(table.name):
-        return 0
+    """Return the highest id, 0 in an empty table."""
     return connection.execute(select(func.max(table.c.id))).scalar() or 0
 
 

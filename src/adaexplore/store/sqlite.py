@@ -1,4 +1,4 @@
-"""How SQLite is opened for a run, and what its errors mean to a person."""
+"""SQLite for runs: opening a database, and explaining its errors."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Mode = Literal["create", "write", "read"]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What is wrong with the storage, how to mend it, and whether what was kept is still whole."""
+class StorageFailure:
+    """Storage failure: its cause, its remedy, and whether stored data is intact."""
 
     problem: str
     remedy: str
     intact: bool = True
 
 
-_DAMAGED = Trouble(
+_DAMAGED = StorageFailure(
     "run.db is damaged",
     "restore it from a copy, or salvage what is left with: sqlite3 run.db .recover",
     intact=False,
 )
-_HELD = Trouble("another program holds run.db", "close that program")
-_TROUBLES = {
-    sqlite3.SQLITE_FULL: Trouble("disk full", "free some space"),
-    sqlite3.SQLITE_IOERR: Trouble("disk error", "check the disk and its quota"),
-    sqlite3.SQLITE_READONLY: Trouble("read only", "make the directory writable"),
-    sqlite3.SQLITE_CANTOPEN: Trouble("run.db cannot be opened", "check the permissions"),
+_HELD = StorageFailure("another program holds run.db", "close that program")
+_FAILURES = {
+    sqlite3.SQLITE_FULL: StorageFailure("disk full", "free some space"),
+    sqlite3.SQLITE_IOERR: StorageFailure("disk error", "check the disk and its quota"),
+    sqlite3.SQLITE_READONLY: StorageFailure("read only", "make the directory writable"),
+    sqlite3.SQLITE_CANTOPEN: StorageFailure("run.db cannot be opened", "check the permissions"),
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
     sqlite3.SQLITE_BUSY: _HELD,
@@ -43,16 +43,17 @@ _TROUBLES = {
 
 
 def sqlite_engine(path: Path, mode: Mode) -> Engine:
-    """An engine on the database file `path`; the file is created in mode "create" only.
+    """Return an engine on the database file `path`, which is created in mode "create" only.
 
     Writing uses a write-ahead log, so that readers and the writer never wait for each other, and
-    syncs it at every commit, so that a commit survives a power cut. Nothing is opened yet.
+    syncs it at every commit, so that a commit survives a power cut. The file is opened on first
+    use.
     """
     engine = create_engine(
         "sqlite://", creator=lambda: _connect(path, mode), poolclass=QueuePool, pool_size=1
     )
 
-    # The driver is kept from opening transactions by itself: it would leave CREATE TABLE outside.
+    # Transactions are explicit, because those of the driver would leave out CREATE TABLE.
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN" if mode == "read" else "BEGIN IMMEDIATE")
@@ -60,14 +61,14 @@ def sqlite_engine(path: Path, mode: Mode) -> Engine:
     return engine
 
 
-def explain(error: DBAPIError | json.JSONDecodeError) -> Trouble | None:
-    """The trouble behind an error; None if it is not the storage's but a mistake of the caller."""
+def explain(error: DBAPIError | json.JSONDecodeError) -> StorageFailure | None:
+    """Return the storage failure behind an error; None for a mistake of the caller."""
     if isinstance(error, json.JSONDecodeError):
-        return _DAMAGED  # what was written as JSON no longer is
+        return _DAMAGED  # a JSON column no longer holds JSON
     if not isinstance(error.orig, sqlite3.Error):
         return None
-    primary_code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the rest says where
-    return _TROUBLES.get(primary_code)
+    primary_code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the upper bits say where
+    return _FAILURES.get(primary_code)
 
 
 def _connect(path: Path, mode: Mode) -> sqlite3.Connection:
@@ -86,8 +87,8 @@ def _connect(path: Path, mode: Mode) -> sqlite3.Connection:
 
 
 def _read_query(path: Path) -> str:
-    # Even a reader of a write-ahead log needs a small file beside it. On a read-only file system a
-    # run that was closed in order has no log left and may be read as it lies.
+    # Even a reader of a write-ahead log needs a small file beside it. On a read-only file system, a
+    # run that was closed in order has no log and is read as an immutable file.
     log = path.with_name(path.name + "-wal")
-    lies_still = not os.access(path.parent, os.W_OK) and not log.exists()
-    return "mode=ro&immutable=1" if lies_still else "mode=ro"
+    immutable = not os.access(path.parent, os.W_OK) and not log.exists()
+    return "mode=ro&immutable=1" if immutable else "mode=ro"

@@ -1,4 +1,4 @@
-"""Records step after step into the run argv[1] and says so, until somebody kills it."""
+"""Record and print steps in the run argv[1] until the process is killed."""
 
 import sys
 from pathlib import Path

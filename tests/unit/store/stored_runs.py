@@ -1,4 +1,4 @@
-"""A run record and steps to keep, the same ones every time."""
+"""Deterministic run record and steps for tests of the store."""
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
@@ -24,7 +24,7 @@ def sample_run() -> RunRecord:
 
 
 def sample_node(node_id: int, filler: str = "") -> Node:
-    """Step `node_id` of one and the same run; `filler` makes it as large on disk as wanted."""
+    """Return step `node_id` of one fixed run; `filler` sets its size on disk."""
     candidate = Candidate(f"class ModelNew: number = {node_id % 5}{filler}", "cpp")
     proposal = Proposal(candidate, "compiler", f"step {node_id}", {"knob": node_id})
     if node_id % 3 == 0:

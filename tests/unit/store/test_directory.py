@@ -47,7 +47,7 @@ def test_an_opened_run_continues(path):
         assert run.store.node_count() == 4
 
 
-def test_closing_twice_is_fine(path):
+def test_a_run_may_be_closed_twice(path):
     run = open_run(path)
     run.close()
     run.close()
@@ -59,7 +59,7 @@ def test_an_empty_directory_may_become_a_run(tmp_path):
     read_run(tmp_path).close()
 
 
-def test_a_run_made_in_one_move_takes_the_place_of_what_a_kill_left(tmp_path):
+def test_make_run_replaces_the_remains_of_a_kill(tmp_path):
     path = tmp_path / "run"
     half = tmp_path / ".run.new"
     half.mkdir()
@@ -72,7 +72,7 @@ def test_a_run_made_in_one_move_takes_the_place_of_what_a_kill_left(tmp_path):
         make_run(path, sample_run())
 
 
-def test_nothing_is_ever_created_over_something(path, tmp_path):
+def test_a_run_is_never_created_over_existing_files(path, tmp_path):
     with pytest.raises(BadInputError, match=r"exists and is not empty.*--run.*adaexplore resume"):
         create_run(path, sample_run())
     assert read_run(path).store.node_count() == 3
@@ -88,7 +88,7 @@ def test_nothing_is_ever_created_over_something(path, tmp_path):
 
 
 @pytest.mark.parametrize("opening", [open_run, read_run])
-def test_what_is_not_a_run_is_left_as_it_is(opening, tmp_path):
+def test_a_path_that_is_not_a_run_is_refused_and_unchanged(opening, tmp_path):
     with pytest.raises(BadInputError, match="is not a run directory: it does not exist"):
         opening(tmp_path / "nowhere")
     file = tmp_path / "file"
@@ -102,7 +102,7 @@ def test_what_is_not_a_run_is_left_as_it_is(opening, tmp_path):
     assert list(other.iterdir()) == []
 
 
-def test_two_writers_never_meet_and_readers_do_not_wait(path):
+def test_a_second_writer_is_refused_and_readers_do_not_wait(path):
     with start_writer(path) as writer:
         assert writer.stdout is not None
         writer.stdout.readline()
@@ -111,21 +111,21 @@ def test_two_writers_never_meet_and_readers_do_not_wait(path):
             open_run(path)
         with read_run(path) as run:
             before = run.store.node_count()
-            told = int(writer.stdout.readline())
-            while told <= before:
-                told = int(writer.stdout.readline())
-            assert run.store.node_count() >= told
+            recorded = int(writer.stdout.readline())
+            while recorded <= before:
+                recorded = int(writer.stdout.readline())
+            assert run.store.node_count() >= recorded
             assert run.store.nodes()[:5] == [sample_node(node_id) for node_id in range(1, 6)]
         writer.kill()
     open_run(path).close()
 
 
-def test_the_lock_holds_within_one_process_too(path):
+def test_the_lock_also_holds_within_one_process(path):
     with open_run(path), pytest.raises(BadInputError, match=rf"in use .*\(pid {os.getpid()}\)"):
         open_run(path)
 
 
-def test_a_failed_opening_gives_the_lock_back(path):
+def test_a_failed_opening_releases_the_lock(path):
     database = path / "run.db"
     whole = database.read_bytes()
     database.write_bytes(b"no database" * 1000)
@@ -136,16 +136,16 @@ def test_a_failed_opening_gives_the_lock_back(path):
 
 
 def test_kill_9_at_any_moment_loses_at_most_the_step_in_flight(path):
-    dice = random.Random(0)
+    rng = random.Random(0)
     for _ in range(6):
         with start_writer(path) as writer:
             assert writer.stdout is not None
-            told = [writer.stdout.readline() for _ in range(dice.randint(1, 40))]
-            time.sleep(dice.random() * 0.02)
+            printed = [writer.stdout.readline() for _ in range(rng.randint(1, 40))]
+            time.sleep(rng.random() * 0.02)
             writer.kill()
-            told += writer.stdout.readlines()
-        last_told = int(told[-1])
+            printed += writer.stdout.readlines()
+        last_printed = int(printed[-1])
         with read_run(path) as run:
             nodes = run.store.nodes()
-        assert len(nodes) in (last_told, last_told + 1)
+        assert len(nodes) in (last_printed, last_printed + 1)
         assert nodes == [sample_node(node_id) for node_id in range(1, len(nodes) + 1)]

@@ -25,21 +25,21 @@ def run(tmp_path):
         yield run
 
 
-def kept(store):
+def content(store):
     return store.run(), store.nodes(), store.asks(), store.calls(), store.confirmations()
 
 
-def test_everything_is_in_it(run, tmp_path):
+def test_an_export_holds_the_whole_run(run, tmp_path):
     target = tmp_path / "run.json.xz"
     export_run(run.database_path, target)
     with read_run(target) as exported:
-        assert kept(exported.store) == kept(run.store)
-    again = tmp_path / "again.json.xz"
-    export_run(run.database_path, again)
-    assert again.read_bytes() == target.read_bytes()
+        assert content(exported.store) == content(run.store)
+    second = tmp_path / "again.json.xz"
+    export_run(run.database_path, second)
+    assert second.read_bytes() == target.read_bytes()
 
 
-def test_the_problem_can_be_left_out(run, tmp_path):
+def test_an_export_can_leave_out_the_problem(run, tmp_path):
     target = tmp_path / "run.json.xz"
     export_run(run.database_path, target, problem=False)
     text = lzma.decompress(target.read_bytes()).decode()
@@ -51,7 +51,7 @@ def test_the_problem_can_be_left_out(run, tmp_path):
         assert candidates == [node.candidate for node in run.store.nodes()]
 
 
-def test_a_place_that_cannot_be_written(run, tmp_path):
+def test_an_unwritable_target_is_refused(run, tmp_path):
     with pytest.raises(BadInputError, match="cannot be written: No such file"):
         export_run(run.database_path, tmp_path / "gone" / "run.json.xz")
 
@@ -68,14 +68,14 @@ def test_a_place_that_cannot_be_written(run, tmp_path):
         lzma.compress(b'{"run": 7}'),
     ],
 )
-def test_files_that_are_none(tmp_path, content):
+def test_other_files_are_refused(tmp_path, content):
     path = tmp_path / "run.json.xz"
     path.write_bytes(content)
-    with pytest.raises(BadInputError, match="is no exported run; make one with"):
+    with pytest.raises(BadInputError, match="is not an exported run; export one with"):
         read_run(path)
 
 
-def test_one_that_a_newer_release_wrote(run, tmp_path):
+def test_an_export_of_a_newer_release_is_refused(run, tmp_path):
     target = tmp_path / "run.json.xz"
     export_run(run.database_path, target)
     rows = json.loads(lzma.decompress(target.read_bytes()))
@@ -85,7 +85,7 @@ def test_one_that_a_newer_release_wrote(run, tmp_path):
         read_run(target)
 
 
-def test_a_run_in_memory_is_a_run(run):
+def test_a_run_in_memory_equals_a_run_on_disk(run):
     store = memory_store(sample_run())
     for number in range(1, 8):
         store.record(sample_node(number))

@@ -30,17 +30,17 @@ def large_node(node_id: int) -> Node:
 
 
 def fill(store: Store) -> str:
-    """Records large steps until the storage refuses; the refusal."""
+    """Record large steps until the storage refuses; return the message."""
     for node_id in range(store.node_count() + 1, 1000):
         try:
             store.record(large_node(node_id))
         except BadInputError as refusal:
             return str(refusal)
-    raise AssertionError("the storage took everything")
+    raise AssertionError("the storage accepted everything")
 
 
 def assert_continues(path: Path, large_from: int) -> None:
-    """Every step kept is whole, and the next can be recorded."""
+    """Assert that every stored step is intact and the next one can be recorded."""
     with open_run(path) as run:
         nodes = run.store.nodes()
         for node in nodes:
@@ -48,13 +48,13 @@ def assert_continues(path: Path, large_from: int) -> None:
         run.store.record(sample_node(len(nodes) + 1))
 
 
-def test_commits_are_logged_ahead_and_synced(path):
+def test_commits_use_a_synced_write_ahead_log(path):
     with sqlite_engine(path / "run.db", "write").connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
 
 
-def test_disk_full_says_what_is_kept_and_how_to_go_on(path):
+def test_disk_full_names_the_last_step_and_the_remedy(path):
     engine = sqlite_engine(path / "run.db", "write")
     store = SqlStore.open(engine, path)
     with engine.begin() as connection:
@@ -82,7 +82,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_disk_that_is_really_full(small_disk):
+def test_a_full_disk_is_reported(small_disk):
     path = small_disk / "run"
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(100_000))
@@ -91,7 +91,7 @@ def test_a_disk_that_is_really_full(small_disk):
         kept = run.store.node_count()
     assert f"cannot record step {kept + 1}" in message
     assert "disk full" in message
-    assert f"adaexplore resume '{path}'" in message  # quoted: there is a blank in it
+    assert f"adaexplore resume '{path}'" in message  # quoted, because it contains a blank
     ballast.unlink()
     assert_continues(path, large_from=1)
 
@@ -104,25 +104,25 @@ def test_a_quota_is_a_disk_error(path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))\n"
         "print(fill(run.store))"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, str(path)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "disk error; check the disk and its quota, then continue with:" in told.stdout
+    assert "disk error; check the disk and its quota, then continue with:" in result.stdout
     assert_continues(path, large_from=4)
 
 
 @pytest.mark.parametrize("opening", [open_run, read_run])
-def test_a_file_that_is_no_database_is_damaged(path, opening):
+def test_a_file_that_is_not_a_database_is_damaged(path, opening):
     (path / "run.db").write_bytes(b"not a database, however long" * 1000)
     with pytest.raises(BadInputError, match=rf"{path}: run\.db is damaged; restore .*\.recover$"):
         opening(path)
 
 
-def test_a_hole_in_the_database_is_damage(path):
+def test_overwritten_pages_are_damage(path):
     with open_run(path) as run:
         for node_id in range(4, 40):
             run.store.record(sample_node(node_id, filler="x" * 3000))
@@ -136,7 +136,7 @@ def test_a_hole_in_the_database_is_damage(path):
         run.store.nodes()
 
 
-def test_text_that_should_be_json_is_damage(path):
+def test_invalid_json_is_damage(path):
     with sqlite3.connect(path / "run.db") as connection:
         connection.execute("UPDATE nodes SET evaluation = '{' WHERE id = 2")
     connection.close()
@@ -144,7 +144,7 @@ def test_text_that_should_be_json_is_damage(path):
         run.store.nodes()
 
 
-def test_a_program_that_holds_the_database_is_named_as_the_trouble(path):
+def test_a_database_locked_by_another_program_is_reported(path):
     engine = sqlite_engine(path / "run.db", "write")
     store = SqlStore.open(engine, path)
     with engine.connect() as connection:
@@ -172,6 +172,6 @@ def test_a_run_on_a_read_only_file_system_can_be_read(path):
         subprocess.run(["umount", str(path)], check=True)
 
 
-def test_a_mistake_of_ours_is_not_explained_away():
+def test_a_programming_error_is_not_explained():
     cause = sqlite3.IntegrityError("UNIQUE constraint failed")
     assert explain(IntegrityError("INSERT", {}, cause)) is None
