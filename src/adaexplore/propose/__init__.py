@@ -1,1 +1,1 @@
-"""Problem -> Candidate: proposers and the context they are given."""
+"""Proposers: from a problem and its context to a candidate."""

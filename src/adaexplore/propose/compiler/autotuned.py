@@ -1,4 +1,4 @@
-"""How Inductor's autotuner launches Triton kernels, found by running them on the device."""
+"""Launches of Triton kernels as Inductor's autotuner chooses them on the device."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from adaexplore.sandbox.device_lock import device_lock
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
-    """How Inductor's autotuner launches a Triton kernel.
+    """The launch that Inductor's autotuner chose for a Triton kernel.
 
-    `grid` are three expressions over the kernel's parameters, after the assignments in `prelude`.
+    `grid` has three expressions over the kernel's parameters, evaluated after the assignments in
+    `prelude`.
     """
 
     blocks: dict[str, int]
@@ -31,7 +32,7 @@ class LaunchConfig:
 
 
 def run_and_autotune(lowered: Lowered, traced: Traced) -> dict[str, LaunchConfig]:
-    """Runs the wrapper once on the device: how its autotuner launches each kernel, by name."""
+    """Run the wrapper once on the device and return the chosen launch of each kernel, by name."""
     module = PyCodeCache.load(lowered.source)
     for name, value in lowered.constants.items():
         setattr(module, name, value)
@@ -50,7 +51,7 @@ def run_and_autotune(lowered: Lowered, traced: Traced) -> dict[str, LaunchConfig
 
 @functools.cache  # once per process, however many jobs it runs
 def skip_grouped_convolution_templates() -> None:
-    """Has the autotuner pass over Triton templates for grouped convolutions, for this process.
+    """Exclude Triton templates for grouped convolutions from autotuning, in this process.
 
     They multiply whole tiles for each group: on a depthwise convolution one launch takes seconds
     where cuDNN takes a millisecond, and the autotuner launches each choice several times.
@@ -68,9 +69,10 @@ def skip_grouped_convolution_templates() -> None:
 
 @functools.cache  # once per process: the lock must not be taken twice
 def lock_benchmarks(device: str) -> None:
-    """Has Inductor's autotuner hold the device alone while it times a choice, for this process.
+    """Make Inductor's autotuner hold the device exclusively while it times a choice.
 
-    Compiling, which is most of an autotuner's time, then leaves the device to others.
+    Compiling, which takes most of an autotuner's time, leaves the device to others. Holds for this
+    process.
     """
     kind = type(benchmarker)
     benchmark = kind.benchmark_gpu

@@ -6,14 +6,14 @@ import re
 
 
 def fast_exp(source: str) -> str:
-    """Vector exponentials at most 2 units in the last place off, as eager's own softmax uses."""
+    """Use vector exponentials within 2 units in the last place, as eager's own softmax does."""
     return re.sub(r"(\btmp\d+)\.exp\(\)", r"\1.exp_u20()", source)
 
 
 def reciprocal(source: str) -> str:
-    """Division by a value that is the same in all lanes becomes a product with its reciprocal.
+    """Replace division by a value that all lanes share by a product with its reciprocal.
 
-    The scalar's reciprocal leaves the loop; the result is off by at most one more rounding.
+    The scalar's reciprocal moves out of the loop; the result is off by at most one more rounding.
     """
     broadcast = re.compile(r"auto (tmp\d+) = at::vec::Vectorized<float>\((tmp\d+)\);")
     lines = source.splitlines()

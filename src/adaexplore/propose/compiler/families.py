@@ -1,8 +1,8 @@
-"""What can be chosen: families of options for large steps, single knobs for small ones.
+"""The choices of the compiler proposer: option families for large steps, knobs for small ones.
 
-Knobs are plain JSON. A name with a meaning of its own is explained in `KNOBS`; any other name is an
-option of Inductor. Which families come first was measured: on two cores of an AMD EPYC (Zen 4) for
-the CPU, from the figures for an H200 for the GPU.
+Knobs are plain JSON. `KNOBS` explains the names with a meaning of their own; any other name is an
+option of Inductor. The order of the families was measured: on two cores of an AMD EPYC (Zen 4) for
+the CPU, and from the figures of an H200 for the GPU.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ Knobs = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A set of knobs that belong together, tried where the graph has every feature in `needs`.
+    """A set of knobs, tried on graphs with every feature in `needs`.
 
-    `change` says what is new beside the parent's knobs, for the note; empty where all of them are.
+    `change` describes the difference from the parent's knobs for the note; it is empty if all knobs
+    are new.
     """
 
     name: str
@@ -31,7 +32,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """Values worth trying, the default first, where the graph has every feature in `needs`."""
+    """Values to try, the default first, on graphs with every feature in `needs`."""
 
     values: tuple[Any, ...]
     needs: frozenset[str] = frozenset()
@@ -132,7 +133,7 @@ _CUDA_KNOBS: dict[str, Knob] = {
 
 
 def families(device: str, precision: Precision) -> list[Family]:
-    """The families for a device (`"cpu"` or `"cuda:<index>"`) and a class, most promising first."""
+    """Return the families for a device (`"cpu"` or `"cuda:<index>"`) and a class, best first."""
     if not device.startswith("cuda"):
         found = list(_CPU_FAMILIES)
     elif precision == "fp32":
@@ -146,7 +147,7 @@ def families(device: str, precision: Precision) -> list[Family]:
 
 
 def knobs(device: str, precision: Precision) -> dict[str, Knob]:
-    """The knobs that a small step may turn."""
+    """Return the knobs that a small step may change."""
     found = dict(_CUDA_KNOBS if device.startswith("cuda") else _CPU_KNOBS)
     if device.startswith("cuda") and precision == "fp32":
         found["dot_precision"] = Knob(("", "tf32x3"), _needs("gemm"))
@@ -162,7 +163,7 @@ OWN = frozenset(
 
 
 def effective(chosen: Knobs) -> dict[str, Any]:
-    """The knobs without those that do nothing: what is packed is folded first."""
+    """Return the knobs without those that have no effect: packed weights are folded first."""
     if chosen.get("pack", "none") != "none" and not chosen.get("fold"):
         return {key: value for key, value in chosen.items() if key != "pack"}
     return dict(chosen)

@@ -9,11 +9,11 @@ from adaexplore.propose.compiler.wrapper import names_in
 
 
 class Forward:
-    """Writes `forward` and the members of the class that it uses.
+    """Writer of `forward` and of the class members that it uses.
 
     `parameters` are those of `forward`. `inputs` names the inputs of the traced graph. `roots` are
-    the inputs that constants `folded` are computed from, empty if none are. `workspace` says that
-    there are buffers to keep.
+    the inputs that the constants `folded` are computed from, empty without constants. `workspace`
+    is true if there are buffers to keep.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Forward:
                 self._weights[name] = f'{home}["{source.name}"]'
 
     def members(self) -> str:
-        """Class attributes, and the method that finds the weights."""
+        """Return class attributes, and the method that finds the weights."""
         lines = []
         if self._homes:
             lines += ["_homes = None"]
@@ -59,7 +59,7 @@ class Forward:
         return "\n".join(lines)
 
     def body(self, parameters: list[str]) -> str:
-        """Statements of `forward` that pass `parameters` to `_call`."""
+        """Return statements of `forward` that pass `parameters` to `_call`."""
         arguments = [self._weights.get(name, name) for name in parameters]
         if self._workspace:
             arguments.append("*self._workspace")
@@ -76,7 +76,7 @@ class Forward:
         return "\n".join(lines)
 
     def result_names(self) -> set[str]:
-        """Names of the reference's file that the result is built with."""
+        """Return the names of the reference's file that the result expression uses."""
         return set(names_in(ast.parse(self._traced.result).body)) - {"out"}
 
     def _without_gradients(self) -> list[str]:

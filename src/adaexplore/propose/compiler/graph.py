@@ -1,4 +1,4 @@
-"""A reference's `forward` as one graph whose inputs say where each tensor comes from."""
+"""A reference's `forward` as one graph with the origin of each input tensor."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MAX_LITERAL = 4096
 
 
 _PLAIN = int | float | bool | str | None
-"""Types of arguments that a trace is specialised to by their value."""
+"""Types of arguments whose value a trace is specialised to."""
 
 
 class UnsupportedError(Exception):
-    """The reference, or options on it, cannot become a standalone module; says why in one line."""
+    """The reference, or options on it, cannot become a standalone module. The text is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ Source = Weight | Literal | Argument
 
 @dataclass(frozen=True)
 class Traced:
-    """A graph over tensors alone.
+    """A graph over tensors only.
 
-    `sources[i]` says where input `i` comes from and `values[i]` is its value while tracing;
-    weights come first. `constants` are the arguments of `forward` that the trace is specialised to,
-    by expression. `result` is an expression for what `forward` returns over `out`, the graph's
-    outputs. `features` names what the graph contains, see `features_of`. `training` is
-    the mode traced in, or None if it does not matter.
+    `sources[i]` is the origin of input `i`, and `values[i]` its value while tracing; weights come
+    first. `constants` are the arguments of `forward` that the trace is specialised to, by
+    expression. `result` is an expression over `out`, the graph's outputs, for the value that
+    `forward` returns. `features` names the graph's contents, see `features_of`. `training` is the
+    traced mode, or None if it does not matter.
     """
 
     module: fx.GraphModule
@@ -82,10 +82,10 @@ def trace(
     kwargs: dict[str, Any],
     parameters: list[str],
 ) -> Traced:
-    """Traces `model(*args, **kwargs)` without gradients; `parameters` are the names in `forward`.
+    """Trace `model(*args, **kwargs)` without gradients; `parameters` are the names in `forward`.
 
-    Raises `UnsupportedError` for what cannot be one graph: control flow on values, inputs that are
-    neither tensors nor plain constants, or results that are not built of tensors.
+    Raises `UnsupportedError` for a call that cannot be one graph: control flow on values, inputs
+    that are neither tensors nor plain constants, or results that are not built of tensors.
     """
     kwargs = {name: kwargs[name] for name in parameters if name in kwargs}
     with torch.no_grad():
@@ -128,7 +128,7 @@ def trace(
                 continue
             kept[id(value)] = node
         sources.append(source)
-        # matmul decomposes by whether its operands want gradients, as under torch.compile
+        # the decomposition of matmul depends on requires_grad, as under torch.compile
         values.append(value.detach().requires_grad_(value.requires_grad))
     graph.recompile()
     result, outputs = _result(program)
@@ -164,7 +164,8 @@ def _line(error: BaseException) -> str:
 def _argument_leaves(
     args: tuple[Any, ...], kwargs: dict[str, Any], parameters: list[str]
 ) -> list[tuple[str, Any]]:
-    """Every leaf of the call with an expression for it, in the order in which export flattens."""
+    """Return every leaf of the call with an expression for it, in the order in which export
+    flattens."""
     names = parameters[: len(args)]
     if len(args) > len(names):
         raise UnsupportedError("forward takes *args; name its parameters")
@@ -208,7 +209,7 @@ def _state(
 
 
 def _result(program: ExportedProgram) -> tuple[str, int]:
-    """An expression that rebuilds what `forward` returns, and how many outputs the graph has."""
+    """Return an expression that rebuilds `forward`'s result, and the number of graph outputs."""
     leaves = []
     for index, spec in enumerate(program.graph_signature.output_specs):
         if isinstance(spec.arg, TensorArgument):
@@ -280,10 +281,10 @@ _FEATURES: dict[str, frozenset[str]] = {
 
 
 def features_of(program: ExportedProgram, has_weights: bool) -> frozenset[str]:
-    """What the graph contains that decides which options can matter.
+    """Return the contents of the graph that decide which options can matter.
 
-    `matmul`, `conv` (each a `gemm`), `conv1x1`, `exp` (exponentials), `tanh`, `variance`,
-    `reduction`; `weights` if it has any; `many` if it has operators enough for fusion to choose.
+    They are `matmul`, `conv` (each a `gemm`), `conv1x1`, `exp` (exponentials), `tanh`, `variance`,
+    `reduction`; `weights` if it has any; `many` if it has enough operators for fusion to choose.
     """
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     names = _operators(program)

@@ -1,4 +1,4 @@
-"""What makes two generated candidates the same."""
+"""Identity of generated candidates."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import functools
 import hashlib
 
 
-@functools.cache  # every step of a search asks for all steps before it
+@functools.cache  # every step of a search compares with all steps before it
 def fingerprint(source: str) -> str:
-    """Hash of a module's source without its docstring, which says how the module was made.
+    """Return a hash of a module's source without its docstring, which describes its making.
 
-    Source that does not parse is taken whole.
+    Source that does not parse is hashed whole.
     """
     try:
         body = ast.parse(source).body

@@ -1,7 +1,7 @@
-"""TorchInductor, driven for its source text.
+"""Source text from TorchInductor.
 
-Inductor's private names are used here and in `autotuned.py`, and nowhere else but in the text of
-candidates. Written for torch 2.11 and 2.13.
+Inductor's private names are used here and in `autotuned.py`, and elsewhere only in the text of
+candidates. StandaloneSource for torch 2.11 and 2.13.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from adaexplore.propose.compiler.graph import Traced, UnsupportedError, Weight
 from adaexplore.propose.compiler.tape import Tape
 
 _ALWAYS: dict[str, Any] = {
-    "fx_graph_cache": False,  # a cached graph would skip the code generation that is wanted here
+    "fx_graph_cache": False,  # a cached graph would skip code generation
     "fx_graph_remote_cache": False,
-    "enable_caching_generated_triton_templates": False,  # or another precision would come back
+    "enable_caching_generated_triton_templates": False,  # else another precision is reused
     "fallback_random": True,  # the same random numbers as eager
     "graph_partition": False,
     "size_asserts": False,
@@ -50,18 +50,18 @@ COMPILER_TROUBLE = (
     ImportError,
     OSError,
 )
-"""What Inductor raises when options do not fit a graph; it has no exception type of its own."""
+"""Exceptions of Inductor when options do not fit a graph; it has no exception type of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How to lower a graph.
+class LoweringOptions:
+    """LoweringOptions of lowering a graph.
 
-    `config` goes to Inductor, without what this version of it does not know. `fold` computes what
-    depends on weights alone outside the graph; `pack` then chooses the CPU library whose packed
+    `config` goes to Inductor, without names unknown to its version. `fold` computes tensors that
+    depend on weights only outside the graph; `pack` then chooses the CPU library whose packed
     weights are used: `none`, `mkl` or `onednn`. `autocast` lowers under bfloat16 autocast.
-    `dot_precision` is Triton's `input_precision` for matrix products of the templates; empty
-    leaves Inductor's choice.
+    `dot_precision` is Triton's `input_precision` for matrix products of the templates; empty keeps
+    Inductor's choice.
     """
 
     config: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Lowered:
-    """Inductor's wrapper source, and what its names stand for.
+    """Inductor's wrapper source, and the meaning of its names.
 
     `arguments[i]` is the index, among the inputs of the traced graph, of the wrapper's argument
     `i`. `constants` are tensors that the source refers to by name and that `tape` can trace back to
@@ -90,10 +90,10 @@ class _CapturedError(Exception):
     """Ends compilation once the source is known."""
 
 
-def lower(traced: Traced, options: Options) -> Lowered:
-    """Inductor's source for a traced graph under `options`; nothing is compiled or run.
+def lower(traced: Traced, options: LoweringOptions) -> Lowered:
+    """Return Inductor's source for a traced graph under `options`; nothing is compiled or run.
 
-    Raises `UnsupportedError` with one line if Inductor cannot do it.
+    Raises `UnsupportedError` with one line if Inductor cannot lower the graph.
     """
     lowering = _Lowering(traced, options)
     known = config.get_config_copy()
@@ -124,9 +124,9 @@ def lower(traced: Traced, options: Options) -> Lowered:
 
 
 class _Lowering:
-    """One run of Inductor: its hooks, and what they saw."""
+    """One run of Inductor: its hooks and their results."""
 
-    def __init__(self, traced: Traced, options: Options) -> None:
+    def __init__(self, traced: Traced, options: LoweringOptions) -> None:
         self.source: str | None = None
         self.arguments: list[int] = list(range(len(traced.sources)))
         self.constants: dict[str, Tensor] = {}
@@ -136,7 +136,7 @@ class _Lowering:
 
     @contextlib.contextmanager
     def capturing(self) -> Iterator[None]:
-        """Takes the wrapper's source and constants as soon as they exist, and stops there."""
+        """Take the wrapper's source and constants as soon as they exist, and stop there."""
         codegen = GraphLowering.codegen
 
         @functools.wraps(codegen)
@@ -156,7 +156,7 @@ class _Lowering:
             yield
 
     def inner_compile(self, module: fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
-        """Called by Inductor with the functional graph; compiles it, folded or not."""
+        """Compile the functional graph, folded or not; called by Inductor."""
         if len(module.graph.find_nodes(op="placeholder")) != len(self._traced.sources):
             raise UnsupportedError("inputs share memory and are changed in place")
         if len(_outputs(module)) < self._traced.outputs or _returns_mutations():
@@ -177,7 +177,7 @@ class _Lowering:
             )
 
     def _make_weights_constant(self, module: fx.GraphModule, inputs: list[Any]) -> list[Any]:
-        """Weights become attributes of the graph, save those it writes to or returns."""
+        """Make weights attributes of the graph, except those that it writes to or returns."""
         nodes = module.graph.find_nodes(op="placeholder")
         written = {
             node.args[0]
@@ -204,13 +204,13 @@ class _RecordingFolder(constant_folding.ConstantFolder):  # type: ignore[misc]
         self._tape = tape
 
     def run(self) -> Any:
-        """Folds under the tape: the caller has switched all modes off."""
+        """Fold under the tape: the caller has switched all modes off."""
         with self._tape:
             return super().run()
 
 
 def _fold(module: fx.GraphModule, inputs: list[Any]) -> bool:
-    """Inductor's freezing passes over weights as attributes; says if in channels-last."""
+    """Run Inductor's freezing passes over weights; return True for channels-last layout."""
     layout = bool(GraphLowering.decide_layout_opt(module, is_inference=True))
     if layout:
         compile_fx.fake_tensor_prop(module, inputs, True)
@@ -228,11 +228,11 @@ def _fold(module: fx.GraphModule, inputs: list[Any]) -> bool:
 
 @contextlib.contextmanager
 def _packing(pack: str, inputs: list[Any]) -> Iterator[None]:
-    """Chooses the library that packed CPU weights are for; no effect on a GPU."""
+    """Choose the library that packed CPU weights are for; no effect on a GPU."""
     if any(isinstance(value, Tensor) and value.is_cuda for value in inputs):
         yield
     elif pack == "none":
-        freezing_patterns.lazy_init()  # or patterns registered now would outlive the patch
+        freezing_patterns.lazy_init()  # else patterns registered now would outlive the patch
         with mock.patch.object(freezing_patterns, "pass_patterns", []):
             yield
     elif pack == "mkl":
@@ -259,7 +259,7 @@ def _packing(pack: str, inputs: list[Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _dot_precision(precision: str) -> Iterator[None]:
-    """Makes the Triton templates multiply with `input_precision=precision`."""
+    """Make the Triton templates multiply with `input_precision=precision`."""
     if not precision:
         yield
         return
@@ -281,7 +281,7 @@ def _dot_precision(precision: str) -> Iterator[None]:
 
 
 def _keep_output_dtypes(module: fx.GraphModule, dtypes: tuple[torch.dtype, ...]) -> None:
-    """Casts what autocast made smaller back to what the reference returns."""
+    """Cast outputs that autocast made smaller back to the dtypes of the reference."""
     output = module.graph.output_node()
     tensors = [node for node in _outputs(module) if isinstance(node, fx.Node)]
     with module.graph.inserting_before(output):
@@ -305,17 +305,17 @@ def _returns_mutations() -> bool:
 
 
 def explain(error: BaseException) -> str:
-    """An error of Inductor's in one line."""
+    """Return an error of Inductor in one line."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"Inductor: {lines[0].strip()[:200]}"
 
 
 def public_name(kernel: str) -> str:
-    """The public function behind `extern_kernels.<kernel>` in Inductor's source.
+    """Return the public function behind `extern_kernels.<kernel>` in Inductor's source.
 
-    Raises `UnsupportedError` if it is a helper of Inductor's own.
+    Raises `UnsupportedError` for a helper of Inductor's own.
     """
-    if kernel == "bias_addmm":  # addmm that looks at the bias's strides first
+    if kernel == "bias_addmm":  # addmm that checks the bias's strides first
         return "torch.addmm"
     function = getattr(extern_kernels, kernel, None)
     if isinstance(function, torch._ops.OpOverload | torch._ops.OpOverloadPacket):

@@ -1,4 +1,4 @@
-"""The part of the compiler proposer that needs torch; runs in a process of its own."""
+"""The part of the compiler proposer that needs torch; it runs in its own process."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from adaexplore.propose.compiler.autotuned import (
 from adaexplore.propose.compiler.families import OWN, effective
 from adaexplore.propose.compiler.graph import Traced, UnsupportedError, trace
 from adaexplore.propose.compiler.identity import fingerprint
-from adaexplore.propose.compiler.inductor import Options, lower
-from adaexplore.propose.compiler.reference import Reference
+from adaexplore.propose.compiler.inductor import LoweringOptions, lower
+from adaexplore.propose.compiler.reference import ReferenceFile
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
@@ -28,17 +28,17 @@ from adaexplore.sandbox.user_code import Instance
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """Turns the first usable of several choices of knobs into a candidate.
+    """Turn the first usable of several knob choices into a candidate.
 
     `request` has `problem` (see `Problem.to_json`), `tries` (each with `family`, `knobs`, the
     features it `needs` and optionally the `change` from its parent's knobs) and `known`,
-    fingerprints of candidates not wanted again. The reply has `source`, `family`, `knobs`, `note`,
-    `features` of the graph and `passed_over` (why other tries were not used, by family); or
-    `failure`, one line. A known candidate comes back only where no try gives another.
+    fingerprints of candidates to avoid. The reply has `source`, `family`, `knobs`, `note`,
+    `features` of the graph and `passed_over` (reasons why other tries were not used, by family); or
+    `failure`, one line. A known candidate is returned only if no try gives another.
     """
     problem = Problem.from_json(request["problem"])
     compile_in_parallel()
-    if problem.device == "cpu":  # compiling there disturbs whoever measures
+    if problem.device == "cpu":  # compilation there disturbs measurements of others
         with device_lock("cpu", exclusive=False):
             return _run(request, problem)
     return _run(request, problem)
@@ -53,7 +53,7 @@ def _run(request: dict[str, Any], problem: Problem) -> dict[str, Any]:
         try:
             instance = Instance.of(problem, Path(folder))
             inputs = instance.inputs(problem.seed)
-            reference = Reference(problem.source)
+            reference = ReferenceFile(problem.source)
             traced = trace(
                 instance.model, tuple(inputs.args), inputs.kwargs, reference.forward_parameters()
             )
@@ -63,7 +63,7 @@ def _run(request: dict[str, Any], problem: Problem) -> dict[str, Any]:
 
 
 def _first_usable(
-    request: dict[str, Any], problem: Problem, reference: Reference, traced: Traced
+    request: dict[str, Any], problem: Problem, reference: ReferenceFile, traced: Traced
 ) -> dict[str, Any]:
     known = set(request["known"])
     passed_over: dict[str, str] = {}
@@ -99,11 +99,11 @@ def _first_usable(
 
 
 def _candidate(
-    problem: Problem, reference: Reference, traced: Traced, attempt: dict[str, Any]
+    problem: Problem, reference: ReferenceFile, traced: Traced, attempt: dict[str, Any]
 ) -> tuple[str, str]:
-    """A candidate's source and a line on what was done."""
+    """A candidate's source and a note in one line."""
     family, knobs = attempt["family"], effective(attempt["knobs"])
-    options = Options(
+    options = LoweringOptions(
         config={key: value for key, value in knobs.items() if key not in OWN},
         fold=knobs.get("fold", False),
         pack=knobs.get("pack", "none"),
@@ -133,7 +133,7 @@ def _candidate(
 
 
 def _set_precision(precision: Precision) -> None:
-    """What the kernels chosen here will run under: this process is the proposal's own."""
+    """Set the precision of this process, which belongs to the proposal alone."""
     allowed = precision != "fp32"
     torch.backends.cuda.matmul.allow_tf32 = allowed
     torch.backends.cudnn.allow_tf32 = allowed

@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _MAX_BLOCK = {"X": 4096, "Y": 1024, "Z": 1024, "R": 4096}
-"""Up to these Inductor lets masks out where they divide the size; other parameters stay."""
+"""Sizes up to which Inductor omits masks for divisible sizes; other parameters stay."""
 _MAX_WARPS = 32
 _MAX_STAGES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
-    """A changed source, and what was changed in one line."""
+class LaunchChange:
+    """A changed source, and the change in one line."""
 
     note: str
     source: str
 
 
-def launch_patches(source: str) -> list[Patch]:
-    """Every candidate that differs from `source` by one launch parameter, halved or doubled."""
+def launch_patches(source: str) -> list[LaunchChange]:
+    """Return every source with one launch parameter halved or doubled."""
     lines = source.splitlines(keepends=True)
     patches = []
     for call in _launches(source):
@@ -33,7 +33,7 @@ def launch_patches(source: str) -> list[Patch]:
                 line = lines[row]
                 changed = [*lines[:row], f"{line[:start]}{value}{line[end:]}", *lines[row + 1 :]]
                 note = f"{kernel}: {name} {ast.unparse(node)} -> {value}"
-                patches.append(Patch(note, "".join(changed)))
+                patches.append(LaunchChange(note, "".join(changed)))
     return patches
 
 
@@ -45,7 +45,7 @@ def _launches(source: str) -> Iterator[ast.Call]:
 
 
 def _parameters(call: ast.Call) -> Iterator[tuple[str, ast.Constant, list[int]]]:
-    """Name, place and other values of each parameter of a launch."""
+    """Yield name, position and other values of each parameter of a launch."""
     for keyword in call.keywords:
         match keyword:
             case ast.keyword(arg="blocks", value=ast.Dict(keys=keys, values=values)):

@@ -20,26 +20,27 @@ from adaexplore.propose.compiler.patches import launch_patches
 ORIGIN = "compiler"
 JOB = "adaexplore.propose.compiler.job:run"
 MAX_TRIES: dict[Language, int] = {"cpp": 6, "triton": 3}
-"""Choices sent in one job: they share its trace, and a known candidate costs no step.
+"""Number of choices sent in one job: they share its trace, and a known candidate costs no step.
 
-On a GPU each is also run and autotuned, which takes its time.
+On a GPU each choice is also run and autotuned, which takes time.
 """
 
 _PARENTS = 10
-"""Of so many good candidates are combinations made."""
+"""Number of best candidates that combinations are made of."""
 
 RunJob = Callable[[str, dict[str, Any], float], dict[str, Any]]
-"""Runs `module:function` on a request in a process of its own, within so many seconds.
+"""Runs `module:function` on a request in its own process, within a number of seconds.
 
 Raises `TimeoutError` if it ran too long, `RuntimeError` if it died.
 """
 
 
 class CompilerProposer:
-    """Large steps choose a family of options, small steps turn one knob or launch parameter.
+    """Proposer whose large steps choose an option family and whose small steps change one knob.
 
-    Deterministic: the same context and seed give the same proposal. A candidate that the history
-    holds is proposed again only if nothing else comes of `MAX_TRIES` choices.
+    A small step may also change one launch parameter. Deterministic: the same context and seed give
+    the same proposal. A candidate of the history is proposed again only if none of `MAX_TRIES`
+    choices gives another.
     """
 
     def __init__(self, run_job: RunJob, timeout_s: float) -> None:
@@ -47,7 +48,7 @@ class CompilerProposer:
         self._timeout_s = timeout_s
 
     def begin(self, context: Context) -> Dialogue:
-        """Asks nobody; returns one candidate, or the line that says why there is none."""
+        """Return one candidate, or the reason why there is none; asks no model."""
         yield from ()
         if context.problem.language not in MAX_TRIES:
             known = " and ".join(MAX_TRIES)
@@ -65,7 +66,7 @@ class CompilerProposer:
         return self._compile(context, _small_tries(context, parent, rng))
 
     def close(self) -> None:
-        """Nothing to end: the processes belong to whoever runs the jobs."""
+        """Do nothing: the job runner owns the processes."""
 
     def _compile(self, context: Context, tries: list[Family]) -> Proposal:
         problem = context.problem
@@ -98,9 +99,9 @@ class CompilerProposer:
 
 
 def _failure(context: Context, reason: str, tries: list[Family]) -> Proposal:
-    """No candidate. What was tried is noted, so that the next step goes on to other families.
+    """Return no candidate, with a note of the tried families, so that the next step tries others.
 
-    Of a lost job nobody knows how far it came: its first family counts as tried, the rest do not.
+    After a lost job, only its first family counts as tried: its progress is unknown.
     """
     return Proposal(
         Candidate("", context.problem.language),
@@ -118,7 +119,7 @@ def _failure(context: Context, reason: str, tries: list[Family]) -> Proposal:
 
 
 def _large_tries(context: Context, rng: random.Random) -> list[Family]:
-    """Families not yet tried, most promising first; then combinations of what did best."""
+    """Return families not yet tried, best first; then combinations of the best candidates."""
     problem = context.problem
     tried = {
         name
@@ -126,7 +127,7 @@ def _large_tries(context: Context, rng: random.Random) -> list[Family]:
         for name in (settings["family"], *settings["passed_over"])
     }
     fresh = [f for f in families(problem.device, problem.precision) if f.name not in tried]
-    if fresh and context.in_flight:  # the first ones are being tried, by the steps beside this one
+    if fresh and context.in_flight:  # other steps in flight try the first ones
         taken = context.in_flight % len(fresh)
         return fresh[taken:] + fresh[:taken]
     if fresh:
@@ -135,12 +136,12 @@ def _large_tries(context: Context, rng: random.Random) -> list[Family]:
 
 
 def _slightly_shuffled(found: list[Family], rng: random.Random) -> list[Family]:
-    """The order of promise, with neighbours exchanged now and then."""
+    """Return the families in order of promise, with occasional exchanges of neighbours."""
     return [f for _, f in sorted(enumerate(found), key=lambda item: item[0] + 1.5 * rng.random())]
 
 
 def _combinations(context: Context, rng: random.Random) -> list[Family]:
-    """The knobs of two good candidates together, and one more turned at random."""
+    """Return the knobs of two good candidates together, and one more changed at random."""
     problem = context.problem
     nodes = sorted(
         (node for node in context.history if node.proposal.origin == ORIGIN),
@@ -163,7 +164,7 @@ def _combinations(context: Context, rng: random.Random) -> list[Family]:
 
 
 def _small_tries(context: Context, parent: Node, rng: random.Random) -> list[Family]:
-    """The parent's knobs with one of them turned."""
+    """Return the parent's knobs with one of them changed."""
     problem = context.problem
     settings = parent.proposal.settings if parent.proposal.origin == ORIGIN else {}
     current = dict(settings.get("knobs", {}))
@@ -183,7 +184,7 @@ def _small_tries(context: Context, parent: Node, rng: random.Random) -> list[Fam
 
 
 def _turns(device: str, precision: Any, features: set[str]) -> list[tuple[str, tuple[Any, ...]]]:
-    """Knobs that can matter for a graph with these features, with their values."""
+    """Return the knobs that can matter for a graph with these features, with their values."""
     return [
         (name, knob.values)
         for name, knob in knobs(device, precision).items()
@@ -192,7 +193,7 @@ def _turns(device: str, precision: Any, features: set[str]) -> list[tuple[str, t
 
 
 def _launch_patch(context: Context, parent: Node, rng: random.Random) -> Proposal | None:
-    """The parent with one launch parameter changed, half of the time where it has any."""
+    """Return the parent with one launch parameter changed, in half of the cases."""
     known = {node.candidate.digest for node in context.history}
     patches = [
         patch
@@ -218,5 +219,5 @@ def _own_settings(history: Iterable[Node]) -> list[Mapping[str, Any]]:
 
 
 def _features(history: Iterable[Node]) -> set[str]:
-    """What the problem's graph contains, as far as earlier steps found out."""
+    """Return the contents of the problem's graph, if earlier steps found them."""
     return {feature for settings in _own_settings(history) for feature in settings["features"]}

@@ -1,4 +1,4 @@
-"""The reference's own source: what a candidate keeps of it, and its class with a new `forward`."""
+"""The reference's source: the parts a candidate keeps, and its class with a new `forward`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Support:
     statements: list[str]
 
 
-class Reference:
-    """The syntax of a problem's file. The class `Model` is called `ModelNew` throughout."""
+class ReferenceFile:
+    """The syntax tree of a problem's file. The class `Model` is called `ModelNew` throughout."""
 
     def __init__(self, source: str) -> None:
         self._body = _renamed(ast.parse(source).body)
@@ -41,12 +41,12 @@ class Reference:
         raise UnsupportedError("Model inherits forward from another file")
 
     def forward_parameters(self) -> list[str]:
-        """The names of `forward`'s parameters that an argument can go to, without `self`."""
+        """Return the names of `forward`'s parameters that accept an argument, without `self`."""
         arguments = self._forward.args
         return [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]][1:]
 
     def support(self, extra: set[str]) -> Support:
-        """What the constructor and the names in `extra` need of the rest of the file.
+        """Return the parts of the file that the constructor and the names in `extra` need.
 
         Statements that bind nothing (settings, prints, seeds) and the functions that make inputs
         are left out.
@@ -70,7 +70,7 @@ class Reference:
         )
 
     def _constructor(self) -> ast.ClassDef:
-        """The class without its forward."""
+        """Return the class without its forward."""
         node = copy.copy(self._model)
         node.body = [
             statement
@@ -80,7 +80,7 @@ class Reference:
         return node
 
     def model_class(self, members: str, forward_body: str) -> str:
-        """Source of class `ModelNew`: `members` added, and `forward` with another body."""
+        """Return the source of `ModelNew`: `members` added, and `forward` with another body."""
         node = self._constructor()
         forward = copy.deepcopy(self._forward)
         forward.decorator_list = []
@@ -110,7 +110,7 @@ def _is_test_function(node: ast.stmt) -> bool:
 
 
 def _only(node: ast.stmt, needed: set[str]) -> ast.stmt:
-    """An import of nothing but what is needed."""
+    """Return an import of the needed names only."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         node.names = [n for n in node.names if (n.asname or n.name).partition(".")[0] in needed]
     return node

@@ -13,7 +13,7 @@ def _conform(
     stride: tuple[int, ...],
     dtype: torch.dtype,
 ) -> torch.Tensor:
-    """The argument in the memory layout that the kernels were made for; raises on another shape."""
+    """Return the argument in the memory layout that the kernels need; raise on another shape."""
     if tensor.shape != shape or tensor.dtype != dtype:
         raise ValueError(
             f"{name} is {tuple(tensor.shape)} of {tensor.dtype}; "
@@ -24,12 +24,12 @@ def _conform(
 
 
 def _versions(weights: tuple[torch.Tensor, ...]) -> list[int]:
-    """A value that changes when a weight is replaced or written to."""
+    """Return a value that changes when a weight is replaced or written to."""
     return [w.data_ptr() for w in weights] + [w._version for w in weights]
 
 
 def _load_cpp(*kernels):  # type: ignore[no-untyped-def]
-    """Compiles C++ kernels, each (argument types, source), side by side; cached on disk."""
+    """Compile C++ kernels, each (argument types, source), in parallel; cached on disk."""
     from concurrent.futures import ThreadPoolExecutor
 
     from torch._inductor.codecache import CppPythonBindingsCodeCache
@@ -43,10 +43,10 @@ def _load_cpp(*kernels):  # type: ignore[no-untyped-def]
 
 
 def _launcher(kernel, grid, blocks, **options):  # type: ignore[no-untyped-def]
-    """A function that launches a Triton kernel on a stream; the first call compiles it.
+    """Return a function that launches a Triton kernel on a stream; its first call compiles.
 
     `grid` is a function of the block sizes `blocks`, which end the kernel's parameters. Later calls
-    skip Triton's binding of arguments, since their types and alignments do not change.
+    skip Triton's binding of arguments, because their types and alignments do not change.
     """
     size = grid(**blocks)
     constants = tuple(blocks.values())

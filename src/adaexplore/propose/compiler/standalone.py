@@ -1,4 +1,4 @@
-"""Writes the source of `ModelNew`: the reference's own constructor, and a `forward` of kernels."""
+"""The source of `ModelNew`: the reference's own constructor, and a `forward` of kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from adaexplore.propose.compiler.graph import (
     Weight,
 )
 from adaexplore.propose.compiler.inductor import Lowered, public_name
-from adaexplore.propose.compiler.reference import Reference
+from adaexplore.propose.compiler.reference import ReferenceFile
 from adaexplore.propose.compiler.triton_text import TritonText, is_triton_launch
 from adaexplore.propose.compiler.wrapper import (
     CppKernel,
@@ -38,7 +38,7 @@ from adaexplore.propose.compiler.wrapper import (
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StandaloneSource:
     """A candidate's source, the constants it computes outside `forward`, and its kernels."""
 
     source: str
@@ -48,17 +48,17 @@ class Written:
 
 def write(
     title: str,
-    reference: Reference,
+    reference: ReferenceFile,
     traced: Traced,
     lowered: Lowered,
     launches: dict[str, LaunchConfig],
     *,
     workspace: bool = False,
-) -> Written:
-    """The candidate's source under a docstring `title`.
+) -> StandaloneSource:
+    """Return the candidate's source under a docstring `title`.
 
-    `launches` says how each Triton kernel is launched. With `workspace`, intermediate buffers are
-    allocated once per module. Raises `UnsupportedError` for what cannot stand alone.
+    `launches` has the launch of each Triton kernel. With `workspace`, intermediate buffers are
+    allocated once per module. Raises `UnsupportedError` for a graph that cannot stand alone.
     """
     wrapper = parse(lowered.source)
     kernels = _Kernels(wrapper, launches)
@@ -127,12 +127,12 @@ def write(
     ]
     source = "\n\n\n".join(parts) + "\n"
     _check_names(source)
-    return Written(source, len(constants.results), len(wrapper.kernels))
+    return StandaloneSource(source, len(constants.results), len(wrapper.kernels))
 
 
 @dataclass
 class _Kernels:
-    """The kernels of a wrapper as text, and the calls to them rewritten."""
+    """Return the kernels of a wrapper as text, and the calls to them rewritten."""
 
     wrapper: Wrapper
     launches: dict[str, LaunchConfig]
@@ -148,7 +148,7 @@ class _Kernels:
                 self.triton.add_kernel(name, kernel)
 
     def rewrite(self, function: str, call: ast.Call) -> ast.expr | None:
-        """A call by public names and without Inductor's launchers."""
+        """Return a call by public names and without Inductor's launchers."""
         if is_triton_launch(call):
             name = function.removesuffix(".run")
             if name not in self.launches:
@@ -167,7 +167,7 @@ class _Kernels:
         return call
 
     def sources(self) -> list[str]:
-        """The text of kernels, launches and operators, ready for use after it."""
+        """Return the text of kernels, launches and operators, ready for use after it."""
         parts = [
             f"{name} = ({kernel.argument_types!r}, r'''{kernel.source}''')"
             for name, kernel in self.cpp.items()
@@ -181,7 +181,7 @@ class _Kernels:
         return parts
 
     def helpers(self) -> list[Callable[..., Any]]:
-        """The helpers that the text needs."""
+        """Return the helpers that the text needs."""
         found: list[Callable[..., Any]] = []
         if self.cpp:
             found.append(runtime._load_cpp)
@@ -190,13 +190,13 @@ class _Kernels:
         return found
 
     def imports(self) -> list[str]:
-        """The imports that the kernels' own text needs."""
+        """Return the imports that the kernels' own text needs."""
         return list(self.triton.imports)
 
 
 @dataclass(frozen=True)
 class _Constants:
-    """What is computed from weights alone.
+    """Constants computed from weights only.
 
     `lines` compute `results` from the inputs at `roots`. `names` maps each of the wrapper's
     constants to a result, to a weight, or to one of `literals`.
@@ -236,7 +236,7 @@ def _fold(lowered: Lowered, traced: Traced, inputs: list[str]) -> _Constants:
 
 
 def _input_names(traced: Traced, taken: set[str]) -> list[str]:
-    """A readable name for each input of the graph, none of them in `taken`."""
+    """Return a readable name for each input of the graph, none of them in `taken`."""
     names: list[str] = []
     for source in traced.sources:
         match source:
@@ -261,7 +261,7 @@ def _function(name: str, parameters: Iterable[str], doc: str, lines: Iterable[st
 
 
 def _copied(helper: Callable[..., Any]) -> str:
-    """The source of a helper, without remarks to the tools that check this package."""
+    """Return the source of a helper, without comments for checking tools."""
     return re.sub(r"  # (type: ignore|noqa).*", "", inspect.getsource(helper)).strip()
 
 
@@ -275,7 +275,7 @@ def _constant(name: str, value: Any) -> str:
 def _imports(
     wrapper: Wrapper, parts: list[str], kernels: list[str], reference: list[str]
 ) -> list[str]:
-    """Imports, then the wrapper's own short names, of all that the text refers to."""
+    """Return the imports, then the wrapper's short names, that the text refers to."""
     used = set(names_in(ast.parse("\n".join(parts)).body)) | {"torch"}
     header = [text for name, text in wrapper.header.items() if name in used]
     own = [text for text in header if text.startswith(("import ", "from "))]
@@ -285,12 +285,12 @@ def _imports(
 
 
 def _check_names(source: str) -> None:
-    """Raises `UnsupportedError` if two statements bind one name, or `_call` uses an unknown one."""
+    """Raise `UnsupportedError` for a name bound twice, or unknown to `_call`."""
     body = ast.parse(source).body
     bound: dict[str, str] = {}
     for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            continue  # kernels replaced by what was compiled of them
+            continue  # kernels replaced by their compiled form
         for name in bound_names(node):
             text = ast.unparse(node)
             if bound.setdefault(name, text) != text and not isinstance(node, ast.Import):

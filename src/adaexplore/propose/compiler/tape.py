@@ -1,4 +1,5 @@
-"""Records how constants are computed from weights, so that a candidate can compute them anew."""
+"""A record of the operations that compute constants from weights, so that a candidate can repeat
+it."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """While active, records every operation whose tensors all come from `roots`.
+    """Records, while active, every operation whose tensors all come from `roots`.
 
-    Fake tensors, random numbers and uninitialised memory are left alone, so that what a compiler
-    does beside folding (propagating shapes, timing kernels on random inputs) is not kept.
+    Fake tensors, random numbers and uninitialised memory are ignored: a compiler's work beside
+    folding (propagating shapes, timing kernels on random inputs) is not recorded.
     """
 
     def __init__(self, roots: Iterable[Tensor]) -> None:
@@ -28,7 +29,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Runs the operation and keeps it if it belongs on the tape."""
+        """Run the operation and record it if it belongs on the tape."""
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         made = _tensors(result)
@@ -43,11 +44,11 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def knows(self, tensor: Tensor) -> bool:
-        """Whether `tensor` is a root or was computed on the tape."""
+        """Return True if `tensor` is a root or was computed on the tape."""
         return id(tensor) in self._known
 
     def recipe(self, names: dict[int, str], wanted: list[Tensor]) -> tuple[list[str], list[str]]:
-        """Source lines that compute `wanted`, and an expression for each of them.
+        """Return source lines that compute `wanted`, and an expression for each of them.
 
         `names` maps `id(root)` to the expression for that root.
         """
@@ -66,7 +67,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return lines, [names[id(tensor)] for tensor in wanted]
 
     def roots_of(self, wanted: list[Tensor]) -> set[int]:
-        """The ids of every tensor that `wanted` depend on, roots among them."""
+        """Return the ids of every tensor that `wanted` depend on, roots among them."""
         reached = {id(tensor) for tensor in wanted}
         for _, args, kwargs, _ in self._needed(wanted):
             reached |= {id(tensor) for tensor in _tensors((args, kwargs))}
@@ -99,7 +100,7 @@ def _call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], names: dict[
 
 
 def literal(value: Any, names: dict[int, str]) -> str:
-    """Python source for an argument of a torch operator; tensors are looked up in `names` by id."""
+    """Return Python source for an argument of a torch operator; `names` has tensors by id."""
     match value:
         case Tensor():
             return names[id(value)]

@@ -1,4 +1,4 @@
-"""Inductor's Triton kernels as plain `@triton.jit` functions, with launches one can read."""
+"""Inductor's Triton kernels as plain `@triton.jit` functions, with readable launches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TritonText:
     _helpers: dict[str, str] = field(default_factory=dict)
 
     def add_kernel(self, name: str, kernel: TritonKernel) -> None:
-        """Takes in a kernel's source: its imports, its helper functions and the kernel itself."""
+        """Add a kernel's source: its imports, its helper functions and the kernel itself."""
         source = kernel.source
         renames: dict[str, str] = {}
         for node in ast.parse(source).body:
@@ -43,7 +43,7 @@ class TritonText:
             raise UnsupportedError(f"kernel {name} is not in its own source")
 
     def launch(self, name: str, call: ast.Call, config: LaunchConfig) -> ast.Call:
-        """A launch of kernel `name` for Inductor's `call`, and the call that uses it."""
+        """Add a launch of kernel `name` for Inductor's `call`, and return the call that uses it."""
         arguments = list(call.args)
         parameters = self._parameters[name]
         blocks = {key: config.blocks[key] for key in parameters if key in config.blocks}
@@ -69,7 +69,7 @@ class TritonText:
 
 
 def _grid(config: LaunchConfig, values: dict[str, str], blocks: list[str]) -> str:
-    """A function of the block sizes that gives the grid; everything else is a number by now."""
+    """Return the grid as a function of the block sizes; everything else is a number by now."""
     expressions = list(config.grid)
     for line in reversed(config.prelude):  # assignments that the expressions refer to
         name, _, value = line.partition(" = ")
@@ -95,5 +95,5 @@ def _lines(source: str, first: int, last: int | None) -> str:
 
 
 def is_triton_launch(call: ast.Call) -> bool:
-    """Whether a call launches through Inductor's launcher, with its stream as keyword."""
+    """Return True for a call of Inductor's launcher, with its stream as keyword."""
     return dotted(call.func).endswith(".run") and any(k.arg == "stream" for k in call.keywords)

@@ -1,4 +1,4 @@
-"""Reads the Python source that TorchInductor generates: kernels, and a function that calls them."""
+"""Parser of TorchInductor's generated Python: kernels, and the function that calls them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DROPPED_CALLS = frozenset(
 )
 _ALLOCATORS = ("empty_strided",)
 _FRESH = ("torch.ops.mkldnn.", "torch.ops.mkl.", "extern_kernels.convolution")
-"""Operators whose results are new memory, save those that end in `_` and work in place."""
+"""Operators whose results are new memory, except those that end in `_` and work in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class TritonKernel:
 
 @dataclass(frozen=True)
 class Wrapper:
-    """What a wrapper's source consists of.
+    """The parts of a wrapper's source.
 
     `parameters` and `body` are the function that makes the call; `header` has the source of the
     imports and assignments at the top, by the name that they bind.
@@ -51,7 +51,7 @@ class Wrapper:
 
 
 def parse(source: str) -> Wrapper:
-    """Reads a wrapper; raises `UnsupportedError` for a kernel that is neither C++ nor Triton."""
+    """Parse a wrapper; raise `UnsupportedError` for a kernel that is neither C++ nor Triton."""
     kernels: dict[str, CppKernel | TritonKernel] = {}
     header: dict[str, str] = {}
     function: ast.FunctionDef | None = None
@@ -89,7 +89,7 @@ def _kernel(name: str, call: ast.Call) -> CppKernel | TritonKernel:
 
 
 def _simplified(body: list[ast.stmt]) -> tuple[list[str], list[ast.stmt]]:
-    """The parameters and the statements that do work: no checks, no second names for a buffer."""
+    """Return the parameters and the working statements: no checks, no aliases of buffers."""
     parameters: list[str] = []
     aliases: dict[str, str] = {}
     dropped: set[str] = set()
@@ -126,7 +126,7 @@ def _simplified(body: list[ast.stmt]) -> tuple[list[str], list[ast.stmt]]:
                 case ast.Expr(value=ast.Call(func=func)) if dotted(func) in _DROPPED_CALLS:
                     pass
                 case ast.Assign(value=ast.Call(func=ast.Name(id="copy_if_misaligned"))):
-                    pass  # `forward` sees to the arguments' alignment, and weights are aligned
+                    pass  # `forward` checks the arguments' alignment, and weights are aligned
                 case ast.With():
                     node.body = simplify(node.body)
                     kept.append(node)
@@ -145,7 +145,7 @@ def _deletes(node: ast.stmt | None, name: str) -> bool:
 
 
 def dotted(node: ast.AST) -> str:
-    """`a.b.c` for a chain of attributes on a name; empty for any other expression."""
+    """Return `a.b.c` for a chain of attributes on a name; empty for any other expression."""
     match node:
         case ast.Name(id=name):
             return name
@@ -166,7 +166,7 @@ class _Renamer(ast.NodeTransformer):
 
 
 def rename(body: list[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
-    """The statements with names replaced."""
+    """Return the statements with names replaced."""
     renamer = _Renamer(names)
     return [renamer.visit(node) for node in body]
 
@@ -183,13 +183,13 @@ class _CallRewriter(ast.NodeTransformer):
 def rewrite_calls(
     body: list[ast.stmt], rewrite: Callable[[str, ast.Call], ast.expr | None]
 ) -> list[ast.stmt]:
-    """The statements with each call replaced by `rewrite(dotted name, call)`, if it gives any."""
+    """Return the statements with each call replaced by `rewrite(name, call)`, unless None."""
     rewriter = _CallRewriter(rewrite)
     return [rewriter.visit(node) for node in body]
 
 
 def bound_names(node: ast.AST) -> set[str]:
-    """The top-level names that a statement binds."""
+    """Return the top-level names that a statement binds."""
     match node:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return {(n.asname or n.name).partition(".")[0] for n in names}
@@ -209,7 +209,7 @@ def bound_names(node: ast.AST) -> set[str]:
 
 
 def names_in(nodes: Iterable[ast.AST]) -> list[str]:
-    """Every name read or written anywhere in `nodes`, each once, in order of appearance."""
+    """Return every name read or written anywhere in `nodes`, once, in order of appearance."""
     return list(
         dict.fromkeys(
             node.id for root in nodes for node in ast.walk(root) if isinstance(node, ast.Name)
@@ -218,7 +218,7 @@ def names_in(nodes: Iterable[ast.AST]) -> list[str]:
 
 
 def hoist_workspace(body: list[ast.stmt]) -> tuple[dict[str, str], list[ast.stmt]]:
-    """Takes out the allocations that no output shares memory with, so that calls can reuse them.
+    """Take out the allocations that no output shares memory with, so that calls can reuse them.
 
     Returns the allocating expressions by buffer name, and the remaining statements.
     """
@@ -269,7 +269,7 @@ def _walk(body: list[ast.stmt]) -> Iterable[ast.stmt]:
 
 
 def _may_share(value: ast.expr) -> set[str]:
-    """The names whose memory the value of an expression may share."""
+    """Return the names whose memory the value of an expression may share."""
     if isinstance(value, ast.Call):
         function = dotted(value.func)
         in_place = any(part.endswith("_") for part in function.split("."))

@@ -1,4 +1,4 @@
-"""Where in a source the lines stand that a patch is about."""
+"""Location of a patch's lines in a source."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from difflib import SequenceMatcher
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _LIKENESS = 0.9
-"""What an old block and the lines it is taken for must have in common."""
+"""Least similarity of an old block and its match."""
 _LEAD = 0.05
-"""By how much those lines must be more like it than any others."""
-_FUZZY_CHARACTERS = 30  # at least: in less, one letter makes another statement
+"""Least lead in similarity of the match over any other place."""
+_FUZZY_CHARACTERS = 30  # at least: in a shorter text, one letter makes another statement
 _FUZZY_LINES = 400
 _LETTERED_WIDTH = 160  # longer lines, and
-_LETTERED_LINES = 20  # more of them, are not compared letter by letter: it takes too long
+_LETTERED_LINES = 20  # further lines, are not compared by letter: it takes too long
 _REGIONS = 6
 
 
 class Text:
-    """Lines of which the blank ones and all space around the others do not count."""
+    """Lines compared without blank lines and without space around the others."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
@@ -30,17 +30,17 @@ class Text:
         self.bare = [lines[at].strip() for at in self.places]
 
     def indent(self, index: int) -> str:
-        """What stands before `bare[index]`."""
+        """Return the indentation of `bare[index]`."""
         line = self.lines[self.places[index]]
         return line[: len(line) - len(line.lstrip())]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class LineMatch:
     """Lines `first` up to `end` of a source.
 
-    Their indentation is that of the block they match, with `less` taken from its front and `more`
-    put there. `note` is empty if they are equal to it.
+    Their indentation is that of the matched block with the prefix `less` replaced by `more`. `note`
+    is empty for an exact match.
     """
 
     first: int
@@ -51,21 +51,21 @@ class Match:
     likeness: float = 1.0
 
     def indented(self, line: str) -> str:
-        """A new line with the indentation of the source."""
+        """Return a new line with the indentation of the source."""
         if not line.strip() or not line.startswith(self.less):
             return line
         return self.more + line.removeprefix(self.less)
 
 
-def exact(lines: list[str], old: list[str]) -> list[Match]:
-    """Where the lines of a source are equal to those of the block."""
+def exact(lines: list[str], old: list[str]) -> list[LineMatch]:
+    """Return the places where the source's lines equal the block."""
     size = len(old)
     starts = (at for at in range(len(lines) - size + 1) if lines[at : at + size] == old)
-    return [Match(at, at + size) for at in starts]
+    return [LineMatch(at, at + size) for at in starts]
 
 
-def tolerant(source: Text, old: Text) -> list[Match]:
-    """Where they are equal but for blank space and one difference in indentation."""
+def tolerant(source: Text, old: Text) -> list[LineMatch]:
+    """Return the places that are equal except for blank space and one shift of indentation."""
     matches = []
     size = len(old.bare)
     for start in range(len(source.bare) - size + 1):
@@ -75,14 +75,14 @@ def tolerant(source: Text, old: Text) -> list[Match]:
                 [(less, more)] = shifts
                 first, last = source.places[start], source.places[start + size - 1]
                 note = "but for indentation" if less or more else "but for blank space"
-                matches.append(Match(first, last + 1, less, more, note))
+                matches.append(LineMatch(first, last + 1, less, more, note))
     return matches
 
 
-def fuzzy(source: Text, old: Text) -> list[Match]:
-    """The place that is nearly like the block; several if none is clearly more so than others.
+def fuzzy(source: Text, old: Text) -> list[LineMatch]:
+    """Return the nearly equal place; several if none is clearly more similar than others.
 
-    Blocks of a few letters match nowhere, and neither do those of several hundred lines.
+    Blocks of a few letters match nowhere, and neither do blocks of several hundred lines.
     """
     if len(old.bare) > _FUZZY_LINES or sum(map(len, old.bare)) < _FUZZY_CHARACTERS:
         return []
@@ -92,13 +92,13 @@ def fuzzy(source: Text, old: Text) -> list[Match]:
     return [match for match in matches if match.likeness > matches[0].likeness - _LEAD]
 
 
-def alike(source: Text, old: Text) -> list[Match]:
-    """Places that have something in common with the block and do not overlap, the best first."""
+def alike(source: Text, old: Text) -> list[LineMatch]:
+    """Return similar places that do not overlap, the most similar first."""
     matches = [
         max(_aligned(source, old, start), key=lambda match: match.likeness)
         for start in _regions(source.bare, old.bare)
     ]
-    apart: list[Match] = []
+    apart: list[LineMatch] = []
     for match in sorted(matches, key=lambda match: -match.likeness):
         if all(match.end <= other.first or other.end <= match.first for other in apart):
             apart.append(match)
@@ -106,7 +106,7 @@ def alike(source: Text, old: Text) -> list[Match]:
 
 
 def _regions(source: list[str], old: list[str]) -> list[int]:
-    """Where the windows start that share the most words with the old block."""
+    """Return the starts of the windows that share the most words with the old block."""
     size = min(len(old), len(source))
     if not size:
         return []
@@ -133,8 +133,8 @@ def _regions(source: list[str], old: list[str]) -> list[int]:
     return regions
 
 
-def _aligned(source: Text, old: Text, start: int) -> list[Match]:
-    """The lines at `start`, and those around it that the lines they share with `old` point at."""
+def _aligned(source: Text, old: Text, start: int) -> list[LineMatch]:
+    """Return the lines at `start`, and those that the lines shared with `old` point at."""
     size = len(old.bare)
     low = max(0, start - size // 10 - 2)
     high = min(len(source.bare), start + size + size // 10 + 2)
@@ -147,7 +147,7 @@ def _aligned(source: Text, old: Text, start: int) -> list[Match]:
     return [_compared(source, old, *span) for span in spans]
 
 
-def _compared(source: Text, old: Text, start: int, end: int) -> Match:
+def _compared(source: Text, old: Text, start: int, end: int) -> LineMatch:
     window = source.bare[start:end]
     matcher = SequenceMatcher(None, old.bare, window, autojunk=False)
     shifts: Counter[tuple[str, str]] = Counter()
@@ -166,11 +166,11 @@ def _compared(source: Text, old: Text, start: int, end: int) -> Match:
     likeness = 2 * common / sum(map(len, old.bare + window))
     [((less, more), _)] = shifts.most_common(1)
     first, last = source.places[start], source.places[end - 1]
-    return Match(first, last + 1, less, more, f"by {math.floor(100 * likeness)} %", likeness)
+    return LineMatch(first, last + 1, less, more, f"by {math.floor(100 * likeness)} %", likeness)
 
 
 def _letters(one: str, other: str) -> float:
-    """How many characters two lines share."""
+    """Return the number of characters that two lines share."""
     if max(len(one), len(other)) > _LETTERED_WIDTH:
         return 0
     ratio = SequenceMatcher(None, one, other, autojunk=False).ratio()
@@ -178,7 +178,7 @@ def _letters(one: str, other: str) -> float:
 
 
 def _shift(old: str, new: str) -> tuple[str, str]:
-    """What to take from the front of an indentation, and what to put there, to get another."""
+    """Return the prefix to remove from an indentation, and the one to add, to get another."""
     same = 0
     while same < min(len(old), len(new)) and old[-1 - same] == new[-1 - same]:
         same += 1

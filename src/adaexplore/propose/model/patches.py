@@ -1,4 +1,4 @@
-"""Patches in a language model's reply, and the source that they make of another."""
+"""Patches in a language model's reply, and their application to a source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaexplore.llm.code import ReplyError, normalised, shown
-from adaexplore.propose.model.matching import Match, Text, alike, exact, fuzzy, tolerant
+from adaexplore.propose.model.matching import LineMatch, Text, alike, exact, fuzzy, tolerant
 
 FORMAT = """\
 <<<<<<< OLD
@@ -15,7 +15,7 @@ exact lines of the source
 =======
 the lines to put in their place
 >>>>>>> NEW"""
-"""One patch, as prompts ask for it."""
+"""The form of a patch, as prompts request it."""
 
 _START = re.compile(r"([ \t]*)(<{5,})[ \t]*+(?:OLD|SEARCH|ORIGINAL)?[ \t]*", re.IGNORECASE)
 _MIDDLE = re.compile(r"[ \t]*={5,}[ \t]*")
@@ -30,7 +30,7 @@ _SHOWN_PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Whole lines of a source, and the lines that take their place: none if `new` is empty."""
+    """Whole lines of a source, and the lines that replace them: none if `new` is empty."""
 
     old: str
     new: str
@@ -38,18 +38,18 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """The source that patches made, and a note for each that did not match to the letter."""
+    """The patched source, and a note for each patch that did not match exactly."""
 
     source: str
     notes: tuple[str, ...]
 
 
 def parse_patches(text: str) -> list[Patch]:
-    """The patches in a reply, at least one, in order.
+    """Return the patches in a reply, at least one, in order.
 
     The format is `FORMAT`, fenced or not. The words may be SEARCH and REPLACE or ORIGINAL and
-    UPDATED, or be left out; markers have five characters or more. Raises `ReplyError` for a reply
-    without patches, for a patch that lacks one of its markers and for an old block without text.
+    UPDATED, or be missing; markers have five characters or more. Raises `ReplyError` for a reply
+    without patches, for a patch without one of its markers and for an empty old block.
     """
     lines = normalised(text).split("\n")
     patches: list[Patch] = []
@@ -77,12 +77,13 @@ def parse_patches(text: str) -> list[Patch]:
 
 
 def apply_patches(source: str, patches: Sequence[Patch]) -> Patched:
-    """`source` with all `patches` made, each in the source as the ones before it left it.
+    """Return `source` with all `patches` applied, each to the result of the ones before it.
 
-    An old block stands for whole lines: those equal to it; else those equal but for blank lines,
-    trailing spaces and one difference in indentation, which the new lines then get as well; else
-    the only ones nearly like it. Lines of the result end with line feeds. Raises `ReplyError` if a
-    patch is for no lines, matches nowhere or in several places, or if all together change nothing.
+    An old block stands for whole lines: lines equal to it; else lines equal except for blank lines,
+    trailing spaces and one difference in indentation, which the new lines then get too; else the
+    only lines that are nearly equal. Lines of the result end with line feeds. Raises `ReplyError`
+    if a patch has no old lines, matches nowhere or in several places, or if all patches together
+    change nothing.
     """
     before = lines = _lines(source)
     notes = []
@@ -96,8 +97,8 @@ def apply_patches(source: str, patches: Sequence[Patch]) -> Patched:
     return Patched("".join(f"{line}\n" for line in lines), tuple(notes))
 
 
-def _match(lines: list[str], patch: Patch, number: int) -> tuple[Match, list[str]]:
-    """The only match of a patch, and its new lines."""
+def _match(lines: list[str], patch: Patch, number: int) -> tuple[LineMatch, list[str]]:
+    """Return the only match of a patch, and its new lines."""
     old, new = _lines(patch.old), _lines(patch.new)
     if not any(line.strip() for line in old):
         raise _empty(number)
@@ -114,7 +115,7 @@ def _match(lines: list[str], patch: Patch, number: int) -> tuple[Match, list[str
 
 
 def _without_margins(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
-    """Both without the blank lines at the ends of the old block."""
+    """Return both without the blank lines at the ends of the old block."""
     for _ in range(2):  # one end, then the other
         blank = _blank(old)
         old, new = old[blank:][::-1], new[min(blank, _blank(new)) :][::-1]
@@ -122,7 +123,7 @@ def _without_margins(old: list[str], new: list[str]) -> tuple[list[str], list[st
 
 
 def _blank(lines: list[str]) -> int:
-    """How many blank lines come first."""
+    """Return the number of leading blank lines."""
     return next((at for at, line in enumerate(lines) if line.strip()), len(lines))
 
 
@@ -132,9 +133,10 @@ def _lines(text: str) -> list[str]:
 
 
 def _patch(lines: list[str], start: int, marker: re.Match[str], end: int, number: int) -> Patch:
-    """The patch between two markers.
+    """Return the patch between two markers.
 
-    Its text may have lines of `=`, if the three markers differ from them in length or indentation.
+    Its text may contain lines of `=` if the three markers differ from them in length or
+    indentation.
     """
     rows = range(start + 1, end)
     middles = [at for at in rows if _MIDDLE.fullmatch(lines[at])]
@@ -173,8 +175,8 @@ def _failure(number: int, what: str, where: str) -> ReplyError:
     )
 
 
-def _places(lines: list[str], matches: Sequence[Match]) -> str:
-    """Where an ambiguous patch matches, each time with the line before."""
+def _places(lines: list[str], matches: Sequence[LineMatch]) -> str:
+    """Return the places where an ambiguous patch matches, each with the line before."""
     starts = sorted(match.first for match in matches)
     more = f" and {len(starts) - _SHOWN_PLACES} more" if len(starts) > _SHOWN_PLACES else ""
     shown_starts = starts[:_SHOWN_PLACES]
@@ -186,7 +188,7 @@ def _places(lines: list[str], matches: Sequence[Match]) -> str:
 
 
 def _nearest(source: Text, old: Text) -> str:
-    """The lines most like a patch that matches nowhere, from where they begin to differ."""
+    """Return the lines most similar to a patch that matches nowhere, from the first difference."""
     candidates = alike(source, Text(old.lines[:_COMPARED_LINES]))
     if not candidates or candidates[0].likeness < _RESEMBLANCE:
         return "Nothing there resembles its OLD; copy OLD from the source."
@@ -200,5 +202,5 @@ def _nearest(source: Text, old: Text) -> str:
 
 
 def _view(lines: Sequence[str], first: int, end: int) -> str:
-    """Lines with their numbers."""
+    """Return lines with their numbers."""
     return "\n".join(f"{at + 1:4}| {shown(lines[at])}" for at in range(first, end))

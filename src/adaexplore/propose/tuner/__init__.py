@@ -1,1 +1,1 @@
-"""Tuning: the numbers in a kernel's source, varied by an optimizer instead of a model."""
+"""Tuning: an optimizer, instead of a model, varies the numbers in a kernel's source."""

@@ -1,4 +1,4 @@
-"""Variants of one kernel in its numbers, chosen by Optuna's TPE."""
+"""Variants of a kernel in its numbers, chosen by Optuna's TPE."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 ORIGIN = "tuner"
 VALUES = "parameters"
-"""Where a proposal's settings have the values that were chosen."""
+"""Key of a proposal's settings for the chosen values."""
 UNFIT = "unfit"
-"""Where they have the values that were passed over, because they do not fit the device."""
+"""Key of a proposal's settings for the rejected values, which do not fit the device."""
 
 _RANDOM = 6  # first variants: TPE knows nothing yet
-_MOST_UNFIT = 12  # passed over for one proposal
-_MOST_ASKS = 20  # of the optimizer, which may name the same point again and again
+_MOST_UNFIT = 12  # rejected for one proposal
+_MOST_ASKS = 20  # of the optimizer, which may name the same point repeatedly
 _PENALTY = math.log(2)
-"""How much worse than the worst one a variant counts that failed."""
+"""Distance below the worst score at which a failed variant counts."""
 
 Fits = Callable[[Candidate], bool]
-"""Whether the device takes a candidate, found out without it."""
+"""Returns True if the device can run a candidate, decided without the device."""
 
 Values = Mapping[str, int]
 
 
 class Tuner:
-    """The proposer of steps of the kind "tune": one variant of the last node of the window.
+    """The proposer of "tune" steps: one variant of the last node of the window.
 
-    Tree-structured Parzen estimator (Bergstra et al. 2011) as Optuna has it, over each parameter's
-    choices in their order. What it knows are the variants in the history, and the kernel itself;
-    one that failed counts as half as fast as the slowest. The same context and seed give the same
+    Tree-structured Parzen estimator (Bergstra et al. 2011) as in Optuna, over each parameter's
+    choices in their order. It learns from the variants in the history and the kernel itself; a
+    failed variant counts as half as fast as the slowest. The same context and seed give the same
     variant, always one that the history does not have.
     """
 
@@ -48,7 +48,7 @@ class Tuner:
         self._fits = fits
 
     def begin(self, context: Context) -> Dialogue:
-        """Asks nobody; returns a variant, or the line that says why there is none."""
+        """Return a variant, or the reason why there is none; asks no model."""
         yield from ()
         base = context.window[-1]
         space = space_of(base.candidate, context.problem)
@@ -76,11 +76,11 @@ class Tuner:
         return Proposal(Candidate("", language), ORIGIN, "nothing", settings, failure=failure)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
 
 def variants(base: Node, history: Sequence[Node]) -> list[tuple[Values, Evaluation]]:
-    """The variants of a kernel among some nodes, with what came of them."""
+    """Return the variants of a kernel among some nodes, with their evaluations."""
     return [
         (node.proposal.settings[VALUES], node.evaluation)
         for node in history
@@ -96,7 +96,7 @@ def _next(
     unfit: Sequence[Values],
     seed: int,
 ) -> Values | None:
-    """The point to try next; None where none is left."""
+    """Return the next point to try, None if none is left."""
     known = {_key(values) for values, _ in tried} | {_key(values) for values in unfit}
     if len(known) >= space.size:
         return None
@@ -109,7 +109,7 @@ def _next(
         values = {name: choices[name][index] for name, index in trial.params.items()}
         if _key(values) not in known:
             return values
-        study.tell(trial, state=TrialState.FAIL)  # seen before: it is asked for another
+        study.tell(trial, state=TrialState.FAIL)  # seen before: ask for another
     return _nearest_unknown(space, tried, known)
 
 
@@ -119,10 +119,10 @@ def _study(
     unfit: Sequence[Values],
     seed: int,
 ) -> tuple[Study, dict[str, BaseDistribution]]:
-    """An optimizer that knows what was tried."""
+    """Return an optimizer that knows the tried points."""
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # else it tells of every study it makes
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # else it reports every study
     domains: dict[str, BaseDistribution] = {
         parameter.name: optuna.distributions.IntDistribution(0, len(parameter.choices) - 1)
         for parameter in space.parameters
@@ -150,7 +150,7 @@ def _nearest_unknown(
     tried: Sequence[tuple[Values, Evaluation]],
     known: set[tuple[tuple[str, int], ...]],
 ) -> Values | None:
-    """A point that was not tried, in as few steps as possible from the best that was."""
+    """Return an untried point, as few steps as possible from the best tried point."""
     scores = [_score(evaluation) for _, evaluation in tried]
     ranked = [-math.inf if score is None else score for score in scores]
     ring: list[Values] = [tried[ranked.index(max(ranked))][0]]
@@ -172,7 +172,7 @@ def _nearest_unknown(
 
 
 def _score(evaluation: Evaluation) -> float | None:
-    """`ln` of how fast a kernel is, None for one that failed."""
+    """Return `ln` of a kernel's speed, None for a failed one."""
     if not isinstance(evaluation, Passed):
         return None
     timing = evaluation.timing
@@ -184,7 +184,7 @@ def _key(values: Values) -> tuple[tuple[str, int], ...]:
 
 
 def _note(space: Space, values: Values) -> str:
-    """The numbers that are not the kernel's own."""
+    """Return the numbers that differ from the kernel's own."""
     present = space.present
     changes = [f"{k} {present[k]} -> {v}" for k, v in values.items() if v != present[k]]
     return "; ".join(changes)

@@ -1,9 +1,9 @@
-"""The numbers in a candidate's source that can be varied without knowing what they mean.
+"""The numbers in a candidate's source that can be varied without knowledge of their meaning.
 
-In Python: what kernels are launched with (`num_warps`, `num_stages`, parameters that are
-`tl.constexpr`), the fields of a `Config(...)`, and names that such a place takes its number from.
-In C++: `constexpr int`, `const int` and `#define` in the module's strings. A list of several
-configurations is left alone, because the kernel chooses from it by itself.
+In Python: launch options (`num_warps`, `num_stages`, `tl.constexpr` parameters), the fields of a
+`Config(...)`, and names that such a place takes its number from. In C++: `constexpr int`, `const
+int` and `#define` in the module's strings. A list of several configurations is left alone, because
+the kernel chooses from it itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from adaexplore.core.problem import Problem
 
 _WARPS = (1, 2, 4, 8, 16, 32)
 _STAGES = (1, 2, 3, 4, 5, 6)
-_LARGEST = 1 << 16
-_FARTHEST = 4  # times the present value, and a quarter of it
+_FARTHEST = 4  # up to this multiple of the present value, and down to this fraction
 _OPTIONS: Mapping[str, Sequence[int]] = {"num_warps": _WARPS, "num_stages": _STAGES}
 _CONFIGS = ("Config",)
-_BLOCKS = "blocks"  # what the compiler proposer's launchers call theirs
+_BLOCKS = "blocks"  # name of the block sizes in launchers of the compiler proposer
 _CPP = re.compile(
     rb"\b(?:constexpr|const)\s+(?:static\s+)?(?:unsigned\s+)?(?:int|long|size_t|u?int\d+_t)\s+"
     rb"(?P<name>\w+)\s*=\s*(?P<value>\d+)\s*;|#define\s+(?P<macro>\w+)\s+(?P<number>\d+)[ \t]*"
@@ -38,9 +37,9 @@ _TUNING_NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number in the source: where it stands (in bytes), what it is and what it might be.
+    """A number in the source: its position in bytes, its value and its possible values.
 
-    `name` tells it from the others of its source; `choices` are in order and hold `value`.
+    `name` is unique within the source; `choices` are in order and contain `value`.
     """
 
     name: str
@@ -51,7 +50,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _NumberSite:
     name: str
     start: int
     end: int
@@ -67,16 +66,16 @@ class Space:
 
     @property
     def size(self) -> int:
-        """How many variants there are, the source itself among them."""
+        """Number of variants, including the source itself."""
         return math.prod(len(parameter.choices) for parameter in self.parameters)
 
     @property
     def present(self) -> dict[str, int]:
-        """The values that the source itself has."""
+        """Values of the source itself."""
         return {parameter.name: parameter.value for parameter in self.parameters}
 
     def variant(self, values: Mapping[str, int]) -> str:
-        """The source with these values, by the parameters' names; the others stay."""
+        """Return the source with these values by parameter name; other parameters keep theirs."""
         text = self.source.encode()
         for parameter in sorted(self.parameters, key=lambda p: -p.start):
             value = str(values.get(parameter.name, parameter.value)).encode()
@@ -85,10 +84,10 @@ class Space:
 
 
 def space_of(candidate: Candidate, problem: Problem) -> Space:
-    """What can be varied in a candidate; a space without parameters where there is nothing.
+    """Return the variable numbers of a candidate; a space without parameters if there are none.
 
-    Powers of two within a quarter and four times the present value. A number that stands in the
-    problem too is a size of it, unless its name says otherwise.
+    Choices are powers of two from a quarter to four times the present value. A number that also
+    occurs in the problem is one of its sizes, unless its name is that of a tuning parameter.
     """
     try:
         tree = ast.parse(candidate.source)
@@ -110,8 +109,8 @@ def space_of(candidate: Candidate, problem: Problem) -> Space:
     return Space(candidate.source, tuple(parameters))
 
 
-def _choices(site: _Site) -> tuple[int, ...]:
-    """What a number might be; itself alone where it is none to vary."""
+def _choices(site: _NumberSite) -> tuple[int, ...]:
+    """Return the choices for a number; only itself if it is not to be varied."""
     value = site.value
     if site.name == "num_stages":
         near = [n for n in _STAGES if abs(n - value) <= 2]
@@ -124,7 +123,7 @@ def _choices(site: _Site) -> tuple[int, ...]:
 
 
 class _Finder:
-    """Finds the places in one module."""
+    """Finder of the numbers in one module."""
 
     def __init__(self, source: str, tree: ast.Module) -> None:
         self._text = source.encode()
@@ -144,32 +143,32 @@ class _Finder:
             if _is_constexpr(argument)
         }
 
-    def cpp(self) -> Iterator[_Site]:
-        """Constants and macros in the module's strings."""
+    def cpp(self) -> Iterator[_NumberSite]:
+        """Yield constants and macros in the module's strings."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 start, end = self._span(node)
                 for found in _CPP.finditer(self._text, start, end):
                     kind = "value" if found["value"] else "number"
                     name = (found["name"] or found["macro"]).decode()
-                    yield _Site(name, *found.span(kind), int(found[kind]))
+                    yield _NumberSite(name, *found.span(kind), int(found[kind]))
 
-    def python(self) -> Iterator[_Site]:
-        """Numbers that kernels are launched with, and where names take them from."""
+    def python(self) -> Iterator[_NumberSite]:
+        """Yield numbers that kernels are launched with, and the sources of names used there."""
         names: dict[str, str] = {}
         for name, value in self._uses():
             match value:
                 case ast.Constant(value=int(number)) if not isinstance(number, bool):
-                    yield _Site(name, *self._span(value), number)
+                    yield _NumberSite(name, *self._span(value), number)
                 case ast.Name(id=source) | ast.Attribute(attr=source):
                     names[source] = name
         for source, value in self._assignments():
             if source in names and isinstance(value, ast.Constant) and type(value.value) is int:
                 name = names[source] if names[source] in _OPTIONS else source
-                yield _Site(name, *self._span(value), value.value)
+                yield _NumberSite(name, *self._span(value), value.value)
 
     def _uses(self) -> Iterator[tuple[str, ast.expr]]:
-        """Every place a kernel gets a tunable number from, with what it is called there."""
+        """Yield every place where a kernel gets a tunable number, with its name there."""
         several = self._in_several_configs()
         for call in ast.walk(self._tree):
             if not isinstance(call, ast.Call) or call in several:
@@ -192,7 +191,7 @@ class _Finder:
             yield from _defaults(kernel)
 
     def _positional(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-        """Constexpr parameters that a launch gives by their place."""
+        """Yield constexpr parameters that a launch passes by position."""
         match call.func:
             case ast.Subscript(value=ast.Name(id=name)) if name in self._kernels:
                 for argument, value in zip(
@@ -202,7 +201,7 @@ class _Finder:
                         yield argument.arg, value
 
     def _in_several_configs(self) -> set[ast.Call]:
-        """Configurations that stand in a list with others."""
+        """Return configurations that stand in a list with others."""
         return {
             inner
             for node in ast.walk(self._tree)
@@ -211,7 +210,7 @@ class _Finder:
             for inner in ast.walk(element)
             if isinstance(inner, ast.Call)
         } | {
-            inner  # made in a loop: nobody knows how many
+            inner  # made in a loop: their number is unknown
             for node in ast.walk(self._tree)
             if isinstance(node, ast.ListComp | ast.GeneratorExp)
             for inner in ast.walk(node)
@@ -219,7 +218,7 @@ class _Finder:
         }
 
     def _assignments(self) -> Iterator[tuple[str, ast.expr]]:
-        """Names and attributes with what they are set to, defaults of parameters included."""
+        """Yield names and attributes with their values, defaults of parameters included."""
         for node in ast.walk(self._tree):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name) | ast.Attribute(attr=name)]):
@@ -251,7 +250,7 @@ def _is_constexpr(argument: ast.arg) -> bool:
 def _defaults(
     function: ast.FunctionDef, *, constexpr_only: bool = True
 ) -> Iterator[tuple[str, ast.expr]]:
-    """Parameters with their defaults."""
+    """Yield parameters with their defaults."""
     placed = [*function.args.posonlyargs, *function.args.args]
     late = len(placed) - len(function.args.defaults)
     pairs = [
@@ -264,7 +263,7 @@ def _defaults(
 
 
 def _entries(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The entries of a dictionary whose keys are texts."""
+    """Yield the entries of a dictionary with string keys."""
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
@@ -272,7 +271,7 @@ def _entries(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _unwrapped(value: ast.expr) -> ast.expr:
-    """The number in `tl.constexpr(64)`."""
+    """Return the number in `tl.constexpr(64)`."""
     match value:
         case ast.Call(func=func, args=[inner]) if "constexpr" in ast.unparse(func):
             return inner

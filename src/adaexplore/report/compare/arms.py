@@ -18,14 +18,14 @@ _NAMES = frozenset({"policy", "proposer", "folder", "language"})
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class SearchArm:
     """An arm: runs that repeat each other."""
 
     name: str
     traces: tuple[Trace, ...]
 
 
-def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Arm], list[str]]:
+def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[SearchArm], list[str]]:
     """Return the arms, in the order of their first runs, and notes for the reader.
 
     Without `by`, all facets in which two runs of one problem differ separate the arms. Raises
@@ -37,7 +37,7 @@ def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Arm
     members: dict[tuple[Hashable, ...], list[Trace]] = {}
     for trace in traces:
         members.setdefault(tuple(_value(trace, key) for key in keys), []).append(trace)
-    arms = [Arm(_name(keys, group[0].facets), tuple(group)) for group in members.values()]
+    arms = [SearchArm(_name(keys, group[0].facets), tuple(group)) for group in members.values()]
     notes = [
         f"{arm.name} has runs that differ in {', '.join(inside)}: add --by {inside[0]} to tell "
         "them apart"

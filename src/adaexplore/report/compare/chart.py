@@ -46,7 +46,7 @@ class ArmsChart:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plot:
+class _ArmsPlot:
     """Positions of amounts and speedups."""
 
     size: ChartSize
@@ -77,7 +77,7 @@ def _chart(group: RunGroup, arms: Sequence[str], axis: Axis, size: ChartSize) ->
     values = [v for curve in group.curves for v in curve.speedups]
     values += [v for curve in group.curves for band in curve.band if band for v in band]
     speedups = SpeedupAxis.of(values, size.top, size.height - size.bottom)
-    plot = _Plot(size, group.curves[0].at[-1], speedups)
+    plot = _ArmsPlot(size, group.curves[0].at[-1], speedups)
     return ArmsChart(
         size=size,
         bottom=speedups.bottom,
@@ -95,7 +95,7 @@ def _x_ticks(until: float, axis: Axis) -> list[tuple[float, str]]:
     return [(until * part / 4, spelled(axis, until * part / 4)) for part in (1, 2, 3, 4)]
 
 
-def _line(curve: ArmCurve, number: int, plot: _Plot) -> ArmLine:
+def _line(curve: ArmCurve, number: int, plot: _ArmsPlot) -> ArmLine:
     bands: list[Interval] = [band for band in curve.band if band]
     path = _stairs(curve.at, curve.speedups, plot)
     band = ""
@@ -106,7 +106,7 @@ def _line(curve: ArmCurve, number: int, plot: _Plot) -> ArmLine:
     return ArmLine(curve.arm, number, path, band, text.speedup(curve.speedups[-1]))
 
 
-def _stairs(at: Sequence[float], values: Sequence[float], plot: _Plot) -> str:
+def _stairs(at: Sequence[float], values: Sequence[float], plot: _ArmsPlot) -> str:
     """Return a path of level segments that steps to each next value."""
     path = f"M{plot.x(at[0])} {plot.y(values[0])}"
     return path + "".join(
@@ -114,7 +114,7 @@ def _stairs(at: Sequence[float], values: Sequence[float], plot: _Plot) -> str:
     )
 
 
-def _stairs_back(at: Sequence[float], values: Sequence[float], plot: _Plot) -> str:
+def _stairs_back(at: Sequence[float], values: Sequence[float], plot: _ArmsPlot) -> str:
     """Return the same path from its end to its start, to close an outline."""
     path = f"L{plot.x(at[-1])} {plot.y(values[-1])}"
     places = list(zip(at, values, strict=True))

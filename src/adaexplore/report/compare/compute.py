@@ -13,7 +13,7 @@ from functools import partial
 
 from adaexplore.core.problem import Precision
 from adaexplore.report.averages import NO_KERNEL_SPEEDUP
-from adaexplore.report.compare.arms import Arm
+from adaexplore.report.compare.arms import SearchArm
 from adaexplore.report.compare.comparison import (
     ArmCurve,
     Checkpoint,
@@ -53,7 +53,7 @@ class _GroupRuns:
     known length among these, `length` that length.
     """
 
-    arms: Sequence[Arm]
+    arms: Sequence[SearchArm]
     axis: Axis
     places: Sequence[float]
     everything: RunsByProblem
@@ -63,7 +63,7 @@ class _GroupRuns:
 
 
 def compare(
-    arms: Sequence[Arm],
+    arms: Sequence[SearchArm],
     axis: Axis,
     choose: Choose,
     *,
@@ -91,7 +91,7 @@ def compare(
     kinds = sorted(dict.fromkeys(map(kind_of, traces)), key=lambda kind: kind.labelled)
     groups = []
     for kind in kinds:
-        own = [Arm(a.name, tuple(t for t in a.traces if kind_of(t) == kind)) for a in arms]
+        own = [SearchArm(a.name, tuple(t for t in a.traces if kind_of(t) == kind)) for a in arms]
         groups.append(
             _group(
                 kind, _group_runs([arm for arm in own if arm.traces], axis, choose, at), names, at
@@ -123,7 +123,9 @@ def _problem_names(traces: Sequence[Trace]) -> dict[str, str]:
     return names
 
 
-def _group_runs(arms: Sequence[Arm], axis: Axis, choose: Choose, at: Sequence[float]) -> _GroupRuns:
+def _group_runs(
+    arms: Sequence[SearchArm], axis: Axis, choose: Choose, at: Sequence[float]
+) -> _GroupRuns:
     everything = _runs_by_problem(arms, axis, 0.0, common=False)
     field = _runs_by_problem(arms, axis, 0.0)
     traces = [t for sides in (field or everything).values() for side in sides for t in side]
@@ -134,7 +136,7 @@ def _group_runs(arms: Sequence[Arm], axis: Axis, choose: Choose, at: Sequence[fl
 
 
 def _runs_by_problem(
-    arms: Sequence[Arm], axis: Axis, at: float, *, common: bool = True
+    arms: Sequence[SearchArm], axis: Axis, at: float, *, common: bool = True
 ) -> RunsByProblem:
     """Return the runs that reached `at`, by problem; if `common`, for problems of all arms."""
     field: dict[str, list[list[Trace]]] = {}

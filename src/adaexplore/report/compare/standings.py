@@ -9,7 +9,7 @@ from statistics import fmean
 
 from adaexplore.core.evaluation import Timing
 from adaexplore.report.averages import NO_KERNEL_SPEEDUP, averages
-from adaexplore.report.compare.arms import Arm
+from adaexplore.report.compare.arms import SearchArm
 from adaexplore.report.compare.comparison import (
     ArmCurve,
     ArmEffort,
@@ -35,7 +35,7 @@ RunsByProblem = Mapping[str, Sequence[Sequence[Trace]]]
 
 
 def checkpoint(
-    arms: Sequence[Arm],
+    arms: Sequence[SearchArm],
     field: RunsByProblem,
     at: float | None,
     best: Callable[[Trace], Timing | None],
@@ -124,7 +124,9 @@ def _mean(values: Sequence[float]) -> float:
     return fmean(values) if values else 0.0
 
 
-def curves(arms: Sequence[Arm], field: RunsByProblem, axis: Axis, until: float) -> list[ArmCurve]:
+def curves(
+    arms: Sequence[SearchArm], field: RunsByProblem, axis: Axis, until: float
+) -> list[ArmCurve]:
     """Return the arms' geometric means over the problems, from the start to `until`."""
     whole = axis in WHOLE
     count = min(_PLACES, int(until)) if whole else _PLACES

@@ -46,7 +46,7 @@ class SearchChart:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plot:
+class _SearchPlot:
     """Positions of steps and speedups."""
 
     size: ChartSize
@@ -66,7 +66,7 @@ def make_chart(summary: Summary, size: ChartSize) -> SearchChart:
     timings = [*(row.timing for row in summary.rows), summary.headline.timing]
     values = [bound for t in timings if t for bound in (*t.speedup_ci, t.speedup)]
     axis = SpeedupAxis.of(values, size.top, size.plot_bottom)
-    plot = _Plot(size, max((row.node.id for row in summary.rows), default=1), axis)
+    plot = _SearchPlot(size, max((row.node.id for row in summary.rows), default=1), axis)
     rows = _drawn(summary.rows)
     marks = tuple(_mark(row, plot) for row in rows)
     return SearchChart(
@@ -94,7 +94,7 @@ def _drawn(rows: Sequence[Row]) -> Sequence[Row]:
     ]
 
 
-def _mark(row: Row, plot: _Plot) -> Mark:
+def _mark(row: Row, plot: _SearchPlot) -> Mark:
     node = row.node
     x = plot.x(node.id)
     timing = row.timing
@@ -106,7 +106,7 @@ def _mark(row: Row, plot: _Plot) -> Mark:
     return Mark(node.id, x, plot.y(timing.speedup), plot.y(low), plot.y(high), kind)
 
 
-def _confirmation(summary: Summary, plot: _Plot) -> Mark | None:
+def _confirmation(summary: Summary, plot: _SearchPlot) -> Mark | None:
     head = summary.headline
     timing = head.timing
     if not head.confirmed or timing is None or head.node_id is None:
@@ -116,7 +116,7 @@ def _confirmation(summary: Summary, plot: _Plot) -> Mark | None:
     return Mark(head.node_id, x, plot.y(timing.speedup), plot.y(low), plot.y(high), "confirmation")
 
 
-def _staircase(curve: Sequence[CurvePoint], plot: _Plot) -> str:
+def _staircase(curve: Sequence[CurvePoint], plot: _SearchPlot) -> str:
     """Return the best so far as an SVG path that rises at each improvement."""
     path: list[str] = []
     best: float | None = None

@@ -9,7 +9,7 @@ from torch._inductor.select_algorithm import TritonTemplateCaller
 from adaexplore.propose.compiler import autotuned
 from adaexplore.propose.compiler.autotuned import run_and_autotune
 from adaexplore.propose.compiler.graph import trace
-from adaexplore.propose.compiler.inductor import Options, lower
+from adaexplore.propose.compiler.inductor import LoweringOptions, lower
 
 
 def test_a_wrapper_runs_though_its_weights_want_gradients(monkeypatch):
@@ -19,7 +19,7 @@ def test_a_wrapper_runs_though_its_weights_want_gradients(monkeypatch):
     assert model.weight.requires_grad
     with torch.no_grad():
         traced = trace(model, (torch.randn(2, 8),), {}, ["input"])
-        lowered = lower(traced, Options())
+        lowered = lower(traced, LoweringOptions())
     assert torch.is_grad_enabled()
     assert "out=" in lowered.source
     assert run_and_autotune(lowered, traced) == {}  # no Triton kernel on the CPU

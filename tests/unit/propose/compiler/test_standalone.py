@@ -13,7 +13,7 @@ from adaexplore.propose.compiler.autotuned import LaunchConfig
 from adaexplore.propose.compiler.graph import Argument, Literal, Traced, UnsupportedError, Weight
 from adaexplore.propose.compiler.inductor import Lowered
 from adaexplore.propose.compiler.patches import launch_patches
-from adaexplore.propose.compiler.reference import Reference
+from adaexplore.propose.compiler.reference import ReferenceFile
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.propose.compiler.tape import Tape
 
@@ -49,7 +49,7 @@ def candidate(wrapper: str, *, workspace: bool = False, reference: str = referen
     )
     lowered = Lowered(wrapper, [0, 1], {}, Tape(values))
     return write(
-        "A title", Reference(reference), traced, lowered, LAUNCHES, workspace=workspace
+        "A title", ReferenceFile(reference), traced, lowered, LAUNCHES, workspace=workspace
     ).source
 
 
@@ -131,7 +131,7 @@ def test_literals_are_written_out() -> None:
         "import torch\ndef call(args):\n    a, b = args\n    args.clear()\n    return (a * b,)\n"
     )
     lowered = Lowered(source, [0, 1], {}, Tape([]))
-    text = write("t", Reference(references.SOFTMAX), traced, lowered, {}).source
+    text = write("t", ReferenceFile(references.SOFTMAX), traced, lowered, {}).source
     scope: dict[str, object] = {}
     exec(text, scope)  # nothing but what this test wrote
     torch.testing.assert_close(scope["constant"], value, equal_nan=True)
