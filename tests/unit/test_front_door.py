@@ -1,9 +1,11 @@
 """The public names of `adaexplore`, used as a program outside the package would use them."""
 
 import asyncio
+import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -161,6 +163,140 @@ class TestObjects:
         assert [node.parent_id for node in run.nodes] == [0, 1, 2]
         run.resume(steps=5)
         assert [node.parent_id for node in run.nodes] == [0, 1, 2, 3, 4]
+
+
+class Renaming:
+    """Proposes the reference itself under the candidate's name."""
+
+    def begin(self, context):
+        yield from ()
+        source = context.problem.source.replace("class Model(", "class ModelNew(")
+        candidate = adaexplore.Candidate(source, context.problem.language)
+        return adaexplore.Proposal(candidate, "renaming", "the same")
+
+    def close(self):
+        pass
+
+
+class TestModules:
+    @pytest.fixture
+    def module(self):
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4)).eval()
+
+    @pytest.fixture
+    def run(self, own, module):
+        import torch
+
+        own |= {"proposer": Renaming(), "steps": 1}
+        del own["device"]
+        return adaexplore.optimize(module, (torch.randn(5, 8),), **own)
+
+    def test_the_winner_takes_the_place_of_the_module(self, run, module):
+        import torch
+
+        unseen = torch.randn(5, 8)
+        torch.testing.assert_close(run.best_module()(unseen), module(unseen))
+        with torch.no_grad():
+            module[0].weight.mul_(2)
+        torch.testing.assert_close(run.best_module()(unseen), module(unseen))
+        again = adaexplore.Run(run.path).best_module(module, (unseen,))
+        torch.testing.assert_close(again(unseen), module(unseen))
+
+    def test_a_run_from_its_folder_needs_the_module(self, run):
+        with pytest.raises(adaexplore.BadInputError, match=r"best_module\(module, inputs\)"):
+            adaexplore.Run(run.path).best_module()
+
+    def test_training_mode_is_noticed(self, own, module):
+        import torch
+
+        del own["device"]
+        inputs = [(torch.randn(5, 8),), (torch.randn(3, 8),)]
+        events = adaexplore.explore(module.train(), inputs=inputs, **own)
+        notices = [event.text for event in events if isinstance(event, adaexplore.Notice)]
+        assert any("training mode" in text for text in notices)
+        assert len(adaexplore.Run(own["run"]).problem.workloads) == 2
+
+    def test_options_that_are_the_module_s_own(self, own, module):
+        with pytest.raises(adaexplore.BadInputError, match=r"module.to\(device\)"):
+            adaexplore.optimize(module, (1,), **own)
+
+    def test_the_winner_of_a_file_is_a_module_too(self, own, problem):
+        import torch
+
+        own |= {"proposer": Renaming(), "steps": 1}
+        fast = adaexplore.optimize(problem, **own).best_module()
+        x = torch.randn(64, 64)
+        torch.testing.assert_close(fast(x), torch.relu(x) + 1)
+
+
+INTERRUPTED = """
+import sys, time
+sys.path.insert(0, {tests!r})
+import adaexplore
+import test_front_door
+from test_front_door import Judge
+
+class Counting(test_front_door.Counting):
+    def begin(self, context):
+        if context.history:
+            time.sleep(600)
+        return (yield from super().begin(context))
+
+def tell(event):
+    print(type(event).__name__, flush=True)
+
+adaexplore.optimize({problem!r}, run={run!r}, steps=3, device="cpu",
+                    evaluator=Judge(), proposer=Counting(), listener=tell)
+"""
+
+UNGUARDED = """
+import adaexplore
+
+run = adaexplore.optimize({problem!r}, run={run!r}, steps=1, device="cpu", confirm=False)
+print(run)
+print(run.best_module())
+"""
+
+
+class TestScripts:
+    def test_ctrl_c_leaves_a_run_that_resumes(self, own, problem, tmp_path):
+        tests = str(Path(__file__).parent)
+        source = INTERRUPTED.format(tests=tests, problem=str(problem), run=str(own["run"]))
+        script = tmp_path / "script.py"
+        script.write_text(source)
+        process = subprocess.Popen(
+            [sys.executable, script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell's background job ignores it, and so would this one.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        for line in process.stdout:
+            if line == "Recorded\n":
+                break
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert f"the run goes on with: adaexplore.Run({str(own['run'])!r}).resume()" in errors
+        run = adaexplore.Run(own["run"])
+        assert len(run.nodes) == 1
+        objects = {"evaluator": Judge(), "proposer": own["proposer"]}
+        assert len(run.resume(**objects).nodes) == 3
+
+    def test_a_script_without_a_main_guard(self, problem, tmp_path):
+        """The compiler proposes and the package's own evaluator judges, in processes."""
+        script = tmp_path / "script.py"
+        script.write_text(UNGUARDED.format(problem=str(problem), run=str(tmp_path / "run")))
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("Run(") == 1  # nothing imports the script a second time
+        assert "ModelNew" in done.stdout
+        assert adaexplore.Run(tmp_path / "run").verdict.status == "passed"
 
 
 class TestStopping:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +22,19 @@ from adaexplore.core.listener import Event, Opened, Prepared, follow
 from adaexplore.core.problem import Problem
 from adaexplore.run import explore as application
 from adaexplore.run.handle import Run
+from adaexplore.run.live import TRAINING, capture_module, is_module
 from adaexplore.run.parts import take_objects
 from adaexplore.run.proposers import COMPILER, Plan, proposers
 from adaexplore.run.records import command
 from adaexplore.run.session import Asked
 from adaexplore.run.session import load_problem as load_asked
+from adaexplore.store import require_free
+from adaexplore.store.directory import MODULE_NAME
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from adaexplore.problems.optimized import Captured
 
 OnEvent = Callable[[Event], None]
 """A `Listener`, or any function of an event."""
@@ -60,14 +65,14 @@ def optimize(
         if listener:
             listener(event)
 
-    order = _order(problem, inputs, kwargs, config, options)
+    ordered = _order(problem, inputs, kwargs, config, options)
     try:
-        follow(application.explore(order), hear)
+        follow(application.explore(ordered.order), hear)
     except (KeyboardInterrupt, AdaExploreError) as error:
         if opened:
             error.add_note(f"the run goes on with: adaexplore.Run({str(opened[0])!r}).resume()")
         raise
-    return Run(order.path, parts=order.parts)
+    return Run(ordered.order.path, parts=ordered.order.parts, captured=ordered.captured)
 
 
 def explore(
@@ -92,7 +97,7 @@ def explore(
     Raises `BadInputError` at once for options that cannot be used. Closing the generator leaves a
     run that `Run(path).resume()` continues; the path is in the event `Opened`.
     """
-    return application.explore(_order(problem, inputs, kwargs, config, options))
+    return application.explore(_order(problem, inputs, kwargs, config, options).order)
 
 
 def evaluate(
@@ -151,9 +156,17 @@ def _judge(
         return evaluator.evaluate(candidate)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """A checked order, and the module that it is for, if there is one."""
+
+    order: application.Order
+    captured: Captured | None
+
+
 def _order(
     problem: Any, inputs: Any, kwargs: Any, base: Config | None, options: Mapping[str, Any]
-) -> application.Order:
+) -> _Ordered:
     """Return the checked order that the arguments of `explore` describe."""
     objects, fields = take_objects(options)
     config = make_config(fields, base)
@@ -164,30 +177,58 @@ def _order(
         objects=(*objects.clients, *objects.proposers),
         **{name: getattr(config, name) for name in _OF_PLAN},
     )
-    if not isinstance(problem, str | Path | Problem):
-        raise BadInputError(
-            f"a {type(problem).__name__} is no problem; give the path of a problem's file or an "
-            "adaexplore.Problem"
-        )
-    if inputs != () or kwargs:
-        raise BadInputError("example inputs go with a module; a problem's file makes its own")
-    loaded = _problem(problem, config)
-    name = f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    given = _given(problem, inputs, kwargs, config)
     order = application.checked(
         application.Order(
-            problem=loaded,
+            problem=given.problem,
             config=config,
             plan=chosen,
             steps=config.planned_steps,
             seed=config.seed,
-            path=Path(config.run) if config.run else Path("runs") / name,
+            path=given.path,
             command="",
             parts=objects,
+            notices=given.notices,
         )
     )
-    if isinstance(problem, Problem) or chosen.objects:
-        return order  # no command line says the same
-    return replace(order, command=_command(Path(problem), order))
+    if not given.file or chosen.objects:
+        return _Ordered(order, given.captured)  # no command line says the same
+    return _Ordered(replace(order, command=_command(given.file, order)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The problem of a search, and the folder of its run."""
+
+    problem: Problem
+    path: Path
+    file: Path | None = None
+    captured: Captured | None = None
+    notices: tuple[str, ...] = ()
+
+
+def _given(problem: Any, inputs: Any, kwargs: Any, config: Config) -> _Given:
+    if is_module(problem):
+        path = _path(type(problem).__name__, config)
+        require_free(path)
+        folder = path.resolve() / MODULE_NAME
+        captured = capture_module(problem, inputs, kwargs, config, folder)
+        notices = (TRAINING,) if problem.training else ()
+        return _Given(captured.problem, path, captured=captured, notices=notices)
+    if not isinstance(problem, str | Path | Problem):
+        raise BadInputError(
+            f"a {type(problem).__name__} is no problem; give a module with example inputs, the "
+            "path of a problem's file, or an adaexplore.Problem"
+        )
+    if inputs != () or kwargs:
+        raise BadInputError("example inputs go with a module; a problem's file makes its own")
+    loaded = _problem(problem, config)
+    file = None if isinstance(problem, Problem) else Path(problem)
+    return _Given(loaded, _path(loaded.name, config), file)
+
+
+def _path(name: str, config: Config) -> Path:
+    return Path(config.run or f"runs/{name}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
 def _problem(problem: str | Path | Problem, config: Config) -> Problem:

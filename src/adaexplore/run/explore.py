@@ -56,6 +56,7 @@ class Order:
     path: Path
     command: str
     parts: Parts = NO_PARTS
+    notices: tuple[str, ...] = ()
 
 
 def checked(order: Order) -> Order:
@@ -79,6 +80,8 @@ def explore(order: Order) -> Generator[Event]:
     All state is in the run's folder: closing the generator, or Ctrl-C, leaves a run that `resume`
     continues. Raises as `Search.run` does.
     """
+    for text in order.notices:
+        yield Notice(text)
     with ExitStack() as stack:
         running = yield from _session(
             stack, order.problem, order.config, order.plan, order.plan.parallel, order.parts

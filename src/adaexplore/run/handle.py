@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import fields
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Timing
 from adaexplore.core.listener import Event, follow
@@ -15,10 +16,17 @@ from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.report import Summary
 from adaexplore.run import explore as application
+from adaexplore.run.live import capture_module, module_of
 from adaexplore.run.parts import Parts, take_objects
 from adaexplore.run.results import summary_of
 from adaexplore.run.winner import winner_of
 from adaexplore.store import RunRecord, read_run
+from adaexplore.store.directory import MODULE_NAME
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from adaexplore.problems.optimized import Captured
 
 
 class Run:
@@ -27,9 +35,12 @@ class Run:
     Raises `BadInputError` for a folder that is no run.
     """
 
-    def __init__(self, path: str | Path, *, parts: Parts | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, parts: Parts | None = None, captured: Captured | None = None
+    ) -> None:
         self.path = Path(path)
         self._parts = parts or Parts()
+        self._captured = captured
         read_run(self.path).close()
 
     @property
@@ -86,6 +97,32 @@ class Run:
         if best is None:
             raise BadInputError(f"{self.path} has no correct kernel yet")
         return best.candidate.source
+
+    def best_module(
+        self, module: nn.Module | None = None, inputs: Any = (), *, kwargs: Any = None
+    ) -> nn.Module:
+        """Return the winner as a module, for inference.
+
+        For the run of a module, it takes the arguments of that module and holds the weights that
+        the module has now. Give the module and its example inputs again for a run that was opened
+        from its folder. For the run of a problem's file, it is the winner's `ModelNew` with the
+        weights of the reference.
+
+        Raises `BadInputError` while no step is correct.
+        """
+        source, folder = self.best_source, self.path.resolve() / MODULE_NAME
+        folder.mkdir(exist_ok=True)
+        captured = self._captured
+        if module is not None:
+            again = folder / "again"
+            captured = capture_module(module, inputs, kwargs, Config(), again)
+        if captured is not None:
+            return captured.optimized(source, folder)
+        if (folder / "problem.py").exists():
+            raise BadInputError(
+                f"{self.path} is the run of a module: call best_module(module, inputs)"
+            )
+        return module_of(self.problem, source, folder)
 
     @property
     def summary(self) -> Summary:

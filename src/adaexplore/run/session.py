@@ -76,8 +76,20 @@ class Asked:
     target: TargetName | None = None
 
 
-def load_problem(asked: Asked) -> Problem:
-    """The problem that the options describe; `BadInputError` where they do not fit together."""
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The device, the language and the target of a problem, which fit together."""
+
+    device: str
+    language: Language
+    target: TargetName | None
+
+
+def setup_of(asked: Asked) -> Setup:
+    """Return the setup that the options describe.
+
+    Raises `BadInputError` for options that do not fit together, or not this machine.
+    """
     device = device_of("cpu" if asked.device is None and asked.target else asked.device)
     on_gpu = device != "cpu"
     language = asked.language or ("triton" if on_gpu or asked.target else "cpp")
@@ -87,19 +99,27 @@ def load_problem(asked: Asked) -> Problem:
         raise BadInputError(
             f"--language {language} does not run on --device {device}: {language} needs {needs}"
         )
-    target = target_of(asked.target, device, language)
     if asked.require_custom and not on_gpu:
         raise BadInputError("--require-custom needs a GPU: --device cuda")
+    return Setup(device, language, target_of(asked.target, device, language))
+
+
+def load_problem(asked: Asked) -> Problem:
+    """Load the problem that the options describe.
+
+    Raises `BadInputError` for a file that cannot be used, and as `setup_of` does.
+    """
+    setup = setup_of(asked)
     problem = load(
         asked.path,
-        device=device,
-        language=language,
+        device=setup.device,
+        language=setup.language,
         precision=asked.precision,
         seed=asked.seed,
         mode=asked.mode,
     )
     checks = replace(problem.checks, require_custom=asked.require_custom)
-    return replace(problem, checks=checks, target=target)
+    return replace(problem, checks=checks, target=setup.target)
 
 
 def target_of(asked: TargetName | None, device: str, language: Language) -> TargetName | None:

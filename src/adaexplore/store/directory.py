@@ -18,6 +18,8 @@ from adaexplore.store.sqlite import sqlite_engine
 
 DATABASE_NAME = "run.db"
 LOCK_NAME = "run.lock"
+MODULE_NAME = "module"
+"""The folder, in a run's folder, of a live module that was captured as the problem."""
 
 
 class RunDirectory:
@@ -76,9 +78,9 @@ def create_run(path: Path, run: RunRecord) -> RunDirectory:
 
 
 def require_free(path: Path) -> None:
-    """Raise `BadInputError` unless `path` is missing or an empty directory."""
+    """Raise `BadInputError` unless `path` is missing or an directory without a run."""
     with _os_errors(f"cannot create the run directory {path}"):
-        if path.exists() and any(path.iterdir()):
+        if path.exists() and any(entry.name != MODULE_NAME for entry in path.iterdir()):
             raise BadInputError(
                 f"{path} exists and is not empty; name another directory with --run, "
                 "or continue the run in it with: adaexplore resume"
