@@ -1,1 +1,41 @@
-"""Reads the user's reference file into a `Problem`; nothing here runs it."""
+"""Loaders of problems, one for each format.
+
+A loader of another format is added to `LOADERS`; callers use `load_problem`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from adaexplore.core.loader import Loader, LoadOptions
+from adaexplore.core.problem import Checks, Language, Mode, Problem, TargetName
+from adaexplore.problems.kernelbench import KernelBench
+from adaexplore.problems.multikernelbench import MultiKernelBench
+
+LOADERS: list[Loader] = [MultiKernelBench(), KernelBench()]
+"""The loaders in the order in which they are asked; the last takes what no other does."""
+
+_CHECKS = Checks()
+
+
+def load_problem(
+    path: str | os.PathLike[str],
+    *,
+    device: str,
+    language: Language,
+    checks: Checks = _CHECKS,
+    seed: int = 0,
+    mode: Mode = "as-built",
+    target: TargetName | None = None,
+    allow: tuple[str, ...] = (),
+) -> Problem:
+    """Load the problem at `path` with the first loader that can.
+
+    `allow` names further files and folders of the user that candidates may read. A file that needs
+    code or data of the user is run once, in a process of its own, to find out what it needs. Raises
+    `BadProblemError`, in one line, for what cannot be loaded.
+    """
+    file = Path(path)
+    loader = next((one for one in LOADERS if one.can_load(file)), LOADERS[-1])
+    return loader.load(file, LoadOptions(device, language, checks, seed, mode, target, allow))

@@ -10,13 +10,41 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adaexplore.core.errors import BadProblemError
+from adaexplore.core.loader import LoadOptions
 from adaexplore.core.problem import Checks, Language, Mode, Precision, Problem
+from adaexplore.problems.access import settled
 
-REQUIRED = {
+MENDS = {
     "Model": "name the nn.Module to be made faster Model",
     "get_inputs": "define get_inputs() to return the list of arguments of Model.forward",
+    "get_input_groups": "define get_input_groups() to return a list of lists of arguments",
 }
-"""What a file must define at its top level, and how to mend a file that does not."""
+"""The names that a file must define at its top level, and how to mend a file that does not."""
+
+_PLAIN_IMPORTS = {
+    *("__future__", "abc", "collections", "contextlib", "copy", "dataclasses", "enum", "functools"),
+    *("itertools", "math", "numbers", "operator", "random", "string", "typing", "warnings"),
+    *("einops", "numpy", "torch", "triton"),
+}
+_FILE_ACCESS = {"__file__", "__import__", "eval", "exec", "load", "open"}
+_FILE_METHODS = {"fromfile", "from_file", "import_module", "load", "memmap", "open"}
+
+
+class KernelBench:
+    """A Python file with `Model`, `get_inputs` and optionally `get_init_inputs`."""
+
+    name = "KernelBench"
+
+    def can_load(self, path: Path) -> bool:
+        """Return whether the file is Python by its name."""
+        return path.suffix == ".py"
+
+    def load(self, path: Path, options: LoadOptions) -> Problem:
+        """Return the problem, named after the file; see `parsed` and `access.settled`."""
+        problem = parsed(path, options)
+        if is_self_contained(problem.source) and not options.allow:
+            return problem
+        return settled(problem, path, options.allow)
 
 
 def load(
@@ -28,27 +56,59 @@ def load(
     seed: int = 0,
     mode: Mode = "as-built",
 ) -> Problem:
-    """The problem in the file at `path`, named after its stem; the file is parsed, not run.
+    """Return the problem in the file at `path`; the file is parsed, not run. See `parsed`."""
+    return parsed(Path(path), LoadOptions(device, language, Checks(precision), seed, mode))
+
+
+def parsed(file: Path, options: LoadOptions, *, inputs: str = "get_inputs") -> Problem:
+    """Return the problem in a file, named after its stem; the file is parsed, not run.
 
     Raises `BadProblemError`, in one line with file, line and mend, for a file that cannot be read
-    as UTF-8 text, is empty, is not Python, or lacks `Model` or `get_inputs`.
+    as UTF-8 text, is empty, is not Python, or lacks `Model` or the function `inputs`.
     """
-    file = Path(path)
     source = _read(file)
     names = dict(_top_level_names(_parse(source, file)))
     if "*" not in names:  # a star import may bring in anything; running the file will tell
-        for required, mend in REQUIRED.items():
+        for required in ("Model", inputs):
             if required not in names:
-                raise BadProblemError(_missing(file, required, mend, names))
+                raise BadProblemError(_missing(file, required, MENDS[required], names))
     return Problem(
         name=file.stem,
         source=source,
-        language=language,
-        device=device,
-        checks=Checks(precision),
-        seed=seed,
-        mode=mode,
+        language=options.language,
+        device=options.device,
+        checks=options.checks,
+        seed=options.seed,
+        mode=options.mode,
+        target=options.target,
     )
+
+
+def names_of(file: Path) -> set[str]:
+    """Return the names that a file binds at its top level; raise as `parsed` does."""
+    return {name for name, _ in _top_level_names(_parse(_read(file), file))}
+
+
+def is_self_contained(source: str) -> bool:
+    """Return whether source that parses needs neither other code nor files of the user.
+
+    It imports nothing but a few common packages and names nothing that opens a file.
+    """
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=aliases):
+                modules = [alias.name for alias in aliases]
+            case ast.ImportFrom(module=module, level=level):
+                modules = ["" if level else module or ""]
+            case ast.Name(id=name) if name in _FILE_ACCESS:
+                return False
+            case ast.Attribute(attr=name) if name in _FILE_METHODS:
+                return False
+            case _:
+                continue
+        if any(module.partition(".")[0] not in _PLAIN_IMPORTS for module in modules):
+            return False
+    return True
 
 
 def _read(file: Path) -> str:

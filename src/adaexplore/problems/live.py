@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Checks, Language, Problem, Workload
+from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
 from adaexplore.problems.graph_source import HEADER, GraphSource, UnwritableError, state_of
 from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
@@ -76,6 +76,7 @@ def capture(
         workloads=workloads,
         checks=checks or Checks(),
         seed=seed,
+        access=Access(file=str((folder / "problem.py").resolve())),
         weights=weights.file,
         weights_digest=weights.digest,
     )

@@ -39,7 +39,16 @@ if TYPE_CHECKING:
 OnEvent = Callable[[Event], None]
 """A `Listener`, or any function of an event."""
 
-_OF_PROBLEM = ("language", "device", "precision", "mode", "seed", "require_custom", "target")
+_OF_PROBLEM = (
+    "language",
+    "device",
+    "precision",
+    "mode",
+    "seed",
+    "require_custom",
+    "target",
+    "allow",
+)
 _OF_PLAN = ("prompts", "record", "replay", "base_url", "parallel", "memory", "memory_update")
 
 

@@ -14,18 +14,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from adaexplore import problems
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.problem import Language, Mode, Precision, Problem, TargetName
+from adaexplore.core.problem import Checks, Language, Mode, Precision, Problem, TargetName
 from adaexplore.core.proposer import Proposer
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
-from adaexplore.problems.kernelbench import load
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.sandbox.gpus import alone
@@ -74,6 +74,7 @@ class Asked:
     seed: int
     require_custom: bool = False
     target: TargetName | None = None
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +111,16 @@ def load_problem(asked: Asked) -> Problem:
     Raises `BadInputError` for a file that cannot be used, and as `setup_of` does.
     """
     setup = setup_of(asked)
-    problem = load(
+    return problems.load_problem(
         asked.path,
         device=setup.device,
         language=setup.language,
-        precision=asked.precision,
+        checks=Checks(asked.precision, asked.require_custom),
         seed=asked.seed,
         mode=asked.mode,
+        target=setup.target,
+        allow=asked.allow,
     )
-    checks = replace(problem.checks, require_custom=asked.require_custom)
-    return replace(problem, checks=checks, target=setup.target)
 
 
 def target_of(asked: TargetName | None, device: str, language: Language) -> TargetName | None:

@@ -12,7 +12,7 @@ import re
 import resource
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Mode, Problem, Workload
+from adaexplore.sandbox.hang import limited
 from adaexplore.sandbox.imports import make_importable
 from adaexplore.sandbox.values import (
     Arguments,
@@ -183,9 +184,13 @@ class Boundary:
 
     @contextmanager
     def entering(self, what: str) -> Iterator[None]:
-        """Runs the body; a reference's exception becomes a `BadProblemError` about `what`."""
+        """Run the body; a reference's exception becomes a `BadProblemError` about `what`.
+
+        A reference's call is held to the limit of this process (see `hang`).
+        """
         try:
-            yield
+            with limited() if self.is_reference else nullcontext():
+                yield
         except (Exception, SystemExit) as error:
             if not self.is_reference:
                 raise

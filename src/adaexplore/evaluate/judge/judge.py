@@ -19,6 +19,7 @@ from adaexplore.evaluate.kernels.compile_cache import share_compiled
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.hang import limit_calls
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user_code import causes, is_out_of_memory
 
@@ -35,6 +36,7 @@ def main(channel: Channel, control: Channel | None) -> None:
         try:
             if request["op"] == "prepare":
                 problem = Problem.from_json(request["problem"])
+                limit_calls(request["timeout_s"])
                 reference = _prepared(problem, folder, brief=request["brief"])
                 bench = Bench(reference, server, request["memory_bytes"])
                 reply: dict[str, Any] = {"facts": reference.facts().to_json()}

@@ -13,10 +13,11 @@ from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.extensions import BUILD_S
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.gpus import alone
+from adaexplore.sandbox.hang import hung_at
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 JUDGE = "adaexplore.evaluate.judge.judge:main"
-_PREPARE_S = 1800.0
+_PREPARE_TIMES = 15  # the limit of a candidate: a reference runs often, and is compiled often
 _GRACE_S = 300.0  # for the judge to wait for the device and to clean up
 _MOST_BUILDS = 2  # the judge may try a candidate twice
 _CLOSED = "the evaluator was closed while it was at work"
@@ -65,9 +66,10 @@ class LocalEvaluator:
                 "problem": self._problem.to_json(),
                 "memory_bytes": self._memory_bytes,
                 "brief": self._brief,
+                "timeout_s": self._timeout_s,
             }
             try:
-                reply = self._ask(judge, request, _PREPARE_S)
+                reply = self._ask(judge, request, _PREPARE_TIMES * self._timeout_s + self._grace_s)
                 self._facts = ReferenceFacts.from_json(reply["facts"])
             except BaseException:  # Ctrl-C too: this judge has no reference to judge by
                 self.close()
@@ -115,6 +117,13 @@ class LocalEvaluator:
         except TimeoutError as error:
             raise InfrastructureError(f"the judge did not answer in {timeout_s:g} s") from error
         except WorkerDiedError as error:
+            place = hung_at(error.log)
+            if place is not None:
+                where = f"{self._problem.name}.py" + (f", {place}" if place else "")
+                raise BadProblemError(
+                    f"{where}: a call of the reference did not end within {self._timeout_s:g} s; "
+                    "reduce its sizes, or raise the limit with --set timeout_s"
+                ) from error
             lines = error.log.strip().splitlines()
             raise InfrastructureError(f"the judge is gone: {error}; {lines[-1:]}") from error
         if "bad_problem" in reply:

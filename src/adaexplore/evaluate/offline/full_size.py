@@ -29,7 +29,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
     try:
         with without_values():
             instance = Instance.of(problem, Path.cwd(), device="meta")
-            inputs = instance.inputs(problem.seed)
+            inputs = instance.inputs(problem.seed, problem.workloads[0])
             with OpCounter() as counter:
                 outputs = instance(inputs)
             if not outputs or any(t.numel() == 0 for _, t in outputs):

@@ -52,7 +52,7 @@ def _run(request: dict[str, Any], problem: Problem) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             instance = Instance.of(problem, Path(folder))
-            inputs = instance.inputs(problem.seed)
+            inputs = instance.inputs(problem.seed, problem.workloads[0])
             reference = ReferenceFile(problem.source)
             traced = trace(
                 instance.model, tuple(inputs.args), inputs.kwargs, reference.forward_parameters()

@@ -1,0 +1,157 @@
+"""The contract of every loader of problems: a fixture for each format, one suite for all."""
+
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.loader import LoadOptions
+from adaexplore.core.problem import Checks, Problem
+from adaexplore.problems import LOADERS, access, load_problem
+from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.values import check_outputs, tensors_of
+
+MODEL = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, scale=2.0):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(scale))
+
+    def forward(self, x):
+        return x.relu() * self.scale
+"""
+GROUPS = """
+import json
+from pathlib import Path
+
+def get_input_groups():
+    cases = json.loads((Path(__file__).parent / "cases.json").read_text())
+    return [[torch.rand(case)] for case in cases]
+"""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A small problem in a loader's format: its files, the first its path, and what they hold."""
+
+    loader: str
+    files: dict[str, str]
+    workloads: tuple[str, ...]
+
+
+EXAMPLES = [
+    Example(
+        "KernelBench",
+        {"relu.py": MODEL + "\ndef get_inputs():\n    return [torch.rand(4, 8)]\n"},
+        ("inputs",),
+    ),
+    Example(
+        "MultiKernelBench",
+        {"relu.py": MODEL + GROUPS, "cases.json": "[[4, 8], [2, 3], [2, 3]]"},
+        ("4x8", "2x3-1", "2x3-2"),
+    ),
+]
+OPTIONS = LoadOptions("cpu", "cpp", Checks("half"), seed=7, mode="eval")
+
+
+class Shared:
+    def __init__(self, server):
+        self.spawn = server.spawn
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(params=EXAMPLES, ids=lambda example: example.loader)
+def example(request):
+    return request.param
+
+
+@pytest.fixture
+def loader(example):
+    return next(loader for loader in LOADERS if loader.name == example.loader)
+
+
+@pytest.fixture
+def path(example, tmp_path):
+    for name, text in example.files.items():
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    return tmp_path / next(iter(example.files))
+
+
+@pytest.fixture
+def problem(loader, path, server, monkeypatch) -> Problem:
+    monkeypatch.setattr(access.ForkServer, "start", lambda _: Shared(server))
+    return loader.load(path, OPTIONS)
+
+
+def test_every_loader_has_an_example():
+    assert {example.loader for example in EXAMPLES} == {loader.name for loader in LOADERS}
+
+
+def test_it_is_the_one_that_load_problem_picks(loader, path):
+    assert next(one for one in LOADERS if one.can_load(path)) is loader
+
+
+def test_whether_it_can_is_asked_without_running_code(loader, path):
+    path.write_text(path.read_text() + "\nraise SystemExit('it was run')\n")
+    assert loader.can_load(path)
+
+
+@pytest.mark.parametrize("name", ["nowhere.txt", "."])
+def test_what_is_no_problem_is_not_its_own(loader, tmp_path, name):
+    assert not loader.can_load(tmp_path / name)
+
+
+def test_the_options_come_through(problem):
+    found = (problem.device, problem.language, problem.checks, problem.seed, problem.mode)
+    assert found == ("cpu", "cpp", Checks("half"), 7, "eval")
+    assert problem.name == "relu"
+
+
+def test_every_workload_has_a_name_of_its_own_and_can_be_run(problem, example, tmp_path):
+    assert tuple(w.name for w in problem.workloads) == example.workloads
+    instance = Instance.of(problem, tmp_path)
+    for workload in problem.workloads:
+        outputs = instance(instance.inputs(problem.seed, workload))
+        check_outputs(problem.name, outputs)
+
+
+def test_a_seed_gives_the_same_inputs_again(problem, tmp_path):
+    instance = Instance.of(problem, tmp_path)
+    for workload in problem.workloads:
+        one, same, other = (tensors_of(instance.inputs(seed, workload)) for seed in (1, 1, 2))
+        assert all(bool((a == b).all()) for a, b in zip(one, same, strict=True))
+        assert not all(bool((a == b).all()) for a, b in zip(one, other, strict=True))
+
+
+def test_it_survives_being_stored(problem):
+    again = Problem.from_json(problem.to_json())
+    assert again == problem
+    assert again.digest == problem.digest
+
+
+def test_the_same_files_elsewhere_are_the_same_problem(problem, loader, path, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    for file in path.parent.iterdir():
+        if file.suffix in (".py", ".json") and not file.name.startswith("relu_py"):
+            (other / file.name).write_text(file.read_text())
+    assert loader.load(other / path.name, OPTIONS).digest == problem.digest
+
+
+def test_a_broken_file_is_one_line_with_its_path(loader, path):
+    path.write_text(path.read_text() + "\nclass (\n")
+    with pytest.raises(BadProblemError) as caught:
+        loader.load(path, OPTIONS)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_no_loader_takes_is_said_with_the_path(tmp_path):
+    with pytest.raises(BadProblemError, match="nowhere"):
+        load_problem(Path(tmp_path / "nowhere"), device="cpu", language="cpp")
