@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.confined import PRELOAD
 from adaexplore_lab.synthesize.overlap import SHIPPED, rendered, structures_in
 

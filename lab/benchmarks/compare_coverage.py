@@ -14,7 +14,7 @@ import json
 import random
 from pathlib import Path
 
-from adaexplore.report.compare.resample import Unit, intervals
+from adaexplore.report import PairedRuns, mean_intervals
 
 EFFECT, RUN = 0.3, 0.2
 
@@ -26,8 +26,8 @@ def held(rng: random.Random, problems: int, runs: int, shape: str) -> bool:
         normal = shape == "normal"
         effect = rng.gauss(0, EFFECT) if normal else rng.expovariate(1 / EFFECT) - EFFECT
         own = [[effect + rng.gauss(0, RUN)] for _ in range(runs)]
-        units.append(Unit(own, [[rng.gauss(0, RUN)] for _ in range(runs)]))
-    [interval] = intervals(units)
+        units.append(PairedRuns(own, [[rng.gauss(0, RUN)] for _ in range(runs)]))
+    [interval] = mean_intervals(units)
     assert interval is not None
     return interval[0] <= 1 <= interval[1]
 

@@ -1,34 +1,32 @@
-"""How well estimates without a GPU rank the candidates of one problem, as a run measured them.
+"""Rank correlation of estimates without a GPU with the times that a run measured.
 
     python benchmarks/estimate_ranks.py runs/* --target sm_90 --out ranks.jsonl
 
-Only the part of the GPU-free judge that estimates is asked: a call on tensors without data at full
-size, and a compilation of what it launches. For each run: Spearman's rank correlation of estimated
-with measured times over its candidates that passed. `--out` is added to as rows come.
+For each run: Spearman's rank correlation of estimated with measured times over its candidates that
+passed. Rows are appended to `--out` as they come.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from released_tables import spearman
 
-from adaexplore.core.evaluation import Failed, Passed
-from adaexplore.evaluate.offline.judge import OfflineBench
-from adaexplore.evaluate.offline.verify import Limit
-from adaexplore.run.session import PRELOAD_OFFLINE
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.core import Estimate, Failed, Passed
+from adaexplore.evaluate import OfflineEvaluator
+from adaexplore.run import PRELOAD_OFFLINE
+from adaexplore.sandbox import ForkServer
 from adaexplore.store import read_run
 
 
 def main() -> None:
-    """Estimates every candidate that passed and prints a line for each run."""
+    """Estimate every candidate that passed and print a line for each run."""
     options = _options()
     server = ForkServer.start(PRELOAD_OFFLINE)
     try:
@@ -49,12 +47,15 @@ def _estimate(path: Path, server: ForkServer, options: argparse.Namespace) -> No
     with read_run(path) as directory:
         run, nodes = directory.store.run(), directory.store.nodes()
     problem = replace(run.problem, device="cpu", target=options.target)
-    with tempfile.TemporaryDirectory() as folder, options.out.open("a", encoding="utf-8") as out:
-        bench = OfflineBench(problem, server, Path(folder), options.memory_bytes)
+    evaluator = OfflineEvaluator(
+        server, problem, timeout_s=options.timeout_s, memory_bytes=options.memory_bytes
+    )
+    with closing(evaluator), options.out.open("a", encoding="utf-8") as out:
+        evaluator.prepare()
         for node in nodes:
             if not isinstance(node.evaluation, Passed) or node.evaluation.measured is None:
                 continue
-            found = bench.compiled(node.candidate, Limit.of(options.timeout_s))
+            found = evaluator.evaluate(node.candidate)
             row: dict[str, Any] = {
                 "run": path.name,
                 "step": node.id,
@@ -64,9 +65,9 @@ def _estimate(path: Path, server: ForkServer, options: argparse.Namespace) -> No
             }
             if isinstance(found, Failed):
                 row["reason"] = found.reason
-            else:
-                row["estimated_us"] = found.estimate.time_us
-                row["estimate"] = asdict(found.estimate)
+            elif isinstance(found.timing, Estimate):
+                row["estimated_us"] = found.timing.time_us
+                row["estimate"] = asdict(found.timing)
             out.write(json.dumps(row) + "\n")
             out.flush()
 

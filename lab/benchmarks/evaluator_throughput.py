@@ -31,12 +31,8 @@ from typing import Any
 from lanes import Lane
 from released_kernels import Released, mixed, released
 
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.errors import AdaExploreError
-from adaexplore.core.evaluation import to_json
-from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.problem import Problem
-from adaexplore.problems import kernelbench
+import adaexplore
+from adaexplore.core import AdaExploreError, Candidate, Evaluator, Problem, evaluation_to_json
 
 STUBS = {
     "requests": "",
@@ -151,7 +147,7 @@ def theirs(kernels: list[Released], options: argparse.Namespace) -> Iterator[dic
 
 
 def _problem(kernel: Released, options: argparse.Namespace) -> Problem:
-    return kernelbench.load(
+    return adaexplore.load_problem(
         kernel.problem, device=options.device, language="triton", precision="tf32"
     )
 
@@ -170,7 +166,7 @@ def _evaluate(evaluator: Evaluator, kernel: Released, row: dict[str, Any]) -> di
     if "status" in row:
         return row
     candidate = Candidate(kernel.kernel.read_text(encoding="utf-8"), "triton")
-    data = to_json(evaluator.evaluate(candidate))
+    data = evaluation_to_json(evaluator.evaluate(candidate))
     return row | {
         "status": data["status"],
         "reason": data["reason"],

@@ -13,8 +13,8 @@ import argparse
 import random
 from pathlib import Path
 
-from adaexplore.core.evaluation import Passed
-from adaexplore.propose.tuner.space import space_of
+from adaexplore.core import Passed
+from adaexplore.propose import space_of
 from adaexplore.store import open_run
 
 

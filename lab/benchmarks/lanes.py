@@ -9,31 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from adaexplore.core.errors import AdaExploreError
-from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import candidate_limits
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.core import AdaExploreError, Evaluator, Problem
+from adaexplore.evaluate import LocalEvaluator, OfflineEvaluator
+from adaexplore.run import PRELOAD, PRELOAD_OFFLINE
+from adaexplore.sandbox import ForkServer, candidate_limits, device_lock, run_job
 
-_PRELOAD = (
-    "torch",
-    "triton",
-    "torch._dynamo",
-    "torch._inductor.compile_fx",
-    "adaexplore.evaluate.judge.judge",
-    "adaexplore.evaluate.judge.worker",
-    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
-    "published_criterion",  # a confined worker cannot read it
-)
-_PRELOAD_OFFLINE = (
-    "adaexplore.evaluate.offline.judge",
-    "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.kernels.warm_triton:warm_for_targets",
-)
+_CRITERION = "published_criterion"  # a confined worker cannot read it
 _MEMORY_BYTES = 16 << 30
 
 # The server imports the jobs that lie beside this file.
@@ -50,7 +31,7 @@ class Lane:
     """
 
     def __init__(self, *, offline: bool = False) -> None:
-        self._preload = (*_PRELOAD, *_PRELOAD_OFFLINE) if offline else _PRELOAD
+        self._preload = (*PRELOAD, *(PRELOAD_OFFLINE if offline else ()), _CRITERION)
         self._server: ForkServer | None = None
         self._was_cut = False
 

@@ -19,18 +19,22 @@ from pathlib import Path
 from statistics import median
 from typing import get_args
 
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import Prompt, Reply
-from adaexplore.core.config import Config, PolicyName
-from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Evaluation, rank
-from adaexplore.core.node import ROOT_ID
-from adaexplore.core.problem import Problem
-from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context
-from adaexplore.report.run.html import render
-from adaexplore.run.results import summary_of
-from adaexplore.run.study import Study
+from adaexplore.core import (
+    ROOT_ID,
+    Candidate,
+    Config,
+    Context,
+    Environment,
+    Evaluation,
+    PolicyName,
+    Problem,
+    Prompt,
+    Proposal,
+    Reply,
+    rank,
+)
+from adaexplore.report import render
+from adaexplore.run import Study, summary_of
 from adaexplore.search import POLICIES, Tree, context_ids, reward_function, step_rng
 from adaexplore.store import RunRecord, create_run, open_run
 from adaexplore_lab.simulate import SYNTHETIC, Kernel

@@ -20,8 +20,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from adaexplore.report.run.summary import Row, Summary
-from adaexplore.run.results import summary_of
+from adaexplore.report import Row, Summary
+from adaexplore.run import summary_of
 from adaexplore.store import read_run
 
 COMPILER = "compiler"

@@ -28,7 +28,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from adaexplore.core.node import StepKind
+from adaexplore.core import StepKind
 from adaexplore.search import step_rng
 from adaexplore_lab.simulate import (
     SYNTHETIC,

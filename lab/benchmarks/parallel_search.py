@@ -38,18 +38,26 @@ from typing import Any
 
 from rich.console import Console
 
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import Message, Prompt, Reply
-from adaexplore.core.config import Config
-from adaexplore.core.configure import parse_settings
-from adaexplore.core.evaluation import Failed, Passed
-from adaexplore.core.listener import Listener, follow
-from adaexplore.core.node import Node, best_correct
-from adaexplore.core.problem import Problem
-from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context, Dialogue
-from adaexplore.run.search import Search
-from adaexplore.run.session import Asked, Session, load_problem, session
+import adaexplore
+from adaexplore.core import (
+    Candidate,
+    Config,
+    Context,
+    Dialogue,
+    Failed,
+    Listener,
+    Message,
+    Node,
+    Passed,
+    Problem,
+    Prompt,
+    Proposal,
+    Reply,
+    best_correct,
+    follow,
+    parse_settings,
+)
+from adaexplore.run import Search, Session, open_session
 from adaexplore.store import RunRecord, Store, create_run, open_run
 
 MODEL = "simulated:model"
@@ -69,8 +77,9 @@ def main() -> None:
         )
 
     for path in options.problems:
-        asked = Asked(path, None, options.device, options.precision, "as-built", options.seed)
-        problem = load_problem(asked)
+        problem = adaexplore.load_problem(
+            path, device=options.device, precision=options.precision, seed=options.seed
+        )
         sources = pool(problem, options, deadline)
         for parallel in options.parallel:
             if time.monotonic() < deadline:
@@ -87,7 +96,7 @@ def pool(problem: Problem, options: argparse.Namespace, deadline: float) -> list
     known = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.py"))]
     if options.candidates is None and len(known) < options.pool:
         folder.mkdir(parents=True, exist_ok=True)
-        with session(problem, options.settings) as running:
+        with open_session(problem, options.settings) as running:
             _generate(running, problem, folder, known, options, deadline)
     if not known:
         raise SystemExit(f"{folder}: no candidates for {problem.name}")
@@ -234,7 +243,7 @@ def search(
     settings: Config = options.settings
     with ExitStack() as stack:
         started = time.monotonic()
-        running = stack.enter_context(session(problem, settings, parallel))
+        running = stack.enter_context(open_session(problem, settings, parallel))
         running.evaluator.prepare()
         prepare_s = time.monotonic() - started
         if not path.exists():

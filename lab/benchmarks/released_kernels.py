@@ -29,11 +29,18 @@ from lanes import Lane
 from released_tables import comparison, report
 from rich.progress import Progress
 
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.errors import AdaExploreError, BadProblemError
-from adaexplore.core.evaluation import Failed, Passed, to_json
-from adaexplore.core.problem import PRECISIONS, Language, Problem
-from adaexplore.problems import kernelbench
+import adaexplore
+from adaexplore.core import (
+    PRECISIONS,
+    AdaExploreError,
+    BadProblemError,
+    Candidate,
+    Failed,
+    Language,
+    Passed,
+    Problem,
+    evaluation_to_json,
+)
 
 HOPELESS = 0.1
 """Relative error from which no looser class is tried: bfloat16 autocast is 10 times better."""
@@ -208,7 +215,7 @@ def _fill(row: dict[str, Any], lane: Lane, kernel: Released, options: argparse.N
         row["attempts"].append(
             {
                 "precision": precision,
-                "evaluation": to_json(evaluation),
+                "evaluation": evaluation_to_json(evaluation),
                 "prepare_s": round(prepared - started, 2),
                 "evaluate_s": round(time.monotonic() - prepared, 2),
             }
@@ -235,7 +242,7 @@ def _may_pass_looser(failed: Failed) -> bool:
 
 def _problem(kernel: Released, options: argparse.Namespace, precision: Any) -> Problem:
     language: Language = "triton" if options.target or options.device != "cpu" else "cpp"
-    problem = kernelbench.load(
+    problem = adaexplore.load_problem(
         kernel.problem, device=options.device, language=language, precision=precision
     )
     return replace(problem, target=options.target)

@@ -18,9 +18,8 @@ from typing import Any
 
 from lanes import Lane
 
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Passed, Timing
-from adaexplore.problems import kernelbench
+import adaexplore
+from adaexplore.core import Candidate, Passed, Timing
 
 
 def main() -> None:
@@ -86,7 +85,7 @@ def _spread(values: list[float], intervals: list[tuple[float, float]]) -> dict[s
 
 
 def _timings(lane: Lane, options: argparse.Namespace) -> Iterator[Timing]:
-    problem = kernelbench.load(
+    problem = adaexplore.load_problem(
         options.problem,
         device=options.device,
         language="cpp" if options.device == "cpu" else "triton",

@@ -22,11 +22,9 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from adaexplore.core.config import Allocation, Config
-from adaexplore.run.campaign import Campaign, Progress, Rules
-from adaexplore.run.campaign_file import CAMPAIGN_SETTINGS
-from adaexplore.search.allocation import Arm
-from adaexplore.search.headroom import is_flat
+from adaexplore.core import CAMPAIGN_DEFAULTS, Allocation, Config
+from adaexplore.run import Campaign, Progress, Rules
+from adaexplore.search import Arm, is_flat
 from adaexplore_lab.simulate import SYNTHETIC, parse_contender, parse_terrain, run
 
 IDLE = "families:low=0.6,high=1.05"
@@ -38,9 +36,9 @@ SLACKS = {"0 to 1": 1.0, "0 to 2.5": 2.5, "unknown": None}
 
 WAYS: dict[str, tuple[Allocation, Config]] = {
     "uniform": ("uniform", Config()),
-    "uniform, stopping": ("uniform", CAMPAIGN_SETTINGS),
+    "uniform, stopping": ("uniform", Config.model_validate(CAMPAIGN_DEFAULTS)),
     "headroom": ("headroom", Config()),
-    "headroom, stopping": ("headroom", CAMPAIGN_SETTINGS),
+    "headroom, stopping": ("headroom", Config.model_validate(CAMPAIGN_DEFAULTS)),
 }
 
 

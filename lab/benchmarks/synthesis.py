@@ -17,7 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.evaluate import EXAMINE_JOB
+from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize import overlap
 from adaexplore_lab.synthesize.confined import PRELOAD
 from adaexplore_lab.synthesize.grammar import grow
@@ -25,7 +26,6 @@ from adaexplore_lab.synthesize.productions.base import CATALOGUE
 from adaexplore_lab.synthesize.sizes import is_prime
 from adaexplore_lab.synthesize.validate import Validator
 
-EXAMINE = "adaexplore.evaluate.judge.examine:job"
 LAYOUTS = {
     "transposed": ".transpose(",
     "strided": "::2]",
@@ -42,9 +42,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, required=True)
     asked = parser.parse_args()
-    server = ForkServer.start([*PRELOAD, "adaexplore.evaluate.judge.examine"])
+    server = ForkServer.start([*PRELOAD, EXAMINE_JOB.partition(":")[0]])
     try:
-        validator = Validator(server, EXAMINE, benchmarks=overlap.shipped())
+        validator = Validator(server, EXAMINE_JOB, benchmarks=overlap.shipped())
         rows = [row(validator, seed) for seed in range(asked.seed, asked.seed + asked.n)]
     finally:
         server.close()

@@ -16,7 +16,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context
-from adaexplore.run.session import session
+from adaexplore.run.session import open_session
 from verdicts import passed
 
 pytestmark = [
@@ -74,7 +74,7 @@ def problem(second_gpu):
 
 
 def test_a_kernel_is_judged_and_timed_there(problem):
-    with session(problem, Config()) as running:
+    with open_session(problem, Config()) as running:
         verdict = passed(running.evaluator, Candidate(HONEST, "triton"))
         assert verdict.timing.time_us > 10.0
         assert 0.2 < verdict.timing.speedup < 5.0
@@ -82,7 +82,7 @@ def test_a_kernel_is_judged_and_timed_there(problem):
 
 
 def test_what_the_compiler_proposes_there_names_no_gpu_but_the_first(problem):
-    with session(problem, Config()) as running:
+    with open_session(problem, Config()) as running:
         dialogue = running.compiler(Config()).begin(Context(problem, "large", 1))
         with pytest.raises(StopIteration) as end:
             next(dialogue)
@@ -94,7 +94,7 @@ def test_what_the_compiler_proposes_there_names_no_gpu_but_the_first(problem):
 
 
 def test_an_honest_kernel_is_not_blamed_for_what_others_do(problem):
-    with session(problem, Config()) as running:
+    with open_session(problem, Config()) as running:
         running.evaluator.prepare()
         with subprocess.Popen([sys.executable, "-c", HOG], stdout=subprocess.PIPE) as hog:
             hog.stdout.readline()

@@ -8,25 +8,21 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.cli.commands.options import (
+from adaexplore.core import AdaExploreError
+from adaexplore_lab.options import (
+    BudgetOption,
     DeviceOption,
     MemoryArg,
+    NewMemoryOption,
     ParallelOption,
-    PromptsOption,
     RunArg,
-    SeedOption,
-    SetOption,
     TargetOption,
-    TechniquesOption,
-    TokensOption,
-    folder_text,
 )
-from adaexplore.core.errors import AdaExploreError
 
 app = typer.Typer(
     name="adaexplore-lab",
     help="Research tools around AdaExplore: simulate policies, synthesize tasks, probe Triton, "
-    "measure what a memory is worth, replay recorded runs.",
+    "measure the lift of a memory, replay recorded runs.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -50,24 +46,22 @@ def probe(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="Only these: compile, launch, resource, numerics, silent, speed. "
-            "Default: all, but speed only on a GPU.",
+            help="Only these kinds: compile, launch, resource, numerics, silent, speed. "
+            "Default: all; speed only on a GPU.",
         ),
     ] = "",
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
-    ] = Path("memory.toml"),
+    output: NewMemoryOption = Path("memory.toml"),
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
 ) -> None:
-    """Try the known pitfalls on the installed Triton, and keep those that are rules.
+    """Try the bundled rules and the rule candidates on the installed Triton; keep those that hold.
 
-    Takes minutes, on a laptop too. Ctrl-C keeps what was found so far.
+    Takes minutes, on a laptop too. Ctrl-C keeps the rules found so far.
     """
-    from adaexplore_lab.probe_command import probe as run_probes
+    from adaexplore_lab.rules import command
 
-    raise typer.Exit(run_probes(output, device, target, parallel, kinds))
+    raise typer.Exit(command.probe(output, device, target, parallel, kinds))
 
 
 @app.command()
@@ -77,48 +71,48 @@ def simulate(
         typer.Option(
             metavar="NAME[:KEY=VALUE,...]",
             help="A policy, with settings or parameters of its own, such as uct:reward=published "
-            "or beam:width=4. Repeatable; the first is what the others are compared with. Default: "
-            "all, with UCT as published first.",
+            "or beam:width=4. Repeatable; the others are compared with the first. Default: all, "
+            "with UCT as published first.",
         ),
     ] = None,
     landscape: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LANDSCAPE",
-            help="synthetic:NAME, or synthetic:NAME:KEY=VALUE,... for another of its kind, a run's "
-            "directory, or a file written by --save. Repeatable; all runs make one fit, and a "
-            "landscape for each of their problems. Default: every synthetic one.",
+            help="synthetic:NAME, synthetic:NAME:KEY=VALUE,... for a variant, a run's folder, or a "
+            "file written by --save. Repeatable; all runs make one fit, and each of their problems "
+            "a landscape. Default: every synthetic one.",
         ),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each search.")] = 100,
     seeds: Annotated[int, typer.Option(min=1, help="Searches of each policy.")] = 50,
     first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
     parallel: Annotated[
-        int, typer.Option(min=1, help="Steps of a search that are under way at a time.")
+        int, typer.Option(min=1, help="Steps of a search that are in flight at a time.")
     ] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = 2,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to keep it, as JSON."),
+        typer.Option("-o", "--output", metavar="FILE", help="Write the results as JSON."),
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Only write what was recorded in the runs to a file."),
+        typer.Option(metavar="FILE", help="Only write the records of the runs to a file."),
     ] = None,
 ) -> None:
-    """Set search policies against landscapes with a known optimum, or fitted to runs: at no cost.
+    """Compare search policies on landscapes with a known optimum, or fitted to runs, at no cost.
 
-    Prints what each has found by then, the true speedup of what it believes best, as a geometric
-    mean over seeds with its 95 % interval.
+    Prints the true speedup of each policy's best kernel, as a geometric mean over seeds with its
+    95 % interval.
     """
-    from adaexplore.core.errors import BadInputError
-    from adaexplore_lab.simulate import command as commands
+    from adaexplore.core import BadInputError
+    from adaexplore_lab.simulate import command
 
     if save:
         if not landscape:
             raise BadInputError("--save takes the landscapes of runs: --landscape RUN")
-        raise typer.Exit(commands.save(landscape, save))
-    status = commands.compare(
+        raise typer.Exit(command.save(landscape, save))
+    status = command.compare(
         policy or [],
         landscape or [],
         steps=steps,
@@ -132,24 +126,22 @@ def simulate(
 
 @app.command()
 def replay(run: RunArg) -> None:
-    """Go through a recorded search again, with the policies, prompts and parsers of today.
+    """Replay a recorded search with the policies, prompts and parsers of today.
 
-    Asks nobody and measures nothing: recorded replies and evaluations stand in. Prints the first
-    step that would grow elsewhere or be shown something else, the first prompt that says something
-    else, and the first replies that lead to another candidate. Exit code 1 if any.
+    Asks no model and measures nothing: recorded replies and evaluations stand in. Prints the first
+    selection, the first prompt and the first candidate that differ. Exit code 1 if any does.
     """
-    from adaexplore_lab import replay_command as commands
+    from adaexplore_lab import replay_command as command
 
-    raise typer.Exit(commands.retrace_run(run))
+    raise typer.Exit(command.replay_run(run))
 
 
 @app.command()
 def synthesize(
     output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="DIR", help="Where to write tasks, or add some."),
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the tasks, new or not.")
     ],
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many to keep.")] = 20,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="Number of new tasks.")] = 20,
     model: Annotated[
         str,
         typer.Option(
@@ -160,11 +152,11 @@ def synthesize(
         str,
         typer.Option(
             metavar="STYLE,...",
-            help="In turn: self-instruct, mutation, creative, composite (a model's), grammar. "
-            "Default: all of a model's, or the grammar.",
+            help="Used in turn: self-instruct, mutation, creative, composite (by a model), "
+            "grammar. Default: all those of a model, or the grammar.",
         ),
     ] = "",
-    budget: TokensOption = "",
+    budget: BudgetOption = "",
     exclude: Annotated[
         list[Path] | None,
         typer.Option(
@@ -172,16 +164,18 @@ def synthesize(
             help="Problems that no task may repeat, besides KernelBench's; repeatable.",
         ),
     ] = None,
-    seed: SeedOption = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="Fixes the choices of the grammar and styles.")
+    ] = 0,
 ) -> None:
-    """Make small tasks to learn on: validated, all different, and none of a benchmark's.
+    """Make small tasks to learn from: validated, all different, and none of a benchmark's.
 
-    Each is a file in KernelBench form; tasks.json says what is known about them. Exit code 1 if
-    fewer could be made.
+    Each is a file in KernelBench form; tasks.json describes them. Exit code 1 if fewer could be
+    made.
     """
-    from adaexplore_lab.synthesize import command as commands
+    from adaexplore_lab.synthesize import command
 
-    status = commands.synthesize(
+    status = command.synthesize(
         output,
         count=count,
         seed=seed,
@@ -200,14 +194,20 @@ def lift(
         Path,
         typer.Option(
             metavar="DIR",
-            help="The tasks, as `adaexplore synthesize` makes them. Those that a rule was learned "
-            "from are left out.",
+            help="The tasks, as `adaexplore-lab synthesize` makes them. Tasks that a rule was "
+            "learned from are left out.",
         ),
     ],
     model: Annotated[
-        str, typer.Option(metavar="PROVIDER:NAME", help="Who makes the tries. Default: you do.")
+        str,
+        typer.Option(
+            metavar="PROVIDER:NAME",
+            help="The model that makes the tries. Default: you answer prompts in files.",
+        ),
     ] = "",
-    tasks: Annotated[int, typer.Option(min=1, help="How many tasks, in the order of names.")] = 200,
+    tasks: Annotated[
+        int, typer.Option(min=1, help="Number of tasks, in the order of their names.")
+    ] = 200,
     repeats: Annotated[
         int, typer.Option(min=1, max=100, help="First tries at each task with each memory.")
     ] = 1,
@@ -222,12 +222,9 @@ def lift(
             help="Also try the memory without just this rule, where a prompt has it; repeatable.",
         ),
     ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="LIMIT", help="What the model may take in all: 2usd, 500ktok.")
-    ] = "",
+    budget: BudgetOption = "",
     work: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where the tries are kept. Default: MEMORY.lift."),
+        Path | None, typer.Option(metavar="DIR", help="Folder of the tries. Default: MEMORY.lift.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -235,28 +232,42 @@ def lift(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to note lifts. Default: in the memory itself, unless bundled.",
+            help="The file to note lifts in. Default: the memory itself, unless bundled.",
         ),
     ] = None,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON.")
     ] = None,
-    prompts: PromptsOption = None,
-    techniques: TechniquesOption = False,
-    settings: SetOption = None,
+    prompts: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Prompt templates of your own, in place of some or all."),
+    ] = None,
+    techniques: Annotated[
+        bool,
+        typer.Option(
+            "--techniques/--no-techniques",
+            help="Ask each task's tries to use a part of Triton that a safe answer would avoid.",
+        ),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a setting of the tries; repeatable."
+        ),
+    ] = None,
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
 ) -> None:
-    """Measure what a memory is worth: first tries that are right, with it and without.
+    """Measure the lift of a memory: the share of correct first tries, with it and without.
 
     Prompts differ in the memory's rules alone. The same command goes on where it was stopped.
     Without a model the prompts wait in files: answer each in WORK/asks and run the same command
     again.
     """
-    from adaexplore_lab.lift import command as commands
+    from adaexplore_lab.lift import command
 
-    options = commands.Options(
+    options = command.LiftOptions(
         memory,
         problems,
         model=model,
@@ -272,10 +283,10 @@ def lift(
         device=device,
         target=target,
         parallel=parallel,
-        prompts=folder_text(prompts),
+        prompts=str(prompts.resolve()) if prompts else "",
         techniques=techniques,
     )
-    raise typer.Exit(commands.measure(options))
+    raise typer.Exit(command.measure(options))
 
 
 @app.command(name="import")
@@ -286,24 +297,49 @@ def import_memory(
             metavar="SOURCE", help="A memory (.toml, .json), or statement||count lines."
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
-    ] = Path("memory.toml"),
+    output: NewMemoryOption = Path("memory.toml"),
     known: Annotated[
         str, typer.Option(metavar="MEMORY", help="Rules that lines are compared with.")
     ] = "bundled",
     least_count: Annotated[
-        float, typer.Option(min=0, metavar="N", help="Lines met less often are left out.")
+        float, typer.Option(min=0, metavar="N", help="Leave out lines with a lower count.")
     ] = 3.0,
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
 ) -> None:
-    """Take rules from elsewhere: of mere statements only those that a known, true rule bears out.
+    """Import rules; of statements without programs, only those that a known rule bears out.
 
-    Prints for each line whether a rule witnesses it here, whether it is stale (what it forbids
-    works), unverified (nothing known says it), or no rule (nothing in it can be tried).
+    Prints the status of each line: witnessed (a rule that holds here says the same), stale (what it
+    forbids works), unverified (no known rule says it), or no rule (nothing in it can be tried).
     """
-    from adaexplore_lab.imports import command as commands
+    from adaexplore_lab.memories import import_command as command
 
-    raise typer.Exit(commands.take(source, output, known, least_count, device, target, parallel))
+    raise typer.Exit(command.take(source, output, known, least_count, device, target, parallel))
+
+
+@app.command()
+def export(
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="A name that ends in .json, .md (a page) or .txt (statement||count lines).",
+        ),
+    ],
+    memory: MemoryArg = "bundled",
+) -> None:
+    """Write a memory as JSON, as a page to read, or as AdaExplore's statement||count lines."""
+    from adaexplore_lab.memories import command
+
+    raise typer.Exit(command.export(memory, output))
+
+
+@app.command()
+def diff(old: MemoryArg, new: MemoryArg) -> None:
+    """Print the rules that were added, removed or changed. Exit code 1 if any."""
+    from adaexplore_lab.memories import command
+
+    raise typer.Exit(command.diff(old, new))

@@ -13,14 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adaexplore.core.ask import Ask, Exchange
-from adaexplore.core.client import Prompt
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Proposer
-from adaexplore.core.similarity import first_difference
-from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
-from adaexplore.run.study import Study
+from adaexplore.core import (
+    Ask,
+    BadInputError,
+    Exchange,
+    Prompt,
+    Proposal,
+    Proposer,
+    first_difference,
+)
+from adaexplore.evaluate import RecordedEvaluator, UnseenCandidateError
+from adaexplore.run import Study
 from adaexplore.store import Store, memory_store
 
 Part = Literal["selection", "prompt", "candidate"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.run.proposers import Plan, model_proposers
+from adaexplore.run import Plan, model_proposers
 from adaexplore.store import read_run
 from adaexplore_lab.replay import Part, retrace
 
@@ -17,7 +17,7 @@ _PARTS: dict[Part, str] = {
 }
 
 
-def retrace_run(path: Path) -> int:
+def replay_run(path: Path) -> int:
     """Prints how much is as it was recorded, and the first difference of each part.
 
     The exit code: 1 if there is any.

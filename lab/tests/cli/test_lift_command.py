@@ -7,7 +7,7 @@ import pytest
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.memory.files import BUNDLED, load, memory_path, save
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.run import session
 from adaexplore.store import read_run
 from elementwise import candidate, reference
@@ -15,7 +15,7 @@ from llm_server import LlmServer, status
 
 LOCAL = "openai-compatible:local"
 NAMES = ("no-break", "no-tl-log1p")
-RULES = "# Rules, each checked"
+RULES = "# Rules, each verified"
 TASKS = {"doubled": "x + x", "halved": "x / 2"}
 
 
@@ -41,13 +41,13 @@ def model(monkeypatch):
 
 @pytest.fixture(scope="module")
 def rules():
-    return [rule for rule in load(memory_path(BUNDLED)) if rule.name in NAMES]
+    return [rule for rule in load_memory(memory_path(BUNDLED)) if rule.name in NAMES]
 
 
 @pytest.fixture
 def memory(tmp_path, rules):
     path = tmp_path / "mine.toml"
-    save(path, rules)
+    save_memory(path, rules)
     return path
 
 
@@ -94,7 +94,7 @@ def test_tries_with_and_without_differ_in_the_rules_alone(lift, model, memory, t
     assert none[:-1] == mine[:-1]
     assert [RULES in messages[-1]["text"] for messages in (none, mine)] == [False, True]
 
-    assert {rule.name: (rule.lift, rule.lift_tries) for rule in load(memory)} == {
+    assert {rule.name: (rule.lift, rule.lift_tries) for rule in load_memory(memory)} == {
         "no-break": (1.0, 1),
         "no-tl-log1p": (1.0, 1),
     }
@@ -102,7 +102,7 @@ def test_tries_with_and_without_differ_in_the_rules_alone(lift, model, memory, t
     none, mine = data["arms"]
     assert (none["right"], none["failures"]) == (0, {"compile_error": 1})
     assert (mine["right"], mine["tries"]) == (1, 1)
-    statements = sum(len(rule.statement) for rule in load(memory))
+    statements = sum(len(rule.statement) for rule in load_memory(memory))
     assert statements / 5 < mine["tokens_added"] < statements
     assert {tuple(row["rules"]) for row in data["tries"]} == {(), NAMES}
 
@@ -117,7 +117,7 @@ def test_techniques_and_templates_are_the_same_in_all_arms(lift, model, file, tm
     folder = file("mine/triton.j2", "No notes on Triton.").parent
     assert lift("--model", LOCAL, "--techniques", "--prompts", folder).code == 0
     asked = [conversation[-1]["text"] for conversation in model.conversations]
-    wanted = [re.search("every kernel is to do this: (.+)", prompt)[1] for prompt in asked]
+    wanted = [re.search("Every kernel must also do this: (.+)", prompt)[1] for prompt in asked]
     assert len(asked) == 4
     assert len(set(wanted)) == 2
     assert all("No notes on Triton." in prompt for prompt in asked)
@@ -157,7 +157,7 @@ def test_the_budget_is_for_all_of_it(lift, model):
 @pytest.mark.slow
 def test_other_memories_and_rules_left_out(lift, model, rules, memory, tmp_path):
     other = tmp_path / "other.toml"
-    save(other, rules[:1])
+    save_memory(other, rules[:1])
     left_out = ("--leave-out", "no-tl-log1p")
     result = lift("--model", LOCAL, "--tasks", 1, "--against", other, *left_out)
     assert result.code == 0, result
@@ -167,7 +167,7 @@ def test_other_memories_and_rules_left_out(lift, model, rules, memory, tmp_path)
     assert "mine against other: +0 points" in result.out
     assert "mine against mine-without-no-tl-log1p: +0 points" in result.out
     assert "by itself" in result.out
-    lifts = {rule.name: rule.lift for rule in load(memory)}
+    lifts = {rule.name: rule.lift for rule in load_memory(memory)}
     assert lifts == {"no-break": 1.0, "no-tl-log1p": 0.0}
 
 
@@ -231,7 +231,7 @@ def test_what_the_machinery_spoils_is_judged_again_and_not_counted(
 def test_tasks_that_rules_were_learned_from_are_not_held_out(lift, memory, rules, tasks):
     import dataclasses
 
-    save(memory, [dataclasses.replace(rules[0], tasks=("doubled",))])
+    save_memory(memory, [dataclasses.replace(rules[0], tasks=("doubled",))])
     result = lift()
     assert "doubled.py: left out: the rule no-break was learned from it" in result.out, result
     assert "2 prompts wait" in result.out
@@ -245,7 +245,7 @@ def test_a_measurement_goes_on_as_it_began(lift, memory, rules, model):
     assert lift("--tasks", 1).code == 0
     assert "was begun with ask as the model" in lift("--model", LOCAL).complaint
     assert "was begun with other settings" in lift("--set", "lint=true").complaint
-    save(memory, rules[:1])
+    save_memory(memory, rules[:1])
     assert "is not what it was when" in lift().complaint
 
 
@@ -269,5 +269,5 @@ def test_what_cannot_be_measured_is_said_in_one_line(lift, model, words, complai
 
 
 def test_a_memory_without_rules_has_no_lift(lift, memory):
-    save(memory, [])
+    save_memory(memory, [])
     assert "has no rules" in lift().complaint

@@ -1,146 +1,180 @@
-"""Commands that run rules' programs: adapt --probe, memory check."""
+"""Learning rules from failures: adapt, and explore --memory-update."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adaexplore.core.errors import BadInputError, BadProblemError
-from adaexplore.core.problem import Problem, TargetName
-from adaexplore.core.rule import Rule
-from adaexplore.core.units import duration_s
-from adaexplore.memory.check import Checked
-from adaexplore.memory.files import BUNDLED, load, memory_path, save
-from adaexplore.run import check_rules as adapt
-from adaexplore.run.place import Place, at_once
-from adaexplore.run.session import (
-    INTERRUPTED,
-    Asked,
-    load_problem,
-)
+from adaexplore.cli.checking import say
+from adaexplore.core.client import BudgetSpentError, Client
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.problem import TargetName
+from adaexplore.memory.extract import Failure, failures_of
+from adaexplore.run.adaptation import adaptation_tasks, attempt_plan, failures_in
+from adaexplore.run.attempts import Task, attempt_all
+from adaexplore.run.learn import Learned, learn
+from adaexplore.run.machine import Machine, default_parallel
+from adaexplore.run.proposers import Plan, open_clients
+from adaexplore.run.session import INTERRUPTED
+from adaexplore.store import RunDirectory
 
-Try = Callable[[Sequence[Rule], adapt.NewChecker, adapt.Tell, int], None]
+MAX_EVALUATIONS = 200
+"""Evaluations to reduce one failing candidate; each takes a fraction of a second."""
 
 
-def check(
-    memory: str,
-    output: Path | None,
-    device: str | None,
-    target: TargetName | None,
-    parallel: int | None,
-    *,
-    unseen: bool,
+@dataclass(frozen=True, slots=True)
+class AdaptOptions:
+    """Options of `adaexplore adapt`."""
+
+    output: Path
+    runs: Sequence[Path] = ()
+    problems: Path | None = None
+    tasks: int = 200
+    model: str = ""
+    memory: str = ""
+    work: Path | None = None
+    budget: str = ""
+    least_tasks: int = 1
+    device: str | None = None
+    target: TargetName | None = None
+    parallel: int | None = None
+    techniques: bool = True
+
+    @property
+    def folder(self) -> Path:
+        """The folder of runs, prompts and cases."""
+        return self.work or self.output.with_name(f"{self.output.stem}.learning")
+
+
+def adapt(options: AdaptOptions) -> int:
+    """Learn rules from the failures of runs, or of attempts at tasks; return the exit code.
+
+    Raises `BadInputError` for options that cannot be used together.
+    """
+    if bool(options.runs) == bool(options.problems):
+        raise BadInputError(
+            "say what to learn from: either runs (adaexplore adapt RUN...) or tasks (--problems "
+            "DIR)"
+        )
+    plan = attempt_plan(options.model, budget=options.budget, memory=options.memory)
+    failures = [failure for run in options.runs for failure in failures_in(run)]
+    console, machine = Console(), Machine(options.device, options.target)
+    with open_clients(plan) as clients:
+        client = clients.get(options.model)
+        if options.problems is None:
+            return _learn(console, failures, options, machine, client)
+        return _attempt_and_learn(console, options.problems, options, plan, machine, clients)
+
+
+def learn_from_search(console: Console, directory: RunDirectory, plan: Plan) -> int:
+    """Learn rules from the failures of a search, by its first model; return the exit code."""
+    run = directory.store.run()
+    failures = failures_of(run.problem, directory.store.nodes())
+    options = AdaptOptions(Path(plan.memory_update), work=directory.path)
+    machine = Machine(run.problem.device, run.problem.target)
+    with open_clients(plan, directory.store) as clients:
+        return _learn(console, failures, options, machine, clients[plan.models[0]])
+
+
+def _attempt_and_learn(
+    console: Console,
+    problems: Path,
+    options: AdaptOptions,
+    plan: Plan,
+    machine: Machine,
+    clients: Mapping[str, Client],
 ) -> int:
-    """Runs witnesses and remedies here; the exit code: 1 if a rule does not hold.
-
-    With `unseen` only those of rules that were not tried here yet. What was seen is written to
-    `output`, or else to the memory itself; the package's own stays.
-    """
-    console = Console()
-    rules = load(memory_path(memory))
-    place = Place(device, target)
-    here = place.where
-    left = [
-        rule
-        for rule in rules
-        if not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
-    ]
-    checked, status = tried(console, adapt.check, left, place, parallel)
-    say_what_fails(console, checked)
-    true, judged = sum(one.true for one in checked), sum(not one.untimed for one in checked)
-    seen = {one.rule.name: one.rule for one in checked}
-    written = output or (None if memory == BUNDLED else memory_path(memory))
-    if written and seen:
-        save(written, [seen.get(rule.name, rule) for rule in rules])
-    say(console, f"{true} of {judged} rules hold on {place}")
-    return status or (0 if true == judged else 1)
-
-
-def problems_in(
-    console: Console, folder: Path, place: Place, most_files: int | None = None
-) -> Iterator[Problem]:
-    """The Triton problems of a folder, in the order of names; of so many files at most.
-
-    Says which cannot be loaded. Raises `BadInputError` for a folder without problems.
-    """
-    files = sorted(folder.glob("*.py"))[:most_files]
-    if not files:
-        raise BadInputError(f"{folder} holds no problems: files that end in .py")
-    asked = Asked(files[0], "triton", place.device, "fp32", "as-built", 0, target=place.target)
-    for file in files:
-        try:
-            yield load_problem(replace(asked, path=file))
-        except BadProblemError as error:
-            say(console, f"{file.name}: left out: {error}")
-
-
-def tried(
-    console: Console, attempt: Try, rules: Sequence[Rule], place: Place, parallel: int | None
-) -> tuple[list[Checked], int]:
-    """What became of the rules, in the order of names, and the exit code.
-
-    So many as `parallel` are tried at once, those that are timed on a GPU one by one after them:
-    processes that begin and end beside them are noise. After Ctrl-C it is what was tried by then.
-    """
-    checked: list[Checked] = []
-    status, started = 0, time.monotonic()
-    with _bar(console, len(rules)) as advance:
-
-        def tell(one: Checked) -> None:
-            checked.append(one)
-            advance()
-
-        on_gpu = bool(place.where.gpu)
-        timed = [rule for rule in rules if on_gpu and rule.kind == "speed"]
-        others = [rule for rule in rules if rule not in timed]
-        try:
-            for some, together in ((others, parallel or at_once(gpu=on_gpu)), (timed, 1)):
-                if some:
-                    attempt(some, place.checker, tell, together)
-        except KeyboardInterrupt:
-            status = INTERRUPTED
-    checked.sort(key=lambda one: one.rule.name)
-    done = "stopped" if status else "tried"
-    took = duration_s(time.monotonic() - started)
-    say(console, f"{done} {len(checked)} of {len(rules)} in {took}")
-    return checked, status
-
-
-def say_what_fails(console: Console, checked: Sequence[Checked]) -> None:
-    """Print why rules do not hold, and how many of kind speed could not be timed."""
-    for one in checked:
-        if not one.true and not one.untimed:
-            say(console, f"{one.rule.name}: {one.why}")
-    untimed = sum(one.untimed for one in checked)
-    if untimed:
+    """Attempt tasks, each in a run of its own below the work folder, and learn from failures."""
+    tasks = adaptation_tasks(
+        problems,
+        options.folder,
+        plan,
+        machine,
+        limit=options.tasks,
+        techniques=options.techniques,
+        skipped=lambda line: say(console, line),
+    )
+    try:
+        waiting = _attempt(console, tasks, clients, options.parallel or default_parallel())
+    except KeyboardInterrupt:
+        say(console, "stopped; the same command goes on")
+        return INTERRUPTED
+    runs = sorted(task.run for task in tasks if task.run.exists())
+    failures = [failure for run in runs for failure in failures_in(run)]
+    status = 0
+    if failures:
+        status = _learn(console, failures, options, machine, clients.get(options.model))
+    if waiting:
         say(
             console,
-            f"{untimed} of kind speed have two right programs, and are no rules without a GPU "
-            "to time them on",
+            f"{waiting} prompts wait in {options.folder / 'asks'}: answer TASK/1.1.md in "
+            "TASK/1.1.reply.md and so on, and run the same command again",
         )
+    return status
 
 
-@contextmanager
-def _bar(console: Console, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar, and what advances it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
-        task = progress.add_task("running witnesses and remedies", total=total)
-        yield lambda: progress.advance(task)
+def _attempt(
+    console: Console, tasks: Sequence[Task], clients: Mapping[str, Client], parallel: int
+) -> int:
+    """Attempt tasks and print the results; return the number of prompts that wait for a person."""
+    waiting = right = done = 0
+    try:
+        for attempted in attempt_all(tasks, clients, parallel):
+            name = attempted.task.problem.name
+            if attempted.lost:
+                say(console, f"{name}: left out: {attempted.lost}")
+            elif attempted.waits:
+                waiting += len(attempted.waits)
+            else:
+                done, right = done + 1, right + attempted.right
+                say(console, f"{name}: {'right' if attempted.right else 'failed'}")
+    except BudgetSpentError as error:
+        say(console, f"stopping: {error}")
+    if done:
+        say(console, f"{right} of {done} tasks came out right")
+    return waiting
 
 
-def say(console: Console, text: str) -> None:
-    """Prints a line as it is."""
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
+def _learn(
+    console: Console,
+    failures: Sequence[Failure],
+    options: AdaptOptions,
+    machine: Machine,
+    client: Client | None,
+) -> int:
+    """Make rules of failures; without a client, prompts wait in files. Return the exit code."""
+    say(console, f"{len(failures)} failures of candidates; trying them on {machine}")
+    with closing(machine.checker()) as checker:
+        try:
+            learned = learn(
+                failures,
+                options.output,
+                options.folder / "rules",
+                checker,
+                ask=client.ask if client else None,
+                least_tasks=options.least_tasks,
+                most_evaluations=MAX_EVALUATIONS,
+                tell=lambda line: say(console, line),
+            )
+        except BudgetSpentError as error:
+            say(console, f"stopping: {error}; the same command goes on")
+            return 0
+        except KeyboardInterrupt:
+            say(console, "stopped; the same command goes on")
+            return INTERRUPTED
+    _say_result(console, learned, options.output)
+    return 0
+
+
+def _say_result(console: Console, learned: Learned, memory: Path) -> None:
+    counts = (
+        f"{len(learned.rules)} new rules, {len(learned.counted)} known ones counted, "
+        f"{len(learned.dropped)} cases without a rule"
+    )
+    say(console, f"{memory}: {counts}")
+    for path in learned.open:
+        say(console, f"{path}: answer in {path.stem}.reply.md, and run the same command again")

@@ -15,7 +15,7 @@ from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.listener import follow
 from adaexplore.core.proposer import Proposer
-from adaexplore.run.ask_files import REPLY_SUFFIX, reply_files, study_of, tell_one, written
+from adaexplore.run.ask_files import REPLY_SUFFIX, reply_files, study_of, tell_one, write_prompts
 from adaexplore.run.explore import STARTING
 from adaexplore.run.proposers import (
     COMPILER,
@@ -28,7 +28,14 @@ from adaexplore.run.proposers import (
 )
 from adaexplore.run.records import command, record_of
 from adaexplore.run.search import Search
-from adaexplore.run.session import INTERRUPTED, Asked, Session, load_problem, preparation, session
+from adaexplore.run.session import (
+    INTERRUPTED,
+    Asked,
+    Session,
+    load_problem,
+    open_session,
+    preparation,
+)
 from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, create_run, open_run, require_free
 
@@ -103,7 +110,7 @@ def ask(path: Path, count: int, folder: Path, steps: int | None = None, prompts:
     console = Console()
     with open_run(path) as directory:
         _replan(directory, steps, prompts)
-        for file, what in written(directory, count, folder).items():
+        for file, what in write_prompts(directory, count, folder).items():
             say(console, f"{file}: {what}; answer in {file.stem}{REPLY_SUFFIX}")
     return 0
 
@@ -134,7 +141,7 @@ def evaluate_pending(path: Path, parallel: int = 1) -> int:
             console.print("nothing waits for its evaluation", highlight=False)
             return 0
         with working(console, STARTING):
-            running = stack.enter_context(session(run.problem, run.config, parallel))
+            running = stack.enter_context(open_session(run.problem, run.config, parallel))
         warn(console, running.environment)
         with working(console, preparation(run.problem)):
             running.evaluator.prepare()

@@ -11,9 +11,9 @@ from adaexplore.cli.progress import warn, working
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.configure import parse_settings
 from adaexplore.core.errors import BadInputError, InfrastructureError
-from adaexplore.core.evaluation import Evaluation, Failed, Fault, to_json
+from adaexplore.core.evaluation import Evaluation, Failed, Fault, evaluation_to_json
 from adaexplore.core.feedback import render
-from adaexplore.run.session import Asked, load_problem, preparation, session
+from adaexplore.run.session import Asked, load_problem, open_session, preparation
 
 
 def evaluate(asked: Asked, path: Path, settings: list[str], *, as_json: bool) -> int:
@@ -22,14 +22,14 @@ def evaluate(asked: Asked, path: Path, settings: list[str], *, as_json: bool) ->
     problem = load_problem(asked)
     candidate = Candidate(_read(path), problem.language)
     stderr = Console(stderr=True)
-    with working(stderr, "starting the worker processes"), session(problem, chosen) as running:
+    with working(stderr, "starting the worker processes"), open_session(problem, chosen) as running:
         warn(stderr, running.environment)
         with working(stderr, preparation(problem)):
             labels = dict(running.evaluator.prepare().labels)
         with working(stderr, f"evaluating {path.name}"):
             evaluation = running.evaluator.evaluate(candidate)
     if as_json:
-        print(json.dumps(to_json(evaluation) | {"problem_labels": labels}))
+        print(json.dumps(evaluation_to_json(evaluation) | {"problem_labels": labels}))
     else:
         _print(evaluation, labels)
     return InfrastructureError.exit_code if evaluation.status == "infra_error" else 0

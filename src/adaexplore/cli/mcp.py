@@ -16,7 +16,7 @@ from adaexplore.cli.asks import new_run
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Finish, Prompt, Reply
 from adaexplore.core.errors import AdaExploreError
-from adaexplore.core.evaluation import Passed, rank, to_json
+from adaexplore.core.evaluation import Passed, evaluation_to_json, rank
 from adaexplore.core.feedback import render, verdict
 from adaexplore.core.listener import follow
 from adaexplore.core.node import Node
@@ -26,7 +26,7 @@ from adaexplore.run.ask_files import study_of
 from adaexplore.run.proposers import Plan
 from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.search import Search
-from adaexplore.run.session import Asked, Session, session
+from adaexplore.run.session import Asked, Session, open_session
 from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, open_run, read_run
 
@@ -138,7 +138,7 @@ class Runs:
         with self._guard:
             running = self._sessions.get(path.resolve())
             if running is None:
-                running = self._stack.enter_context(session(run.problem, run.config))
+                running = self._stack.enter_context(open_session(run.problem, run.config))
                 self._sessions[path.resolve()] = running
         return Search(directory.store, {}, running.evaluator, directory.best_path)
 
@@ -238,7 +238,7 @@ def _judged(node: Node) -> dict[str, Any]:
         "step": node.id,
         "verdict": verdict(node.evaluation),
         "feedback": render(node.evaluation),
-        "evaluation": to_json(node.evaluation),
+        "evaluation": evaluation_to_json(node.evaluation),
     }
 
 

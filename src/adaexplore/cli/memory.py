@@ -1,8 +1,7 @@
-"""Commands on memories as files: list, show, diff, merge, export, import."""
+"""Commands on memories: list, show, check, merge."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,17 +10,20 @@ from rich.markup import escape
 from rich.syntax import Syntax
 from rich.table import Table
 
+from adaexplore.cli.checking import check_with_progress, say, say_failures
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.problem import TargetName
 from adaexplore.core.rule import Rule
-from adaexplore.memory.exports import as_lines, as_markdown, gain_text
-from adaexplore.memory.files import load, memory_path, save, to_data, write_whole
-from adaexplore.memory.merge import difference, merged
+from adaexplore.memory.describe import describe_gain
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
+from adaexplore.memory.merge import merge_memories
+from adaexplore.run.machine import Machine
 
 
 def show_all(memory: str) -> int:
-    """Prints a line for each rule; the exit code."""
+    """Print a line for each rule; return the exit code."""
     table = Table("rule", "kind", "holds on", "support", "statement", box=None)
-    rules = load(memory_path(memory))
+    rules = load_memory(memory_path(memory))
     for rule in rules:
         places = ", ".join(sorted({w.triton for w in rule.holds})) or "nowhere"
         if rule.gains:
@@ -34,9 +36,9 @@ def show_all(memory: str) -> int:
 
 
 def show(memory: str, name: str) -> int:
-    """Prints one rule with its programs; the exit code."""
+    """Print a rule with its programs; return the exit code."""
     console = Console()
-    rules = {rule.name: rule for rule in load(memory_path(memory))}
+    rules = {rule.name: rule for rule in load_memory(memory_path(memory))}
     if name not in rules:
         near = [known for known in rules if name in known][:3]
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -60,49 +62,54 @@ def show(memory: str, name: str) -> int:
 
 
 def _shortcoming(rule: Rule) -> str:
-    """What is wrong with a rule's witness."""
+    """Return a line on the failure of a rule's witness, or on its slowness."""
     if rule.kind == "speed":
-        return f"remedy against witness: {'; '.join(map(gain_text, rule.gains)) or 'not measured'}"
+        return (
+            f"remedy against witness: {'; '.join(map(describe_gain, rule.gains)) or 'not measured'}"
+        )
     signature = rule.signature
     failure = " ".join(filter(None, [signature.status, signature.type, signature.message]))
     return f"fails with: {failure}"
 
 
-def diff(old: str, new: str) -> int:
-    """Prints what two memories differ in; the exit code: 1 if in anything."""
+def check(
+    memory: str,
+    output: Path | None,
+    device: str | None,
+    target: TargetName | None,
+    parallel: int | None,
+    *,
+    unseen: bool,
+) -> int:
+    """Run witnesses and remedies here; return the exit code: 1 if a rule does not hold.
+
+    With `unseen`, only those of rules that were not tried here yet. The results are written to
+    `output`, or else to the memory itself unless it is the bundled one.
+    """
     console = Console()
-    found = difference(load(memory_path(old)), load(memory_path(new)))
-    for mark, names in (("+", found.added), ("-", found.removed), ("~", found.changed)):
-        for name in names:
-            console.print(f"{mark} {name}", highlight=False, markup=False)
-    counts = f"{len(found.added)} added, {len(found.removed)} removed, {len(found.changed)} changed"
-    console.print(counts, highlight=False)
-    return 1 if found.added or found.removed or found.changed else 0
-
-
-def export(memory: str, output: Path) -> int:
-    """Writes a memory for others, as its file's name says; the exit code."""
-    rules = load(memory_path(memory))
-    match output.suffix:
-        case ".json":
-            text = json.dumps(to_data(rules), indent=1, ensure_ascii=False) + "\n"
-        case ".md":
-            text = as_markdown(rules)
-        case ".txt":
-            text = as_lines(rules)
-        case _:
-            raise BadInputError(
-                f"-o {output}: its name is to end in .json, in .md (a page to read), or in .txt "
-                "(statement||count, as AdaExplore has it)"
-            )
-    write_whole(output, text)
-    Console().print(f"{output}: {len(rules)} rules", highlight=False)
-    return 0
+    rules = load_memory(memory_path(memory))
+    machine = Machine(device, target)
+    here = machine.platform
+    left = [
+        rule
+        for rule in rules
+        if not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
+    ]
+    checked, status = check_with_progress(console, left, machine, parallel)
+    say_failures(console, checked)
+    true = sum(result.true for result in checked)
+    judged = sum(not result.untimed for result in checked)
+    seen = {result.rule.name: result.rule for result in checked}
+    written = output or (None if memory == BUNDLED else memory_path(memory))
+    if written and seen:
+        save_memory(written, [seen.get(rule.name, rule) for rule in rules])
+    say(console, f"{true} of {judged} rules hold on {machine}")
+    return status or (0 if true == judged else 1)
 
 
 def combine(memories: Sequence[str], output: Path) -> int:
-    """Writes several memories as one; the exit code."""
-    rules = merged(*(load(memory_path(memory)) for memory in memories))
-    save(output, rules)
+    """Write several memories as one; return the exit code."""
+    rules = merge_memories(*(load_memory(memory_path(memory)) for memory in memories))
+    save_memory(output, rules)
     Console().print(f"{output}: {len(rules)} rules", highlight=False)
     return 0

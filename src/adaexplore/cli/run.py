@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from adaexplore.cli.adapt import learn_from_search
 from adaexplore.cli.inspect import show_end
-from adaexplore.cli.learn import learn_from_search
 from adaexplore.cli.progress import SearchProgress, warn, working
 from adaexplore.core.config import Config
 from adaexplore.core.configure import parse_settings
@@ -24,7 +24,14 @@ from adaexplore.run.explore import STARTING, Changes, Order, checked
 from adaexplore.run.parts import Parts
 from adaexplore.run.proposers import Plan
 from adaexplore.run.records import command
-from adaexplore.run.session import INTERRUPTED, Asked, Session, load_problem, preparation, session
+from adaexplore.run.session import (
+    INTERRUPTED,
+    Asked,
+    Session,
+    load_problem,
+    open_session,
+    preparation,
+)
 from adaexplore.store import read_run
 from adaexplore.store.directory import DATABASE_NAME
 
@@ -70,7 +77,7 @@ def start_session(
 ) -> Session:
     """Starts the processes and has the reference judged: no run is made for one that cannot be."""
     with working(console, STARTING):
-        running = stack.enter_context(session(problem, settings, parallel))
+        running = stack.enter_context(open_session(problem, settings, parallel))
     warn(console, running.environment)
     with working(console, preparation(problem)):
         running.evaluator.prepare()

@@ -249,7 +249,7 @@ class Failed:
 Evaluation = Passed | Failed
 
 
-def to_json(evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
     """One flat object, the public form that `adaexplore evaluate --json` prints.
 
     Every key is always there; what does not apply is null. An infinity or NaN is a string.
@@ -287,8 +287,8 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def from_json(data: Mapping[str, Any]) -> Evaluation:
-    """Inverse of `to_json`; what an older release did not write has its default."""
+def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
+    """Inverse of `evaluation_to_json`; what an older release did not write has its default."""
     cost = Cost(**data["cost"])
     error = None if data["error"] is None else float(data["error"])
     if data["status"] != "passed":

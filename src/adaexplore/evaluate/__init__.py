@@ -1,1 +1,23 @@
 """Candidate -> Evaluation: compile, verify against float64, measure against the baselines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adaexplore.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from adaexplore.evaluate.judge.local import EXAMINE_JOB as EXAMINE_JOB
+    from adaexplore.evaluate.judge.local import LocalEvaluator as LocalEvaluator
+    from adaexplore.evaluate.judge.recorded import RecordedEvaluator as RecordedEvaluator
+    from adaexplore.evaluate.judge.recorded import UnseenCandidateError as UnseenCandidateError
+    from adaexplore.evaluate.offline.evaluator import OfflineEvaluator as OfflineEvaluator
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "judge.local": ("EXAMINE_JOB", "LocalEvaluator"),
+            "judge.recorded": ("RecordedEvaluator", "UnseenCandidateError"),
+            "offline.evaluator": ("OfflineEvaluator",),
+        },
+    )

@@ -1,1 +1,31 @@
-"""Rules that are true: each with a program that fails as it says, and one that does not."""
+"""Rules about Triton that are true: each with a program that fails as it says, and a remedy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adaexplore.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from adaexplore.memory.check import Checked as Checked
+    from adaexplore.memory.check import Checker as Checker
+    from adaexplore.memory.describe import describe_gain as describe_gain
+    from adaexplore.memory.describe import describe_platform as describe_platform
+    from adaexplore.memory.files import BUNDLED as BUNDLED
+    from adaexplore.memory.files import load_memory as load_memory
+    from adaexplore.memory.files import memory_path as memory_path
+    from adaexplore.memory.files import memory_to_json as memory_to_json
+    from adaexplore.memory.files import save_memory as save_memory
+    from adaexplore.memory.merge import merge_memories as merge_memories
+    from adaexplore.memory.techniques import technique_demands as technique_demands
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "check": ("Checked", "Checker"),
+            "describe": ("describe_gain", "describe_platform"),
+            "files": ("BUNDLED", "load_memory", "memory_path", "memory_to_json", "save_memory"),
+            "merge": ("merge_memories",),
+            "techniques": ("technique_demands",),
+        },
+    )

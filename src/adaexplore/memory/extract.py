@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from adaexplore.core.evaluation import Failed, Fault, from_json, to_json
+from adaexplore.core.evaluation import Failed, Fault, evaluation_from_json, evaluation_to_json
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.rule import Rule, Signature
@@ -65,12 +65,12 @@ class Case:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that `from_json` reads back."""
-        return asdict(self) | {"failed": to_json(self.failed), "tasks": list(self.tasks)}
+        return asdict(self) | {"failed": evaluation_to_json(self.failed), "tasks": list(self.tasks)}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Case:
         """Inverse of `to_json`."""
-        failed = from_json(data["failed"])
+        failed = evaluation_from_json(data["failed"])
         assert isinstance(failed, Failed)
         more: dict[str, Any] = {
             "failed": failed,

@@ -48,7 +48,7 @@ def memory_path(name: str) -> Path:
     return Path(str(files("adaexplore.memory") / "bundled.toml")) if name == BUNDLED else Path(name)
 
 
-def load(path: Path) -> list[Rule]:
+def load_memory(path: Path) -> list[Rule]:
     """Return the rules of a memory, in the file's order. A name that ends in .json means JSON.
 
     Raises `BadInputError`, in one line that names the rule, for a file that is no memory.
@@ -63,7 +63,7 @@ def load(path: Path) -> list[Rule]:
     return from_data(data, str(path))
 
 
-def save(path: Path, rules: Iterable[Rule]) -> None:
+def save_memory(path: Path, rules: Iterable[Rule]) -> None:
     """Write a memory, sorted by kind and name, atomically."""
     document = tomlkit.document()
     for name, value in to_data(rules).items():
@@ -79,6 +79,11 @@ def write_whole(path: Path, text: str) -> None:
         draft.replace(path)
     except OSError as error:
         raise BadInputError(f"cannot write {path}: {error.strerror}") from None
+
+
+def memory_to_json(rules: Iterable[Rule]) -> str:
+    """Return the JSON text of a memory, which `load_memory` reads too."""
+    return json.dumps(to_data(rules), indent=1, ensure_ascii=False) + "\n"
 
 
 def to_data(rules: Iterable[Rule]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
 from adaexplore.core.rule import Rule
 from adaexplore.memory.signature import alike
 
 
-def merged(*memories: Iterable[Rule]) -> list[Rule]:
+def merge_memories(*memories: Iterable[Rule]) -> list[Rule]:
     """Every rule of the memories, once; of a rule that several have, the last one's programs.
 
     Rules are the same where their names are, or where their kind, statement and signature are.
@@ -25,25 +25,6 @@ def merged(*memories: Iterable[Rule]) -> list[Rule]:
             else:
                 rules[known.name] = _both(known, rule)
     return list(rules.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What two memories differ in, by the names of rules."""
-
-    added: Sequence[str]
-    removed: Sequence[str]
-    changed: Sequence[str]
-
-
-def difference(old: Iterable[Rule], new: Iterable[Rule]) -> Difference:
-    """What became of the rules of `old` in `new`."""
-    before, after = ({rule.name: rule for rule in memory} for memory in (old, new))
-    return Difference(
-        added=sorted(after.keys() - before.keys()),
-        removed=sorted(before.keys() - after.keys()),
-        changed=sorted(n for n in before.keys() & after.keys() if before[n] != after[n]),
-    )
 
 
 def _same(rule: Rule, rules: Iterable[Rule]) -> Rule | None:

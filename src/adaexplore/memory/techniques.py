@@ -211,7 +211,7 @@ TECHNIQUES: tuple[Technique, ...] = (
 )
 
 
-def demands(references: Iterable[str], *, on_gpu: bool) -> list[str]:
+def technique_demands(references: Iterable[str], *, on_gpu: bool) -> list[str]:
     """What attempts at tasks are to make use of, for each in turn.
 
     Of the techniques that fit a task it gets the one that those before it got least.

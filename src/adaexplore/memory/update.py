@@ -10,8 +10,8 @@ from pathlib import Path
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Rule
 from adaexplore.memory.extract import counted
-from adaexplore.memory.files import load, save
-from adaexplore.memory.merge import merged
+from adaexplore.memory.files import load_memory, save_memory
+from adaexplore.memory.merge import merge_memories
 
 
 def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
@@ -22,13 +22,13 @@ def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
     is no memory or cannot be written.
     """
     with _locked(path):
-        rules = load(path) if path.exists() else []
+        rules = load_memory(path) if path.exists() else []
         for rule in learned:
             others = [known for known in rules if known.name != rule.name]
             there = len(others) < len(rules)
             same = None if there else counted(others, rule.signature, rule.tasks, rule.support)
-            rules = merged(rules, [same or rule])
-        save(path, rules)
+            rules = merge_memories(rules, [same or rule])
+        save_memory(path, rules)
     return rules
 
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from adaexplore.report.compare.resample import PairedRuns, mean_intervals
 from adaexplore.report.run.headline import Headline, Verdict
-from adaexplore.report.run.summary import RunInfo, Summary, summarize
+from adaexplore.report.run.html import render
+from adaexplore.report.run.summary import Row, RunInfo, Summary, summarize
 
-__all__ = ["Headline", "RunInfo", "Summary", "Verdict", "summarize"]
+__all__ = [
+    "Headline",
+    "PairedRuns",
+    "Row",
+    "RunInfo",
+    "Summary",
+    "Verdict",
+    "mean_intervals",
+    "render",
+    "summarize",
+]

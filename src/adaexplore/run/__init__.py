@@ -1,1 +1,61 @@
 """The application: processes, searches, studies and campaigns, without printing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adaexplore.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from adaexplore.run.adaptation import attempt_plan as attempt_plan
+    from adaexplore.run.ask_files import take_replies as take_replies
+    from adaexplore.run.ask_files import write_prompts as write_prompts
+    from adaexplore.run.campaign import Campaign as Campaign
+    from adaexplore.run.campaign import Progress as Progress
+    from adaexplore.run.campaign import Rules as Rules
+    from adaexplore.run.machine import Machine as Machine
+    from adaexplore.run.machine import default_parallel as default_parallel
+    from adaexplore.run.proposers import Plan as Plan
+    from adaexplore.run.proposers import model_proposers as model_proposers
+    from adaexplore.run.proposers import open_clients as open_clients
+    from adaexplore.run.recall import recalling as recalling
+    from adaexplore.run.records import record_of as record_of
+    from adaexplore.run.results import summary_of as summary_of
+    from adaexplore.run.rule_checks import check_rules as check_rules
+    from adaexplore.run.search import Search as Search
+    from adaexplore.run.session import INTERRUPTED as INTERRUPTED
+    from adaexplore.run.session import PRELOAD as PRELOAD
+    from adaexplore.run.session import PRELOAD_OFFLINE as PRELOAD_OFFLINE
+    from adaexplore.run.session import Session as Session
+    from adaexplore.run.session import open_session as open_session
+    from adaexplore.run.session import session_on as session_on
+    from adaexplore.run.session import start_server as start_server
+    from adaexplore.run.study import Study as Study
+    from adaexplore.run.workers import map_parallel as map_parallel
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "adaptation": ("attempt_plan",),
+            "ask_files": ("take_replies", "write_prompts"),
+            "campaign": ("Campaign", "Progress", "Rules"),
+            "machine": ("Machine", "default_parallel"),
+            "proposers": ("Plan", "model_proposers", "open_clients"),
+            "recall": ("recalling",),
+            "records": ("record_of",),
+            "results": ("summary_of",),
+            "rule_checks": ("check_rules",),
+            "search": ("Search",),
+            "session": (
+                "INTERRUPTED",
+                "PRELOAD",
+                "PRELOAD_OFFLINE",
+                "Session",
+                "open_session",
+                "session_on",
+                "start_server",
+            ),
+            "study": ("Study",),
+            "workers": ("map_parallel",),
+        },
+    )

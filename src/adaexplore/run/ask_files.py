@@ -18,7 +18,7 @@ _PROMPT_NAME = re.compile(r"\d+\.\d+\.md")
 _MOST_BYTES = 4 << 20
 
 
-def written(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str]:
+def write_prompts(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str]:
     """Opens so many asks and writes the prompts of all that are open: their files, and what for."""
     study = study_of(directory)
     require_left(study, directory, count)
@@ -36,7 +36,7 @@ def written(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str
     return files
 
 
-def take(path: Path, folder: Path) -> None:
+def take_replies(path: Path, folder: Path) -> None:
     """Takes the replies in a folder that are about open asks.
 
     Raises `BadInputError` for one that is none.

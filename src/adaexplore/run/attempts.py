@@ -21,7 +21,7 @@ from adaexplore.run.proposers import Plan, model_proposers, with_memory
 from adaexplore.run.records import record_of
 from adaexplore.run.search import Search
 from adaexplore.run.session import session_on, start_server
-from adaexplore.run.workers import each
+from adaexplore.run.workers import map_parallel
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.store import RunDirectory, make_run, open_run
 
@@ -67,7 +67,7 @@ def attempt_all(
     spent: BudgetSpentError | None = None
     with closing(start_server(tasks[0].problem)) as server:
         unless_spent = takewhile(lambda _: not spent, tasks)
-        for landed in each(unless_spent, partial(_attempt, server, clients), parallel):
+        for landed in map_parallel(unless_spent, partial(_attempt, server, clients), parallel):
             match landed.error:
                 case None:
                     yield landed.result
@@ -114,7 +114,7 @@ def _make(server: ForkServer, task: Task) -> None:
 
 def _by_hand(server: ForkServer, task: Task) -> Attempted:
     """Takes the replies that are there, evaluates what they bring, writes what is asked next."""
-    asks.take(task.run, task.asks)
+    asks.take_replies(task.run, task.asks)
     with open_run(task.run) as directory:
         run, store = directory.store.run(), directory.store
         if store.asks("queued"):
@@ -124,7 +124,7 @@ def _by_hand(server: ForkServer, task: Task) -> Attempted:
         if _is_done(directory):
             return Attempted(task, _is_right(directory))
         new = 0 if store.asks("open") else 1
-        return Attempted(task, waits=tuple(asks.written(directory, new, task.asks)))
+        return Attempted(task, waits=tuple(asks.write_prompts(directory, new, task.asks)))
 
 
 def _is_right(directory: RunDirectory) -> bool:

@@ -323,7 +323,7 @@ class AnsweredCourse(SearchCourse):
     def turn(self, steps: int, parallel: int) -> None:
         """See `campaign.Course`."""
         if self.exists:
-            asks.take(self.path, self.asks)
+            asks.take_replies(self.path, self.asks)
         with self._ready() as (begun, directory):
             store = directory.store
             store.set_steps(self.entry.steps or MOST_STEPS)
@@ -337,7 +337,7 @@ class AnsweredCourse(SearchCourse):
             now, waiting = len(planned_steps(store.nodes())), len(store.asks("open"))
             left = store.run().steps - now - waiting
             new = min(steps - (now - made), left, self._in_flight - waiting)
-            asks.written(directory, max(new, 0), self.asks)
+            asks.write_prompts(directory, max(new, 0), self.asks)
 
     def _waiting(self) -> list[int]:
         """The asks that wait for an answer, by their ids."""

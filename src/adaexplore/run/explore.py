@@ -34,7 +34,7 @@ from adaexplore.run.proposers import (
 from adaexplore.run.records import record_of
 from adaexplore.run.results import write_report_of
 from adaexplore.run.search import Search
-from adaexplore.run.session import Session, notices, preparation, session
+from adaexplore.run.session import Session, notices, open_session, preparation
 from adaexplore.store import RunDirectory, RunRecord, create_run, open_run, require_free
 
 STARTING = "starting the worker processes (importing torch takes some seconds)"
@@ -156,7 +156,7 @@ def start_session(
     `evaluator` takes the place of the package's own.
     """
     yield Working(STARTING)
-    running = stack.enter_context(session(problem, config, parallel))
+    running = stack.enter_context(open_session(problem, config, parallel))
     for line in notices(running.environment):
         yield Notice(line)
     if evaluator:

@@ -18,7 +18,7 @@ from adaexplore.core.rule import Rule
 from adaexplore.memory.author import Written, written
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Case, Failure, Group, case_id, case_of, counted, grouped
-from adaexplore.memory.files import load, write_whole
+from adaexplore.memory.files import load_memory, write_whole
 from adaexplore.memory.update import update
 
 Ask = Callable[[Prompt], Reply]
@@ -62,7 +62,7 @@ def learn(
     raises; what was learned until then stays.
     """
     learned = Learned()
-    known = load(memory) if memory.exists() else []
+    known = load_memory(memory) if memory.exists() else []
     _make(folder)
     for group in grouped(failures):
         exemplar = group.exemplar
@@ -74,7 +74,7 @@ def learn(
     if learned.counted:
         update(memory, learned.counted)
     for path, case in _open_cases(folder):
-        known = load(memory) if memory.exists() else []
+        known = load_memory(memory) if memory.exists() else []
         result = _talk(case, folder, checker, ask, learned, known)
         if result is None:
             continue

@@ -24,7 +24,7 @@ from adaexplore.llm.budget import Budget, BudgetedClient, counted, total
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import RecordingClient, ReplayClient
-from adaexplore.memory.files import from_data, load, to_data
+from adaexplore.memory.files import from_data, load_memory, to_data
 from adaexplore.propose.model.prompts import Briefing, Prompts, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.rehearsal import rehearse
@@ -181,7 +181,7 @@ def check_update(plan: Plan, problem: Problem) -> None:
     if not path.parent.is_dir():
         raise BadInputError(f"--memory-update {path}: {path.parent} is no folder")
     if path.exists():
-        load(path)
+        load_memory(path)
 
 
 def check_compiler(problem: Problem) -> None:

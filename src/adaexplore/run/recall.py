@@ -11,7 +11,7 @@ from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context
 from adaexplore.core.rule import Gain, Rule
-from adaexplore.memory.files import BUNDLED, load, memory_path
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.retrieve import faster, relevant, tokens
 from adaexplore.memory.signature import signature_of
@@ -32,7 +32,7 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
             f"{problem.language}; leave it out"
         )
     name = asked or (BUNDLED if problem.language == "triton" else NONE)
-    return name, () if name == NONE else tuple(load(memory_path(name)))
+    return name, () if name == NONE else tuple(load_memory(memory_path(name)))
 
 
 def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:

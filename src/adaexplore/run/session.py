@@ -205,7 +205,7 @@ class Session:
 
 
 @contextmanager
-def session(problem: Problem, settings: Config, parallel: int = 1) -> Iterator[Session]:
+def open_session(problem: Problem, settings: Config, parallel: int = 1) -> Iterator[Session]:
     """Starts the processes for a problem, for so many steps at once, and ends them afterwards.
 
     Raises `BadInputError` where the device cannot be used.
@@ -235,7 +235,7 @@ def start_server(problem: Problem) -> ForkServer:
 def session_on(
     server: ForkServer, problem: Problem, settings: Config, parallel: int = 1
 ) -> Iterator[Session]:
-    """As `session`, on a server that others may use as well."""
+    """As `open_session`, on a server that others may use as well."""
     environment = _environment_of(server, problem)
     kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
     evaluators = [

@@ -51,7 +51,9 @@ class Workers(Generic[Key]):
         self._landed.put(landed)
 
 
-def each(items: Iterable[Key], work: Callable[[Key], Any], parallel: int) -> Iterator[Landed[Key]]:
+def map_parallel(
+    items: Iterable[Key], work: Callable[[Key], Any], parallel: int
+) -> Iterator[Landed[Key]]:
     """What became of work on items, as they are done, so many of which are under way at once.
 
     An item is taken when its work can begin: whoever makes the items may end them at any time.

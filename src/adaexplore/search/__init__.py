@@ -37,6 +37,8 @@ from __future__ import annotations
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree, Vertex
+from adaexplore.search.allocation import Arm
+from adaexplore.search.headroom import is_flat
 from adaexplore.search.policies import POLICIES
 from adaexplore.search.policies.ranking import Ranking
 from adaexplore.search.policy import step_kind
@@ -49,6 +51,7 @@ from adaexplore.search.winners_curse import needs_remeasure, next_to_confirm, sh
 __all__ = [
     "POLICIES",
     "ROOT_ID",
+    "Arm",
     "CompiledTraits",
     "Policy",
     "Ranking",
@@ -59,6 +62,7 @@ __all__ = [
     "Vertex",
     "context_ids",
     "distance",
+    "is_flat",
     "large_pool",
     "needs_remeasure",
     "next_to_confirm",

@@ -12,6 +12,7 @@ from adaexplore.core.store import FORMAT_VERSION, Confirmation, RunRecord, Store
 from adaexplore.store.directory import (
     RunDirectory,
     create_run,
+    is_run,
     make_run,
     open_run,
     read_run,
@@ -27,6 +28,7 @@ __all__ = [
     "Store",
     "create_run",
     "export_run",
+    "is_run",
     "make_run",
     "memory_store",
     "open_run",

@@ -127,11 +127,16 @@ def read_run(path: Path) -> RunDirectory:
         return RunDirectory(path, SqlStore.open(engine, path), resources.pop_all())
 
 
+def is_run(path: Path) -> bool:
+    """Return True for the folder of a run."""
+    return (path / DATABASE_NAME).is_file()
+
+
 def _require_run(path: Path) -> None:
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
         raise BadInputError(f"{path} is not a run directory: it {what}")
-    if not (path / DATABASE_NAME).is_file():
+    if not is_run(path):
         raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
 
 

@@ -13,7 +13,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import from_json, to_json
+from adaexplore.core.evaluation import evaluation_from_json, evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
@@ -71,7 +71,7 @@ def node_values(node: Node) -> dict[str, Any]:
         "reply": proposal.reply,
         "failure": proposal.failure,
         "candidate": node.candidate.digest,
-        "evaluation": to_json(node.evaluation),
+        "evaluation": evaluation_to_json(node.evaluation),
         "started_at": node.started_at,
         "propose_s": node.propose_s,
         "reused": node.reused,
@@ -81,7 +81,9 @@ def node_values(node: Node) -> dict[str, Any]:
 
 def repeat_values(node: Node) -> list[dict[str, Any]]:
     """Return rows of `schema.repeats`."""
-    return [{"node_id": node.id, "evaluation": to_json(repeat)} for repeat in node.repeats]
+    return [
+        {"node_id": node.id, "evaluation": evaluation_to_json(repeat)} for repeat in node.repeats
+    ]
 
 
 def node_of(row: Row[Any], candidate: Candidate, repeats: Iterable[Row[Any]] = ()) -> Node:
@@ -100,12 +102,12 @@ def node_of(row: Row[Any], candidate: Candidate, repeats: Iterable[Row[Any]] = (
         parent_id=row.parent_id,
         step_kind=row.step_kind,
         proposal=proposal,
-        evaluation=from_json(row.evaluation),
+        evaluation=evaluation_from_json(row.evaluation),
         started_at=row.started_at,
         ask_id=row.ask_id,
         propose_s=row.propose_s,
         reused=row.reused,
-        repeats=tuple(from_json(repeat.evaluation) for repeat in repeats),
+        repeats=tuple(evaluation_from_json(repeat.evaluation) for repeat in repeats),
     )
 
 

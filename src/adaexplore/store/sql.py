@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import from_json, to_json
+from adaexplore.core.evaluation import evaluation_from_json, evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.proposal import Proposal
@@ -215,7 +215,7 @@ class SqlStore:
             connection.execute(
                 insert(schema.confirmations).values(
                     node_id=confirmation.node_id,
-                    evaluation=to_json(confirmation.evaluation),
+                    evaluation=evaluation_to_json(confirmation.evaluation),
                     at=confirmation.at,
                 )
             )
@@ -224,7 +224,7 @@ class SqlStore:
         """Return all confirmations, in order."""
         with self._transaction("read the confirmations") as connection:
             return [
-                Confirmation(row.node_id, from_json(row.evaluation), row.at)
+                Confirmation(row.node_id, evaluation_from_json(row.evaluation), row.at)
                 for row in _all(connection, schema.confirmations)
             ]
 

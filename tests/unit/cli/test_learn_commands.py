@@ -1,9 +1,9 @@
-"""learn, adapt --model and explore --memory-update: over real HTTP, with real evaluations."""
+"""adapt and explore --memory-update: over real HTTP, with real evaluations."""
 
 import pytest
 
-from adaexplore.cli import learn as commands
-from adaexplore.memory.files import load
+from adaexplore.cli import adapt as commands
+from adaexplore.memory.files import load_memory
 from adaexplore.store import read_run
 from elementwise import candidate, reference
 from llm_server import LlmServer
@@ -37,8 +37,8 @@ def model(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """Reduces little: that it does more is tested elsewhere."""
-    monkeypatch.setattr(commands, "MOST_EVALUATIONS", 4)
+    """Reduce little: reduction is tested elsewhere."""
+    monkeypatch.setattr(commands, "MAX_EVALUATIONS", 4)
 
 
 def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, model, file, tmp_path):
@@ -53,7 +53,7 @@ def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, mode
     assert result.code == 0, result
     assert "0 of 1 tasks came out right" in result.out
     assert "1 new rules" in result.out
-    [rule] = load(memory)
+    [rule] = load_memory(memory)
     assert rule.tasks == ("tanh",)
     with read_run(tmp_path / "memory.learning" / "runs" / "tanh") as run:
         assert [node.step_kind for node in run.store.nodes()] == ["large", "small"]
@@ -62,16 +62,16 @@ def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, mode
     again = adaexplore(*words)
     assert "0 new rules, 1 known ones counted" in again.out
     assert len(model.conversations) == asked
-    assert load(memory) == [rule]
+    assert load_memory(memory) == [rule]
 
     run = tmp_path / "memory.learning" / "runs" / "tanh"
-    other, asks = tmp_path / "other.toml", tmp_path / "asks"
-    by_hand = ("learn", run, "--memory", other, "--asks", asks, "--target", "sm_90")
+    other, work = tmp_path / "other.toml", tmp_path / "work"
+    by_hand = ("adapt", run, "-o", other, "--work", work, "--target", "sm_90")
     assert "answer in" in adaexplore(*by_hand).out
-    [question] = asks.glob("*.1.md")
+    [question] = (work / "rules").glob("*.1.md")
     question.with_name(f"{question.stem}.reply.md").write_text(RULE)
     assert "1 new rules" in adaexplore(*by_hand).out
-    assert [r.statement for r in load(other)] == [rule.statement]
+    assert [r.statement for r in load_memory(other)] == [rule.statement]
 
 
 def test_without_a_model_prompts_wait_in_files_and_the_same_command_goes_on(adaexplore, tmp_path):
@@ -83,7 +83,7 @@ def test_without_a_model_prompts_wait_in_files_and_the_same_command_goes_on(adae
 
     assert "1 prompts wait" in adaexplore(*words).out
     first = (asks / "1.1.md").read_text()
-    assert "every kernel is to do this" in first
+    assert "Every kernel must also do this" in first
     assert "1 prompts wait" in adaexplore(*words).out
     assert [path.name for path in asks.iterdir()] == ["1.1.md"]
 
@@ -93,7 +93,7 @@ def test_without_a_model_prompts_wait_in_files_and_the_same_command_goes_on(adae
     assert "answer in" in failed  # about the rule: it need not wait for the repair
     repair = (asks / "2.1.md").read_text()
     assert "tl.tanh(x)" in repair
-    assert "every kernel is to do this" in repair
+    assert "Every kernel must also do this" in repair
 
     (asks / "2.1.reply.md").write_text(f"Mended.\n```python\n{RIGHT}```\n")
     result = adaexplore(*words)
@@ -111,7 +111,7 @@ def test_a_reply_that_is_none_is_named(adaexplore, tmp_path):
     words += ("--no-techniques",)
     adaexplore(*words)
     asks = tmp_path / "memory.learning" / "asks" / "tanh"
-    assert "every kernel is to do this" not in (asks / "1.1.md").read_text()
+    assert "Every kernel must also do this" not in (asks / "1.1.md").read_text()
     (asks / "first.reply.md").write_text("hello")
     assert "name it after its prompt" in adaexplore(*words).complaint
 
@@ -123,7 +123,7 @@ def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path)
         *("--memory-update", memory, "--steps", 1, "--run", tmp_path / "run"),
     )
     assert result.code == 0, result
-    [rule] = load(memory)
+    [rule] = load_memory(memory)
     assert (rule.source, rule.tasks) == ("failure", ("tanh",))
     assert rule.matcher.code == ("tl.tanh",)
 
@@ -131,12 +131,13 @@ def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path)
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("adapt",), "say how to learn"),
-        (("adapt", "--model", LOCAL), "say how to learn"),
+        (("adapt",), "say what to learn from"),
+        (("adapt", "--model", LOCAL), "say what to learn from"),
         (("adapt", "--problems", "nowhere"), "nowhere holds no problems"),
         (("adapt", "--problems", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
-        (("learn", "nowhere"), "nowhere"),
-        (("learn", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
+        (("adapt", "nowhere", "--problems", "tasks"), "say what to learn from"),
+        (("adapt", "nowhere"), "nowhere"),
+        (("adapt", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("explore", "PROBLEM", "--memory-update", "m.toml"), "--memory-update goes with --model"),
     ],
 )

@@ -19,9 +19,9 @@ from adaexplore.core.evaluation import (
     Profile,
     Roofline,
     Timing,
-    from_json,
+    evaluation_from_json,
+    evaluation_to_json,
     rank,
-    to_json,
 )
 
 times = st.floats(1e-3, 1e9)
@@ -163,24 +163,26 @@ NEWER_KEYS = (
 
 @given(evaluation=passed | failed)
 def test_json_and_back_is_the_same(evaluation):
-    text = json.dumps(to_json(evaluation), allow_nan=False)
-    assert from_json(json.loads(text)) == evaluation
+    text = json.dumps(evaluation_to_json(evaluation), allow_nan=False)
+    assert evaluation_from_json(json.loads(text)) == evaluation
 
 
 def test_a_nan_that_was_got_survives():
     found = Mismatch("output", "own-0", 0.5, (3, 1), float("nan"), float("-inf"), 7)
-    text = json.dumps(to_json(Failed("wrong_output", "no", feedback=found)), allow_nan=False)
-    back = from_json(json.loads(text)).feedback
+    text = json.dumps(
+        evaluation_to_json(Failed("wrong_output", "no", feedback=found)), allow_nan=False
+    )
+    back = evaluation_from_json(json.loads(text)).feedback
     assert back.got != back.got
     assert back.expected == float("-inf")
 
 
 @given(evaluation=measured | failed)
 def test_what_an_older_release_wrote_is_read(evaluation):
-    data = to_json(evaluation)
+    data = evaluation_to_json(evaluation)
     for key in NEWER_KEYS:
         del data[key]
-    old = from_json(json.loads(json.dumps(data)))
+    old = evaluation_from_json(json.loads(json.dumps(data)))
     assert (old.status, old.error, old.cost) == (
         evaluation.status,
         evaluation.error,
@@ -193,12 +195,12 @@ def test_what_an_older_release_wrote_is_read(evaluation):
 
 @given(evaluation=passed | failed)
 def test_every_key_is_always_there(evaluation):
-    assert to_json(evaluation).keys() == KEYS
+    assert evaluation_to_json(evaluation).keys() == KEYS
 
 
 @given(evaluation=failed)
 def test_a_failure_measured_nothing(evaluation):
-    data = to_json(evaluation)
+    data = evaluation_to_json(evaluation)
     said = {"status", "error", "reason", "fault", "mismatch", "detail", "cost"}
     for key in KEYS - said:
         assert not data[key]
@@ -206,7 +208,7 @@ def test_a_failure_measured_nothing(evaluation):
 
 @given(evaluation=estimated)
 def test_an_estimate_is_no_measurement(evaluation):
-    data = to_json(evaluation)
+    data = evaluation_to_json(evaluation)
     assert data["estimate"]["time_us"] == evaluation.timing.time_us
     for key in ("time_us", "time_ci_us", "baselines_us", "speedup", "speedup_ci", "samples"):
         assert data[key] is None
@@ -214,7 +216,7 @@ def test_an_estimate_is_no_measurement(evaluation):
 
 @given(evaluation=measured)
 def test_a_baseline_that_was_not_measured_is_null(evaluation):
-    shown = to_json(evaluation)["baselines_us"]
+    shown = evaluation_to_json(evaluation)["baselines_us"]
     assert shown.keys() == {"eager", "compile"}
     assert (shown["compile"] is None) == ("compile" not in evaluation.timing.baselines_us)
 

@@ -4,6 +4,7 @@ import ast
 import random
 from functools import cache
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,8 +12,8 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.rule import Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
-from adaexplore.memory.files import BUNDLED, load, memory_path
-from adaexplore.run import check_rules as adapt
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path
+from adaexplore.run.rule_checks import check_rules
 
 HERE = Platform(version("triton"), "sm_90")
 _SAMPLE = 3
@@ -20,7 +21,7 @@ _SAMPLE = 3
 
 @cache
 def rules():
-    return load(memory_path(BUNDLED))
+    return load_memory(memory_path(BUNDLED))
 
 
 def true_here():
@@ -38,7 +39,8 @@ def disagreeing(tried, server):
         return OfflineEvaluator(server, problem, timeout_s=120.0, memory_bytes=4 << 30)
 
     told = []
-    adapt.check(tried, lambda: Checker(judge, HERE), told.append)
+    bench = SimpleNamespace(platform=HERE, checker=lambda: Checker(judge, HERE))
+    check_rules(tried, bench, told.append, parallel=1)
     recorded = {rule.name: HERE in rule.holds for rule in tried}
     return {one.rule.name: one.why for one in told if one.true != recorded[one.rule.name]}
 

@@ -10,13 +10,13 @@ from test_memory_files import RULE
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Matcher, Platform
-from adaexplore.memory.files import BUNDLED, load, memory_path, save
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.memory.kernels import Module
 from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.patterns import CONSTRUCTS, check_matcher, lines
 
 HONEST = sorted((Path(__file__).parents[2] / "adversarial" / "honest").rglob("*.py"))
-RULES = load(memory_path(BUNDLED))
+RULES = load_memory(memory_path(BUNDLED))
 MATCHED = [rule for rule in RULES if rule.matcher]
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n"
 
@@ -149,10 +149,10 @@ def test_a_matcher_that_cannot_be_used_is_refused(matcher, complaint):
 
 def test_so_is_the_memory_that_has_it(tmp_path):
     path = tmp_path / "memory.toml"
-    save(path, [dataclasses.replace(RULE, matcher=Matcher(construct="break"))])
+    save_memory(path, [dataclasses.replace(RULE, matcher=Matcher(construct="break"))])
     path.write_text(path.read_text().replace('"break"', '"goto"'))
     with pytest.raises(BadInputError, match="rule 'no-power-operator': no such construct: 'goto'"):
-        load(path)
+        load_memory(path)
 
 
 def rule(name, code, *, holds=("3.9.0",), gone=()):

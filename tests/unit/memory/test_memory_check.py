@@ -1,16 +1,14 @@
 """Checking with a judge that knows its verdicts, and with the real one."""
 
 import dataclasses
-from functools import partial
 
 import pytest
 from test_memory_files import RULE
 
-from adaexplore.core.errors import BadProblemError, InfrastructureError
+from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.rule import Platform, Signature
 from adaexplore.memory.check import Checker
-from adaexplore.run import check_rules as adapt
 
 HERE = Platform("9.9.9", "sm_90")
 PASSED = Passed("fp32", 0.0, Estimate(1.0, "memory", "sm_90"))
@@ -90,45 +88,3 @@ def test_rules_of_one_reference_share_a_judge():
     for rule in (BASE, BASE, other, BASE):
         one.check(rule)
     assert Judge.made == 3
-
-
-class TestManyAtOnce:
-    RULES = tuple(
-        dataclasses.replace(BASE, name=f"r{i}", reference=f"class Model: n = {i // 20}")
-        for i in range(50)
-    )
-
-    @pytest.mark.parametrize("parallel", [1, 3, 100])
-    def test_every_rule_is_tried_once_and_every_checker_closed(self, parallel):
-        told, closed, made = [], [], []
-
-        def new_checker():
-            made.append(1)
-            verdicts = {BASE.witness: BROKEN, BASE.remedy: PASSED}
-            at_end = partial(closed.append, 1)
-            return Checker(lambda name, source: Judge(verdicts), HERE, at_end)
-
-        adapt.check(self.RULES, new_checker, told.append, parallel)
-        assert sorted(one.rule.name for one in told) == sorted(r.name for r in self.RULES)
-        assert len(closed) == len(made) <= parallel
-
-    @pytest.mark.parametrize("end", [KeyboardInterrupt, InfrastructureError("gone")])
-    def test_what_was_told_before_the_end_is_kept(self, end):
-        told = []
-
-        def tell(checked):
-            if len(told) == 7:
-                raise end
-            told.append(checked)
-
-        with pytest.raises((KeyboardInterrupt, InfrastructureError)):
-            adapt.check(self.RULES, lambda: checker(BROKEN, PASSED), tell)
-        assert len(told) == 7
-
-    def test_a_probe_learns_how_it_fails(self):
-        told = []
-        unknown = dataclasses.replace(BASE, signature=Signature("runtime_error"))
-        adapt.probe([unknown], lambda: checker(BROKEN, PASSED), told.append)
-        [checked] = told
-        assert checked.true
-        assert checked.rule.signature.type == "TypeError"

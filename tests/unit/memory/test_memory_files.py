@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Matcher, Platform, Rule, Signature
-from adaexplore.memory.files import load, save
+from adaexplore.memory.files import load_memory, save_memory
 from adaexplore.memory.listing import listing, programs
 
 RULE = Rule(
@@ -41,13 +41,13 @@ def test_what_is_saved_is_loaded(tmp_path_factory, texts, topics):
         topics=tuple(topics),
     )
     path = tmp_path_factory.mktemp("memory") / "memory.toml"
-    save(path, [rule])
-    assert load(path) == [rule]
+    save_memory(path, [rule])
+    assert load_memory(path) == [rule]
 
 
 def test_code_is_there_to_be_read(tmp_path):
     path = tmp_path / "memory.toml"
-    save(path, [RULE])
+    save_memory(path, [RULE])
     text = path.read_text()
     programs = """  class ModelNew:
 -     \"\"\"Says 'so'.\"\"\"
@@ -61,11 +61,11 @@ def test_a_shared_reference_is_written_once(tmp_path):
     path = tmp_path / "memory.toml"
     rules = [dataclasses.replace(RULE, name=name) for name in ("one", "three", "two")]
     rules[2] = dataclasses.replace(rules[2], reference="class Model:\n    y = 1\n")
-    save(path, rules)
+    save_memory(path, rules)
     text = path.read_text()
     assert text.count("reference = ") == 2
     assert text.count('reference_of = "one"') == 1
-    assert load(path) == rules
+    assert load_memory(path) == rules
 
 
 @given(TEXT, TEXT)
@@ -79,10 +79,10 @@ def test_rules_lie_in_one_order_whatever_order_they_came_in(tmp_path):
         dataclasses.replace(RULE, name="abc", kind="silent"),
     ]
     one, two = tmp_path / "one.toml", tmp_path / "two.toml"
-    save(one, [RULE, *others])
-    save(two, [*reversed(others), RULE])
+    save_memory(one, [RULE, *others])
+    save_memory(two, [*reversed(others), RULE])
     assert one.read_text() == two.read_text()
-    assert [rule.name for rule in load(one)] == ["no-power-operator", "zeros", "abc"]
+    assert [rule.name for rule in load_memory(one)] == ["no-power-operator", "zeros", "abc"]
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_rules_lie_in_one_order_whatever_order_they_came_in(tmp_path):
 )
 def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, change, words):
     path = tmp_path / "memory.toml"
-    save(path, [RULE])
+    save_memory(path, [RULE])
     text = path.read_text()
     assert change[0] in text
     path.write_text(text.replace(*change, 1))
     with pytest.raises(BadInputError) as caught:
-        load(path)
+        load_memory(path)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
@@ -120,6 +120,6 @@ def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, change, words):
 
 def test_a_place_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(BadInputError, match="No such file"):
-        load(tmp_path / "none.toml")
+        load_memory(tmp_path / "none.toml")
     with pytest.raises(BadInputError, match="cannot write"):
-        save(tmp_path / "none" / "memory.toml", [RULE])
+        save_memory(tmp_path / "none" / "memory.toml", [RULE])

@@ -3,7 +3,7 @@ import dataclasses
 from test_memory_files import RULE
 
 from adaexplore.core.rule import Platform
-from adaexplore.memory.merge import difference, merged
+from adaexplore.memory.merge import difference, merge_memories
 
 A, B = Platform("3.6.0", "sm_90"), Platform("3.9.0", "sm_90")
 BASE = dataclasses.replace(RULE, holds=(A,), gone=(), tasks=("t1",), support=2, topics=("x",))
@@ -15,35 +15,35 @@ def with_(**changes):
 
 class TestMerged:
     def test_places_tasks_and_topics_of_both_are_kept(self):
-        [rule] = merged([BASE], [with_(holds=(B,), tasks=("t2", "t3"), topics=("y",))])
+        [rule] = merge_memories([BASE], [with_(holds=(B,), tasks=("t2", "t3"), topics=("y",))])
         assert rule.holds == (A, B)
         assert rule.tasks == ("t1", "t2", "t3")
         assert rule.topics == ("x", "y")
         assert rule.support == 3
 
     def test_what_was_seen_gone_later_is_gone(self):
-        [rule] = merged([BASE], [with_(holds=(), gone=(A,))])
+        [rule] = merge_memories([BASE], [with_(holds=(), gone=(A,))])
         assert (rule.holds, rule.gone) == ((), (A,))
 
     def test_what_came_back_holds(self):
-        [rule] = merged([with_(holds=(), gone=(A,))], [BASE])
+        [rule] = merge_memories([with_(holds=(), gone=(A,))], [BASE])
         assert (rule.holds, rule.gone) == ((A,), ())
 
     def test_the_same_rule_under_another_name_is_one(self):
         other = with_(name="power", statement="blocks have  no `**`: Multiply.")
-        assert [rule.name for rule in merged([BASE], [other])] == [BASE.name]
+        assert [rule.name for rule in merge_memories([BASE], [other])] == [BASE.name]
 
     def test_another_statement_is_another_rule(self):
         other = with_(name="power", statement="Something else.")
-        assert len(merged([BASE], [other])) == 2
+        assert len(merge_memories([BASE], [other])) == 2
 
     def test_merging_twice_changes_nothing(self):
         other = with_(holds=(B,), tasks=("t2",))
-        once = merged([BASE], [other])
-        assert merged(once, [other]) == once
+        once = merge_memories([BASE], [other])
+        assert merge_memories(once, [other]) == once
 
     def test_lift_is_the_last_that_was_measured(self):
-        [rule] = merged([with_(lift=0.1, lift_tries=7)], [with_(lift=None, lift_tries=0)])
+        [rule] = merge_memories([with_(lift=0.1, lift_tries=7)], [with_(lift=None, lift_tries=0)])
         assert (rule.lift, rule.lift_tries) == (0.1, 7)
 
 

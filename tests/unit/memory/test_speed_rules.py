@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from adaexplore.memory.exports import as_markdown
 from test_memory_files import RULE
 
 from adaexplore.core.candidate import Candidate
@@ -12,9 +13,8 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.rule import Gain, Platform, Signature
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.memory.check import Checker
-from adaexplore.memory.exports import as_markdown
-from adaexplore.memory.files import from_data, load, save, to_data
-from adaexplore.memory.merge import merged
+from adaexplore.memory.files import from_data, load_memory, save_memory, to_data
+from adaexplore.memory.merge import merge_memories
 from adaexplore.memory.retrieve import applies, faster, gain_at, relevant, tokens
 
 HERE = Platform("3.9.0", "sm_90", "NVIDIA H200")
@@ -198,8 +198,8 @@ def test_a_real_pair_is_measured(server):
 class TestFiles:
     def test_the_gpu_and_the_gain_are_kept(self, tmp_path):
         path = tmp_path / "speed.toml"
-        save(path, [held("large-tiles", 1.8, "tl.dot")])
-        assert load(path) == [held("large-tiles", 1.8, "tl.dot")]
+        save_memory(path, [held("large-tiles", 1.8, "tl.dot")])
+        assert load_memory(path) == [held("large-tiles", 1.8, "tl.dot")]
         text = path.read_text()
         assert 'holds = ["3.9.0 sm_90 NVIDIA H200"]' in text
         assert 'gains = {"3.9.0 sm_90 NVIDIA H200" = [1.8, 1.79, 1.81]}' in text
@@ -224,13 +224,13 @@ class TestMerged:
         old = dataclasses.replace(
             held("large-tiles", 1.8), gains=(gain(1.8), gain(1.5, other)), holds=(other, HERE)
         )
-        [rule] = merged([old], [held("large-tiles", 1.7)])
+        [rule] = merge_memories([old], [held("large-tiles", 1.7)])
         assert rule.gains == (gain(1.5, other), gain(1.7))
         assert rule.holds == (other, HERE)
 
     def test_two_speed_rules_are_two(self):
         second = dataclasses.replace(held("stages", 1.4), statement="Take stages.")
-        assert len(merged([held("large-tiles", 1.8)], [second])) == 2
+        assert len(merge_memories([held("large-tiles", 1.8)], [second])) == 2
 
 
 class TestRetrieved:

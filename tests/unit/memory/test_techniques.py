@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from adaexplore.memory.techniques import TECHNIQUES, demands
+from adaexplore.memory.techniques import TECHNIQUES, technique_demands
 
 POINTWISE = "def forward(self, x): return torch.relu(x)"
 PRODUCT = "def forward(self, x): return x @ self.weight"
@@ -11,7 +11,7 @@ TEXTS = {technique.name: f"{technique.text}." for technique in TECHNIQUES}
 
 def taken(reference, times, *, on_gpu=True):
     """How often each technique is asked of so many tasks like this."""
-    return Counter(demands([reference] * times, on_gpu=on_gpu))
+    return Counter(technique_demands([reference] * times, on_gpu=on_gpu))
 
 
 @pytest.mark.parametrize("reference", [POINTWISE, PRODUCT])

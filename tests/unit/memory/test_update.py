@@ -8,7 +8,7 @@ from test_memory_files import RULE
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Signature
-from adaexplore.memory.files import load
+from adaexplore.memory.files import load_memory
 from adaexplore.memory.update import update
 
 PROCESSES, EACH = 4, 6
@@ -41,14 +41,14 @@ def test_no_rule_is_lost_where_several_update_at_once(tmp_path):
         worker.join(60)
     assert [worker.exitcode for worker in workers] == [0] * PROCESSES
     expected = {f"rule-{w}-{n}" for w in range(PROCESSES) for n in range(EACH)}
-    assert {known.name for known in load(path)} == expected
+    assert {known.name for known in load_memory(path)} == expected
 
 
 def test_what_a_rule_of_the_memory_explains_is_counted_there(tmp_path):
     path = tmp_path / "memory.toml"
     update(path, [rule("no-tanh", tasks=("a",), support=1)])
     rules = update(path, [rule("tanh-missing", "no-tanh", tasks=("b",), support=3)])
-    assert rules == load(path)
+    assert rules == load_memory(path)
     [known] = rules
     assert (known.name, known.tasks, known.support) == ("no-tanh", ("a", "b"), 3)
 

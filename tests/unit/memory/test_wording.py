@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.memory.files import BUNDLED, load, memory_path
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore.memory.wording import MOST_CHARS, objection
 
 PROGRAM = """
@@ -46,7 +46,7 @@ PROSE = st.lists(
 ).map(" ".join)
 
 
-@pytest.mark.parametrize("rule", load(memory_path(BUNDLED)), ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", load_memory(memory_path(BUNDLED)), ids=lambda rule: rule.name)
 def test_bundled_statements_name_no_program_of_their_own(rule):
     assert objection(rule.statement, rule.reference, rule.witness, rule.remedy) == ""
 

@@ -13,7 +13,7 @@ from adaexplore.core.rule import Matcher, Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Failure
-from adaexplore.memory.files import load
+from adaexplore.memory.files import load_memory
 from adaexplore.run.learn import learn
 from elementwise import candidate, reference
 
@@ -80,7 +80,7 @@ def learning(tmp_path):
 def test_a_failure_becomes_a_rule_of_the_memory(learning):
     told = []
     learned = learning([failure()], ANSWER, tell=told.append)
-    [rule] = load(learning.memory)
+    [rule] = load_memory(learning.memory)
     assert learned.rules == [rule]
     assert (rule.source, rule.holds, rule.tasks) == ("failure", (HERE,), ("one",))
     assert "reduced from" in told[0]
@@ -92,7 +92,7 @@ def test_what_is_known_is_counted_and_not_asked_again(learning):
     learned = learning([failure("two"), failure("three")], "unused")
     assert learning.asked == []
     assert [rule.tasks for rule in learned.counted] == [("one", "three", "two")]
-    [rule] = load(learning.memory)
+    [rule] = load_memory(learning.memory)
     assert (rule.tasks, rule.support) == (("one", "three", "two"), 3)
 
 
@@ -108,7 +108,7 @@ def test_a_model_says_that_a_known_rule_explains_it_too(learning):
     assert "there is no known rule 'no-such-rule'" in second[-1]
     assert not learned.rules
     assert [found.name for found in learned.counted] == [rule.name]
-    [counted] = load(learning.memory)
+    [counted] = load_memory(learning.memory)
     assert (counted.tasks, counted.support) == (("one", "two"), 2)
     assert counted.witness == rule.witness
 
@@ -129,7 +129,9 @@ def test_a_person_answers_in_files(learning):
     assert again.name == question.name.replace(".1.md", ".2.md")
     assert "That is no rule yet" in again.read_text()
     again.with_name(again.stem + ".reply.md").write_text(ANSWER)
-    assert [rule.name for rule in learning([]).rules] == [r.name for r in load(learning.memory)]
+    assert [rule.name for rule in learning([]).rules] == [
+        r.name for r in load_memory(learning.memory)
+    ]
     assert learning([failure()]).open == []
 
 
@@ -201,4 +203,4 @@ def test_a_real_failure_becomes_a_rule_that_the_real_evaluator_believes(server, 
     assert rule.holds == (HERE,)
     assert rule.witness == remedy.replace("2 * tl.sigmoid(2 * x) - 1", "tl.tanh(x)")
     assert rule.matcher == Matcher(("tl.tanh",))
-    assert load(tmp_path / "memory.toml") == [rule]
+    assert load_memory(tmp_path / "memory.toml") == [rule]

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from adaexplore.run.workers import Landed, Workers, each
+from adaexplore.run.workers import Landed, Workers, map_parallel
 
 
 @pytest.fixture
@@ -52,12 +52,12 @@ def test_each_item_is_taken_when_its_work_can_begin():
             taken.append(item)
             yield item
 
-    landed = list(each(items(), lambda item: 10 * item, parallel=2))
+    landed = list(map_parallel(items(), lambda item: 10 * item, parallel=2))
     assert {one.key: one.result for one in landed} == {0: 0, 1: 10, 2: 20}
 
 
 def test_no_more_work_than_allowed_is_under_way():
     both = threading.Barrier(2)
-    landed = list(each(range(4), lambda _: both.wait(20.0), parallel=2))
+    landed = list(map_parallel(range(4), lambda _: both.wait(20.0), parallel=2))
     assert sorted(one.result for one in landed) == [0, 0, 1, 1]
-    assert list(each([], str, parallel=2)) == []
+    assert list(map_parallel([], str, parallel=2)) == []

@@ -13,21 +13,29 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.cli.adapt import problems_in, say
-from adaexplore.core.ask import MANUAL
-from adaexplore.core.client import BudgetSpentError
-from adaexplore.core.config import Config
-from adaexplore.core.configure import parse_pairs, parse_settings
-from adaexplore.core.errors import BadInputError, BadProblemError
-from adaexplore.core.problem import Problem, TargetName
-from adaexplore.core.rule import Rule
-from adaexplore.memory.files import BUNDLED, load, memory_path, save, write_whole
-from adaexplore.memory.techniques import demands
-from adaexplore.run.place import Place, at_once
-from adaexplore.run.proposers import Plan, check, open_clients, proposers, with_templates
-from adaexplore.run.recall import NONE
-from adaexplore.run.session import INTERRUPTED, start_server
-from adaexplore.run.workers import each
+from adaexplore.core import (
+    BadInputError,
+    BadProblemError,
+    BudgetSpentError,
+    Config,
+    Problem,
+    Rule,
+    TargetName,
+    parse_pairs,
+    parse_settings,
+)
+from adaexplore.memory import BUNDLED, load_memory, memory_path, save_memory, technique_demands
+from adaexplore.run import (
+    INTERRUPTED,
+    Machine,
+    Plan,
+    attempt_plan,
+    default_parallel,
+    map_parallel,
+    open_clients,
+    start_server,
+)
+from adaexplore_lab.console import say, write
 from adaexplore_lab.lift.first_tries import FIRST_TRY, MAY_CHANGE, Arm, FirstTries
 from adaexplore_lab.lift.summary import Attempted, Lift, measured, noted, source_of, to_json
 from adaexplore_lab.lift.view import show
@@ -36,7 +44,7 @@ _WITHOUT = "-without-"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LiftOptions:
     """What the command line says; the fields are its options."""
 
     memory: str
@@ -64,32 +72,34 @@ class Options:
         return self.work or path.with_name(f"{path.stem}.lift")
 
 
-def measure(options: Options) -> int:
+def measure(options: LiftOptions) -> int:
     """Makes the first tries that are missing and says what they tell; the exit code."""
     console = Console()
     plan = _plan(options)
     settings = _settings(options.settings)
-    place = Place(options.device, options.target)
+    machine = Machine(options.device, options.target)
     arms = _arms(options)
-    problems = _held_out(console, options, place, [rule for arm in arms for rule in arm.rules])
+    problems = _held_out(console, options, machine, [rule for arm in arms for rule in arm.rules])
     names = [problem.name for problem in problems]
-    texts = demands([problem.source for problem in problems], on_gpu=place.target is None)
+    texts = technique_demands(
+        [problem.source for problem in problems], on_gpu=machine.target is None
+    )
     tries = FirstTries(
         options.folder,
         arms,
         settings,
         options.repeats,
-        place.where,
+        machine.platform,
         plan,
         demands=dict(zip(names, texts, strict=True)) if options.techniques else {},
     )
     for problem in problems:
         tries.require_same(problem)
-    status = _try_all(console, tries, problems, plan, options.parallel or at_once())
+    status = _try_all(console, tries, problems, plan, options.parallel or default_parallel())
     attempted = [found for problem in problems for found in tries.attempted(problem)]
     wanted = options.repeats * sum(len(tries.arms_for(problem)) for problem in problems)
     made = sum(len(found.outcomes) for found in attempted)
-    say(console, f"{made} of {wanted} first tries are judged, on {place}")
+    say(console, f"{made} of {wanted} first tries are judged, on {machine}")
     for line in (line for problem in problems for line in tries.spoiled(problem)):
         say(console, line)
     baseline, own, *others = arms
@@ -104,18 +114,12 @@ def measure(options: Options) -> int:
     show(console, lift)
     _keep(console, options, lift)
     if options.json:
-        _write_json(options, tries.proposer, str(place), settings, lift, attempted)
+        _write_json(options, tries.proposer, str(machine), settings, lift, attempted)
     return status
 
 
-def _plan(options: Options) -> Plan:
-    if not options.model:
-        if options.budget:
-            raise BadInputError("--budget goes with --model; there is none")
-        return with_templates(Plan((MANUAL,)), options.prompts)
-    plan = Plan(proposers([options.model], compiler=False), budget=options.budget)
-    plan = with_templates(plan, options.prompts)
-    check(plan)
+def _plan(options: LiftOptions) -> Plan:
+    plan = attempt_plan(options.model, budget=options.budget, prompts=options.prompts)
     if plan.limits.steps or plan.limits.seconds:
         raise BadInputError(f"--budget {options.budget}: first tries have one in usd or tok only")
     return plan
@@ -130,9 +134,9 @@ def _settings(pairs: Sequence[str]) -> Config:
     return parse_settings(pairs, FIRST_TRY)
 
 
-def _arms(options: Options) -> tuple[Arm, ...]:
+def _arms(options: LiftOptions) -> tuple[Arm, ...]:
     """No memory, the memory, what it is set against, and itself without some rules."""
-    named = {"": NONE} | {memory: _name(memory) for memory in (options.memory, *options.against)}
+    named = {"": "none"} | {memory: _name(memory) for memory in (options.memory, *options.against)}
     names = list(named.values())
     if twice := [name for name in names if names.count(name) > 1]:
         raise BadInputError(f"two memories are called {twice[0]}: rename one's file")
@@ -163,13 +167,13 @@ def _as_begun(memory: str, kept: Path) -> tuple[Rule, ...]:
     What is measured is noted in the memory, and lifts decide on prompts. Raises `BadInputError`
     where it differs by more than that now.
     """
-    rules = load(memory_path(memory))
+    rules = load_memory(memory_path(memory))
     if not rules:
         raise BadInputError(f"{memory} has no rules: there is nothing to measure")
     if not kept.exists():
         _make(kept.parent)
-        save(kept, rules)
-    begun = load(kept)
+        save_memory(kept, rules)
+    begun = load_memory(kept)
     if _unmeasured(begun) != _unmeasured(rules):
         raise BadInputError(
             f"{memory} is not what it was when {kept.parent.parent} was begun; name another --work"
@@ -182,14 +186,14 @@ def _unmeasured(rules: Sequence[Rule]) -> Mapping[str, Rule]:
 
 
 def _held_out(
-    console: Console, options: Options, place: Place, rules: Sequence[Rule]
+    console: Console, options: LiftOptions, machine: Machine, rules: Sequence[Rule]
 ) -> list[Problem]:
     """The first tasks of the folder that no rule was learned from.
 
     Raises `BadInputError` where there is none.
     """
     found: list[Problem] = []
-    for problem in problems_in(console, options.problems, place):
+    for problem in machine.problems(options.problems, lambda line: say(console, line)):
         if learned := source_of(rules, problem):
             say(console, f"{problem.name}.py: left out: the rule {learned} was learned from it")
             continue
@@ -216,7 +220,9 @@ def _try_all(
         server = stack.enter_context(closing(start_server(problems[0])))
         try:
             unless_spent = takewhile(lambda _: not stopped, problems)
-            for landed in each(unless_spent, partial(tries.attempt, server, clients), parallel):
+            for landed in map_parallel(
+                unless_spent, partial(tries.attempt, server, clients), parallel
+            ):
                 name = landed.key.name
                 match landed.error:
                     case None:
@@ -252,16 +258,16 @@ def _say_how_far(console: Console, tries: FirstTries, problem: Problem) -> None:
         say(console, f"{problem.name}: right: {', '.join(counts)}")
 
 
-def _keep(console: Console, options: Options, lift: Lift) -> None:
+def _keep(console: Console, options: LiftOptions, lift: Lift) -> None:
     """Notes the lifts in the memory, or where the options say; the package's own stays."""
     path = options.output or (None if options.memory == BUNDLED else memory_path(options.memory))
     if path and lift.rules:
-        save(path, noted(load(memory_path(options.memory)), lift.rules))
+        save_memory(path, noted(load_memory(memory_path(options.memory)), lift.rules))
         say(console, f"{path}: the lift of {len(lift.rules)} rules is noted")
 
 
 def _write_json(
-    options: Options,
+    options: LiftOptions,
     proposer: str,
     place: str,
     settings: Config,
@@ -281,7 +287,7 @@ def _write_json(
         "tries": [to_json(found) for found in attempted],
     }
     assert options.json
-    write_whole(options.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write(options.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def _make(folder: Path) -> None:

@@ -7,29 +7,38 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from adaexplore.core.ask import MANUAL
-from adaexplore.core.client import BudgetSpentError, Client
-from adaexplore.core.config import Config
-from adaexplore.core.environment import Environment
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Passed
-from adaexplore.core.feedback import verdict
-from adaexplore.core.listener import follow
-from adaexplore.core.node import Node
-from adaexplore.core.problem import Problem
-from adaexplore.core.proposer import Context, Proposer
-from adaexplore.core.rule import Platform, Rule
-from adaexplore.core.units import estimated_tokens
-from adaexplore.run import ask_files as asks
-from adaexplore.run.proposers import Plan, model_proposers
-from adaexplore.run.recall import recalling
-from adaexplore.run.records import record_of
-from adaexplore.run.search import Search
-from adaexplore.run.session import Session, session_on
-from adaexplore.run.study import Study
-from adaexplore.sandbox.process import ForkServer
-from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
-from adaexplore.store.directory import DATABASE_NAME
+from adaexplore.core import (
+    MANUAL,
+    BadInputError,
+    BudgetSpentError,
+    Client,
+    Config,
+    Context,
+    Environment,
+    Failed,
+    Node,
+    Passed,
+    Platform,
+    Problem,
+    Proposer,
+    Rule,
+    estimated_tokens,
+    follow,
+)
+from adaexplore.run import (
+    Plan,
+    Search,
+    Session,
+    Study,
+    model_proposers,
+    recalling,
+    record_of,
+    session_on,
+    take_replies,
+    write_prompts,
+)
+from adaexplore.sandbox import ForkServer
+from adaexplore.store import RunDirectory, Store, is_run, make_run, open_run, read_run
 from adaexplore_lab.lift.summary import RIGHT, Attempted, rules_in
 
 FIRST_TRY = Config(
@@ -111,7 +120,7 @@ class FirstTries:
         """
         for arm, path in self._runs(problem).items():
             if self._by_hand and _waits(path):
-                asks.take(path, self._asks(problem, arm))
+                take_replies(path, self._asks(problem, arm))
         if self._is_to_do(problem):
             with ExitStack() as stack:
                 running = stack.enter_context(session_on(server, problem, self._settings(problem)))
@@ -130,7 +139,7 @@ class FirstTries:
         found = []
         for arm in self.arms_for(problem):
             path = self._path(problem, arm.name)
-            if _exists(path):
+            if is_run(path):
                 with read_run(path) as run:
                     found.append(self._of(problem, arm, run.store))
         return found
@@ -141,7 +150,12 @@ class FirstTries:
         for arm, path in self._runs(problem).items():
             with read_run(path) as run:
                 nodes = _Standing.of(run.store).spoiled
-            found += [f"{problem.name}, {arm}: {verdict(node.evaluation)}" for node in nodes]
+            verdicts = (node.evaluation for node in nodes)
+            found += [
+                f"{problem.name}, {arm}: {failed.status}: {failed.reason}"
+                for failed in verdicts
+                if isinstance(failed, Failed)
+            ]
         return found
 
     def _settings(self, problem: Problem) -> Config:
@@ -173,7 +187,7 @@ class FirstTries:
     def _runs(self, problem: Problem) -> dict[str, Path]:
         """The runs of a task that are there, by arm."""
         paths = {arm.name: self._path(problem, arm.name) for arm in self.arms}
-        return {arm: path for arm, path in paths.items() if _exists(path)}
+        return {arm: path for arm, path in paths.items() if is_run(path)}
 
     def _is_to_do(self, problem: Problem) -> bool:
         """Whether a run is to be made, or can go on without a person."""
@@ -191,7 +205,7 @@ class FirstTries:
     def _opened(self, running: Session, problem: Problem, arm: Arm) -> RunDirectory:
         """A run, open for writing; made where there is none."""
         path = self._path(problem, arm.name)
-        if not _exists(path):
+        if not is_run(path):
             plan = replace(self.plan, budget="", memory=arm.name, rules=arm.rules)
             words = f"adaexplore memory lift, {arm.name}"
             settings = self._settings(problem)
@@ -239,7 +253,7 @@ class FirstTries:
         for arm, path in self._runs(problem).items():
             if _waits(path):
                 with open_run(path) as run:
-                    files += asks.written(run, 0, self._asks(problem, arm))
+                    files += write_prompts(run, 0, self._asks(problem, arm))
         return files
 
     def _of(self, problem: Problem, arm: Arm, store: Store) -> Attempted:
@@ -285,10 +299,6 @@ class _Standing:
 def _proposers(store: Store) -> dict[str, Proposer]:
     run = store.run()
     return model_proposers(Plan.from_json(run.plan, run.proposer), run.config)
-
-
-def _exists(path: Path) -> bool:
-    return (path / DATABASE_NAME).is_file()
 
 
 def _waits(path: Path) -> bool:

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from adaexplore.core.problem import Problem
-from adaexplore.core.rule import Rule
+from adaexplore.core import Problem, Rule
 from adaexplore_lab.lift.proportions import Counts, interval, paired_interval, share_of, sign_test
 
 RIGHT = "right"

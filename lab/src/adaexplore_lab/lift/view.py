@@ -7,7 +7,7 @@ import math
 from rich.console import Console
 from rich.table import Table
 
-from adaexplore.cli.adapt import say
+from adaexplore_lab.console import say
 from adaexplore_lab.lift.summary import Contrast, Lift
 
 

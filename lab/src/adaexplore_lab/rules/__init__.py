@@ -12,20 +12,20 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from adaexplore.core.rule import Rule
-from adaexplore.memory.files import load
+from adaexplore.core import Rule
+from adaexplore.memory import load_memory
 
 _FOLDER = Path(__file__).parent
 
 
 def candidates() -> list[Rule]:
     """Return the rule candidates that are no rules yet."""
-    return load(_FOLDER / "candidates.toml")
+    return load_memory(_FOLDER / "candidates.toml")
 
 
 def beliefs() -> list[Rule]:
     """Return the false statements, each as a rule that no Triton bears out."""
-    return load(_FOLDER / "beliefs.toml")
+    return load_memory(_FOLDER / "beliefs.toml")
 
 
 def sayings() -> Mapping[str, Sequence[str]]:

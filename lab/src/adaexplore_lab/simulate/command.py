@@ -13,8 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import adaexplore
-from adaexplore.core.config import PolicyName
-from adaexplore.core.errors import BadInputError
+from adaexplore.core import BadInputError, PolicyName
 from adaexplore.store import read_run
 from adaexplore_lab.simulate import (
     SYNTHETIC,

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
 
-from adaexplore.core.config import Config, PolicyName
-from adaexplore.core.configure import parse_settings
-from adaexplore.core.errors import BadInputError
+from adaexplore.core import BadInputError, Config, PolicyName, parse_settings
 from adaexplore.search import POLICIES, Policy
 
 

@@ -26,10 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Status
-from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.core.policy import Cell
+from adaexplore.core import ROOT_ID, BadInputError, Cell, Status, StepKind
 from adaexplore_lab.simulate.landscape import Kernel, Look
 from adaexplore_lab.simulate.recorded import RecordedRun, RecordedStep
 

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from adaexplore.core.evaluation import Evaluation, Failed, Passed, Status, Timing
-from adaexplore.core.node import StepKind
-from adaexplore.core.policy import Cell, Vector
+from adaexplore.core import Cell, Evaluation, Failed, Passed, Status, StepKind, Timing, Vector
 
 _HALF_95 = 1.96  # standard deviations from the middle of a 95 % interval to its ends
 

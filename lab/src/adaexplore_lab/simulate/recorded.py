@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Passed, Status
-from adaexplore.core.node import Node, StepKind
-from adaexplore.core.policy import Cell
-from adaexplore.search.traits import traits_of
-from adaexplore.search.winners_curse import deviation
+from adaexplore.core import BadInputError, Cell, Node, Passed, Status, StepKind, Timing
+from adaexplore.search import traits_of
+
+_INTERVAL_WIDTH = 3.92
+"""Width of a 95 % interval of a normal distribution, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +75,18 @@ def read_runs(path: Path) -> list[RecordedRun]:
         ) from error
 
 
+def _noise(timing: Timing) -> float | None:
+    """Return the standard deviation of `ln` of the speedup, None where its interval has no end."""
+    low, high = timing.speedup_ci
+    noise = math.log(high / low) / _INTERVAL_WIDTH if low > 0 else math.inf
+    return noise if math.isfinite(noise) else None
+
+
 def _step(node: Node) -> RecordedStep | None:
     evaluation = node.evaluation
     timing = evaluation.measured if isinstance(evaluation, Passed) else None
     if evaluation.status == "infra_error" or (evaluation.status == "passed" and not timing):
         return None
-    noise = deviation(timing) if timing else None
     return RecordedStep(
         id=node.id,
         parent_id=node.parent_id,
@@ -90,6 +95,6 @@ def _step(node: Node) -> RecordedStep | None:
         status=evaluation.status,
         speedup=timing.speedup if timing else 0.0,
         speedup_eager=timing.speedup_eager if timing else 0.0,
-        noise=noise if noise is not None and math.isfinite(noise) else None,
+        noise=_noise(timing) if timing else None,
         cell=traits_of(node).cell,
     )

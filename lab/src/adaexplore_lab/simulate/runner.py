@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Evaluation, rank
-from adaexplore.core.node import ROOT_ID, best_correct
+from adaexplore.core import ROOT_ID, Config, Evaluation, best_correct, rank
 from adaexplore.search import (
     Selection,
     Tree,

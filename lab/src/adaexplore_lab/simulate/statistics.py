@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from adaexplore.report.compare.compute import checkpoints as checkpoints
 from adaexplore_lab.simulate.runner import Outcome
+
+CHECKPOINTS = (10, 25, 50, 100)
+"""Steps after which searches are compared."""
 
 _RESAMPLES = 1000
 
@@ -31,6 +33,11 @@ class Standing:
     share: float
     ratio: float
     ratio_interval: tuple[float, float]
+
+
+def checkpoints(steps: int) -> list[int]:
+    """Return the checkpoints within `steps`, and the last step."""
+    return sorted({*(at for at in CHECKPOINTS if at < steps), steps})
 
 
 def standings(outcomes: Sequence[Outcome]) -> list[Standing]:

@@ -20,9 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import FailureStatus
-from adaexplore.core.node import StepKind
+from adaexplore.core import BadInputError, FailureStatus, StepKind
 from adaexplore_lab.simulate.landscape import Kernel, Look, World
 from adaexplore_lab.simulate.rugged import Knobs, Ridge
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from adaexplore.core.client import Client, Message, Prompt
-from adaexplore.llm.code import ReplyError, extract_code
-from adaexplore.llm.templating import Templates
+from adaexplore.core import Client, Message, Prompt
+from adaexplore.llm import ReplyError, Templates, extract_code
 from adaexplore_lab.synthesize.draft import MAX_ELEMENTS
 from adaexplore_lab.synthesize.task import Style, Task
 

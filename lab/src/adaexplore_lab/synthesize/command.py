@@ -11,10 +11,10 @@ from typing import get_args
 from rich.console import Console
 from rich.progress import Progress
 
-from adaexplore.core.client import BudgetSpentError
-from adaexplore.core.errors import BadInputError
-from adaexplore.run.proposers import Plan, open_clients
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.core import BadInputError, BudgetSpentError
+from adaexplore.evaluate import EXAMINE_JOB
+from adaexplore.run import Plan, open_clients
+from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize import overlap
 from adaexplore_lab.synthesize.author import Author, Unusable
 from adaexplore_lab.synthesize.collect import GRAMMAR, attempts, collect
@@ -22,8 +22,6 @@ from adaexplore_lab.synthesize.confined import PRELOAD
 from adaexplore_lab.synthesize.folder import TaskFolder
 from adaexplore_lab.synthesize.task import STYLES, Origin
 from adaexplore_lab.synthesize.validate import Validated, Validator
-
-_EXAMINE = "adaexplore.evaluate.judge.examine:job"
 
 
 def synthesize(
@@ -46,7 +44,7 @@ def synthesize(
     kept, seen = folder.tasks(), Counter[str]()
     with _author(plan) as author, _server() as server:
         validator = Validator(
-            server, _EXAMINE, benchmarks=_benchmarks(exclude, server), known=folder.known
+            server, EXAMINE_JOB, benchmarks=_benchmarks(exclude, server), known=folder.known
         )
         results = collect(attempts(chosen, seed, author, kept), validator, count)
         with _progress(console, count) as advance:
@@ -101,7 +99,7 @@ def _author(plan: Plan) -> Iterator[Author | None]:
 
 @contextmanager
 def _server() -> Iterator[ForkServer]:
-    server = ForkServer.start([*PRELOAD, _EXAMINE.partition(":")[0]])
+    server = ForkServer.start([*PRELOAD, EXAMINE_JOB.partition(":")[0]])
     try:
         yield server
     finally:

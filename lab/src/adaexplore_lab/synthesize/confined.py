@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import candidate_limits
-from adaexplore.sandbox.process import ForkServer, WorkerDiedError
-from adaexplore.sandbox.watchdog import LimitExceededError
+from adaexplore.sandbox import (
+    ForkServer,
+    LimitExceededError,
+    WorkerDiedError,
+    candidate_limits,
+    run_job,
+)
 
 TIMEOUT_S = 60.0
 MEMORY_BYTES = 4 << 30

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core import BadInputError
 from adaexplore_lab.synthesize.task import Task
 from adaexplore_lab.synthesize.validate import Validated
 

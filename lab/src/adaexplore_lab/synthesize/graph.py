@@ -19,9 +19,8 @@ from torch.func import functional_call, functionalize
 from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from adaexplore.core.errors import BadProblemError
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import Inputs, flatten_outputs, map_tensors, tensors_of
+from adaexplore.core import BadProblemError
+from adaexplore.sandbox import Inputs, Instance, flatten_outputs, map_tensors, tensors_of
 
 _SHAPING = frozenset(
     {

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from adaexplore.core.errors import BadInputError
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.core import BadInputError
+from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.confined import structure_of
 
 SHIPPED = "benchmarks.txt"

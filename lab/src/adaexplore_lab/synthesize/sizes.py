@@ -6,7 +6,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from adaexplore.core.errors import AdaExploreError
+from adaexplore.core import AdaExploreError
 
 
 class UnfitError(AdaExploreError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from adaexplore.core.problem import Language, Problem, TargetName
+from adaexplore.core import Language, Problem, TargetName
 
 Style = Literal["self-instruct", "mutation", "creative", "composite"]
 Origin = Literal["grammar", "self-instruct", "mutation", "creative", "composite"]

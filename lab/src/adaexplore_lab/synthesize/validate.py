@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.confined import run_confined, structure_of
 from adaexplore_lab.synthesize.task import Task
 

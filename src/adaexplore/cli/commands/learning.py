@@ -1,4 +1,4 @@
-"""Learning rules: adapt, learn, synthesize."""
+"""Learning rules: adapt."""
 
 from __future__ import annotations
 
@@ -22,24 +22,36 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def adapt(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN]...", help="Folders of runs to learn from."),
+    ] = None,
+    problems: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Attempt the tasks of this folder: problems, a file each."
+        ),
+    ] = None,
+    tasks: Annotated[
+        int, typer.Option(min=1, help="Number of tasks, in the order of their names.")
+    ] = 200,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
     ] = Path("memory.toml"),
     model: Annotated[
-        str, typer.Option(metavar="PROVIDER:NAME", help="Who attempts tasks and writes rules.")
-    ] = "",
-    problems: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            metavar="DIR",
-            help="The tasks, as `adaexplore synthesize` makes them: problems, a file each.",
+            metavar="PROVIDER:NAME",
+            help="The model that attempts tasks and writes rules. Default: you answer prompts in "
+            "files.",
         ),
-    ] = None,
-    tasks: Annotated[int, typer.Option(min=1, help="How many tasks, in the order of names.")] = 200,
+    ] = "",
     memory: MemoryOption = "",
     work: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where runs and cases are. Default: OUTPUT.learning."),
+        typer.Option(
+            metavar="DIR", help="Folder of runs, prompts and cases. Default: OUTPUT.learning."
+        ),
     ] = None,
     budget: TokensOption = "",
     least_tasks: LeastTasksOption = 1,
@@ -48,24 +60,22 @@ def adapt(
     parallel: ParallelOption = None,
     techniques: TechniquesOption = True,
 ) -> None:
-    """Learn rules about Triton: each with a program that fails so, and one that does not.
+    """Learn rules about Triton from failures: of runs, or of attempts at the tasks of --problems.
 
-    A model attempts each task, once and with one repair, and rules are made of
-    what fails. Without --model, you do: prompts wait in files. The same command goes on where it
-    was stopped, and with what was answered.
+    Each task gets a first try and one repair. Failures of one cause form a case; the shortest
+    candidate is reduced as long as it fails the same way. The model writes the rule and a remedy
+    that passes. Without --model the prompts wait in files below the work folder: answer ID.1.md in
+    ID.1.reply.md and run the same command again. Nothing is done twice.
     """
-    from adaexplore.core.errors import BadInputError
+    from adaexplore.cli import adapt as commands
 
-    if problems is None:
-        raise BadInputError("say what to learn on: adaexplore adapt --problems DIR")
-    from adaexplore.cli import adapt_tasks as by_tasks
-
-    status = by_tasks.adapt_by_tasks(
+    options = commands.AdaptOptions(
+        output,
+        runs or (),
         problems,
         tasks=tasks,
         model=model,
         memory=memory,
-        output=output,
         work=work,
         budget=budget,
         least_tasks=least_tasks,
@@ -74,48 +84,4 @@ def adapt(
         parallel=parallel,
         techniques=techniques,
     )
-    raise typer.Exit(status)
-
-
-@app.command()
-def learn(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Directories of runs that have failures.")
-    ],
-    memory: Annotated[
-        Path, typer.Option(metavar="FILE", help="The memory to write or add to.")
-    ] = Path("memory.toml"),
-    model: Annotated[
-        str, typer.Option(metavar="PROVIDER:NAME", help="Who writes the rules. Default: you do.")
-    ] = "",
-    asks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where cases, prompts and replies are kept. Default: MEMORY.learning.",
-        ),
-    ] = None,
-    budget: TokensOption = "",
-    least_tasks: LeastTasksOption = 1,
-    device: DeviceOption = None,
-    target: TargetOption = None,
-) -> None:
-    """Make rules of what failed in runs, each with a small witness, and a remedy that passes.
-
-    Failures of one cause are taken together and the shortest candidate is reduced while it fails so
-    still. A model writes the rule and the remedy; without one, the prompts wait in files: answer
-    DIR/ID.1.md in DIR/ID.1.reply.md and run the same command again. Nothing is done twice.
-    """
-    from adaexplore.cli import learn as commands
-
-    status = commands.learn_from_runs(
-        runs,
-        memory=memory,
-        model=model,
-        asks=asks,
-        budget=budget,
-        least_tasks=least_tasks,
-        device=device,
-        target=target,
-    )
-    raise typer.Exit(status)
+    raise typer.Exit(commands.adapt(options))

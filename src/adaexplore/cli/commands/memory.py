@@ -1,4 +1,4 @@
-"""Memories: list, show, check, lift, diff, export, import, merge."""
+"""Memories: list, show, check, merge."""
 
 from __future__ import annotations
 
@@ -49,47 +49,26 @@ def memory_check(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to note what was seen. Default: in the memory itself, unless bundled.",
+            help="The file to write the results to. Default: the memory itself, unless bundled.",
         ),
     ] = None,
     device: DeviceOption = None,
     target: TargetOption = None,
     parallel: ParallelOption = None,
     unseen: Annotated[
-        bool, typer.Option("--unseen", help="Only rules that were never tried here.")
+        bool,
+        typer.Option(
+            "--unseen", help="Only rules that were never tried on this version and target."
+        ),
     ] = False,
 ) -> None:
-    """Run every witness and remedy on the installed versions; note which rules hold, or are gone.
+    """Run every witness and remedy on the installed Triton; record which rules hold.
 
     Exit code 1 if one does not hold.
     """
-    from adaexplore.cli import adapt as commands
+    from adaexplore.cli import memory as commands
 
     raise typer.Exit(commands.check(memory, output, device, target, parallel, unseen=unseen))
-
-
-@app.command("diff")
-def memory_diff(old: MemoryArg, new: MemoryArg) -> None:
-    """Print which rules were added, removed or changed. Exit code 1 if any."""
-    from adaexplore.cli import memory as commands
-
-    raise typer.Exit(commands.diff(old, new))
-
-
-@app.command("export")
-def memory_export(
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Ends in .json, .md or .txt, which says how."
-        ),
-    ],
-    memory: MemoryArg = "bundled",
-) -> None:
-    """Write a memory as JSON, as a page to read, or as AdaExplore's statement||count lines."""
-    from adaexplore.cli import memory as commands
-
-    raise typer.Exit(commands.export(memory, output))
 
 
 @app.command("merge")
@@ -101,7 +80,7 @@ def memory_merge(
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write.")
     ],
 ) -> None:
-    """Write several memories as one: places, tasks and support of all are kept."""
+    """Write several memories as one, with the platforms, tasks and support of all."""
     from adaexplore.cli import memory as commands
 
     raise typer.Exit(commands.combine(memories, output))

@@ -11,7 +11,7 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import to_json
+from adaexplore.core.evaluation import evaluation_to_json
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.bench import Bench
 from adaexplore.evaluate.judge.reference import Reference
@@ -53,7 +53,7 @@ def main(channel: Channel, control: Channel | None) -> None:
                     again=request["again"],
                 )
                 torch.cuda.empty_cache()  # without collecting garbage, which takes 0.15 s
-                reply = {"evaluation": to_json(evaluation)}
+                reply = {"evaluation": evaluation_to_json(evaluation)}
         except BadProblemError as error:
             reply = {"bad_problem": str(error)}
         except Exception as error:  # noqa: BLE001 - reported as infrastructure trouble

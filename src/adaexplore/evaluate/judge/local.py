@@ -7,7 +7,7 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import Evaluation, Failed, from_json
+from adaexplore.core.evaluation import Evaluation, Failed, evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.extensions import BUILD_S
@@ -21,6 +21,10 @@ _PREPARE_TIMES = 15  # the limit of a candidate: a reference runs often, and is 
 _GRACE_S = 300.0  # for the judge to wait for the device and to clean up
 _MOST_BUILDS = 2  # the judge may try a candidate twice
 _CLOSED = "the evaluator was closed while it was at work"
+
+
+EXAMINE_JOB = "adaexplore.evaluate.judge.examine:job"
+"""Job of a confined worker that judges a reference without timing it (see `examine.job`)."""
 
 
 class LocalEvaluator:
@@ -102,7 +106,7 @@ class LocalEvaluator:
                 if last_try:
                     return Failed("infra_error", str(error))
             else:
-                return from_json(reply["evaluation"])
+                return evaluation_from_json(reply["evaluation"])
         raise AssertionError("unreachable")
 
     def close(self) -> None:

@@ -12,7 +12,15 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Fault, Passed, to_json
+from adaexplore.core.evaluation import (
+    Cost,
+    Estimate,
+    Evaluation,
+    Failed,
+    Fault,
+    Passed,
+    evaluation_to_json,
+)
 from adaexplore.core.facts import OutputForm, ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Problem
 from adaexplore.evaluate.judge.conversation import Conversation
@@ -61,7 +69,11 @@ def main(channel: Channel, control: Channel | None) -> None:
             else:
                 assert bench is not None
                 candidate = Candidate(request["source"], request["language"])
-                reply = {"evaluation": to_json(bench.evaluate(candidate, request["timeout_s"]))}
+                reply = {
+                    "evaluation": evaluation_to_json(
+                        bench.evaluate(candidate, request["timeout_s"])
+                    )
+                }
         except BadProblemError as error:
             reply = {"bad_problem": str(error)}
         except InfrastructureError as error:

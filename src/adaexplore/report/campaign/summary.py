@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from adaexplore.core.evaluation import Passed, Timing, to_json
+from adaexplore.core.evaluation import Passed, Timing, evaluation_to_json
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.report.averages import Averages, averages
 from adaexplore.report.run.headline import Verdict
@@ -235,7 +235,7 @@ def _group_json(group: CampaignGroup) -> dict[str, Any]:
 
 
 def _result_json(result: Result) -> dict[str, Any]:
-    claimed = to_json(result.claimed) | {"detail": ""} if result.claimed else None
+    claimed = evaluation_to_json(result.claimed) | {"detail": ""} if result.claimed else None
     return {
         "name": result.name,
         "precision": result.precision,

@@ -19,7 +19,7 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class PairedRuns:
     """A problem: the `ln` of the speedup of each run at every amount.
 
     If `over` has runs, the value is the difference of the two means.
@@ -37,13 +37,13 @@ class Unit:
         return [mean - other for mean, other in zip(means, others, strict=True)]
 
 
-def geometric_means(units: Sequence[Unit]) -> list[float]:
+def geometric_means(units: Sequence[PairedRuns]) -> list[float]:
     """Return the geometric mean over the problems at every amount."""
     means = [unit.means() for unit in units]
     return [math.exp(fmean(place)) for place in zip(*means, strict=True)]
 
 
-def sample_size(units: Sequence[Unit]) -> int:
+def sample_size(units: Sequence[PairedRuns]) -> int:
     """Return the number of independent samples: problems, or the seeds of a single problem."""
     if len(units) != 1:
         return len(units)
@@ -51,7 +51,7 @@ def sample_size(units: Sequence[Unit]) -> int:
     return min(len(side) for side in (unit.runs, unit.over) if side)
 
 
-def intervals(units: Sequence[Unit]) -> list[Interval | None]:
+def mean_intervals(units: Sequence[PairedRuns]) -> list[Interval | None]:
     """Return the 95 % interval of the geometric mean at every amount; None for a single sample.
 
     A bootstrap in two stages with a fixed seed draws problems, then runs of each (Davison and

@@ -18,7 +18,12 @@ from adaexplore.report.compare.comparison import (
     FoundSpeedup,
     Pair,
 )
-from adaexplore.report.compare.resample import Unit, geometric_means, intervals, sample_size
+from adaexplore.report.compare.resample import (
+    PairedRuns,
+    geometric_means,
+    mean_intervals,
+    sample_size,
+)
 from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace
 
 _SAME = 0.01
@@ -46,26 +51,26 @@ def checkpoint(
     logs = [[[[_log(t)] for t in of_problem] for of_problem in own] for own in timings]
     standings, pairs = [], []
     for i, arm in enumerate(arms):
-        units = [Unit(runs) for runs in logs[i]]
+        units = [PairedRuns(runs) for runs in logs[i]]
         found_speedups = [one.speedup for one in found[i] if one.correct and one.speedup]
         standings.append(
             ArmStanding(
                 arm=arm.name,
                 speedup=geometric_means(units)[0],
-                interval=intervals(units)[0],
+                interval=mean_intervals(units)[0],
                 averages=averages(found_speedups, len(field)),
             )
         )
         if i == 0:
             continue
-        units = [Unit(own, other) for own, other in zip(logs[i], logs[0], strict=True)]
+        units = [PairedRuns(own, other) for own, other in zip(logs[i], logs[0], strict=True)]
         outcomes = Counter(map(_outcome, found[i], found[0]))
         pairs.append(
             Pair(
                 arm=arm.name,
                 over=arms[0].name,
                 ratio=geometric_means(units)[0],
-                interval=intervals(units)[0],
+                interval=mean_intervals(units)[0],
                 samples=sample_size(units),
                 wins=outcomes[1],
                 ties=outcomes[0],
@@ -135,10 +140,12 @@ def curves(
     curves = []
     for i, arm in enumerate(arms):
         units = [
-            Unit([[_log(trace.best(axis, place)) for place in at] for trace in sides[i]])
+            PairedRuns([[_log(trace.best(axis, place)) for place in at] for trace in sides[i]])
             for sides in field.values()
         ]
         curves.append(
-            ArmCurve(arm.name, tuple(at), tuple(geometric_means(units)), tuple(intervals(units)))
+            ArmCurve(
+                arm.name, tuple(at), tuple(geometric_means(units)), tuple(mean_intervals(units))
+            )
         )
     return curves

@@ -7,48 +7,53 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaexplore.report.compare.resample import Unit, geometric_means, intervals, sample_size
+from adaexplore.report.compare.resample import (
+    PairedRuns,
+    geometric_means,
+    mean_intervals,
+    sample_size,
+)
 
 LOGS = st.floats(-3, 3)
 
 
 def test_the_geometric_mean_of_ratios():
     units = [
-        Unit([[math.log(4)]], [[math.log(2)]]),
-        Unit([[math.log(1)], [math.log(4)]], [[math.log(4)]]),
+        PairedRuns([[math.log(4)]], [[math.log(2)]]),
+        PairedRuns([[math.log(1)], [math.log(4)]], [[math.log(4)]]),
     ]
     assert geometric_means(units) == [pytest.approx(1.0)]  # 2 and 1/2
 
 
 def test_one_run_of_one_problem_has_no_interval():
-    assert intervals([Unit([[0.1, 0.2]])]) == [None, None]
-    assert intervals([Unit([[0.1], [0.4]], [[0.0]])]) == [None]
+    assert mean_intervals([PairedRuns([[0.1, 0.2]])]) == [None, None]
+    assert mean_intervals([PairedRuns([[0.1], [0.4]], [[0.0]])]) == [None]
 
 
 def test_several_runs_of_one_problem_have_an_interval():
-    unit = Unit([[0.1], [0.4], [0.2]])
+    unit = PairedRuns([[0.1], [0.4], [0.2]])
     assert sample_size([unit]) == 3
-    [(low, high)] = intervals([unit])
+    [(low, high)] = mean_intervals([unit])
     assert (low, high) == (pytest.approx(math.exp(0.1)), pytest.approx(math.exp(0.4)))
 
 
 def test_differing_seeds_widen_the_interval():
-    quiet = [Unit([[0.1 * i], [0.1 * i]]) for i in range(8)]
-    loud = [Unit([[0.1 * i - 0.5], [0.1 * i + 0.5]]) for i in range(8)]
-    [narrow], [wide] = intervals(quiet), intervals(loud)
+    quiet = [PairedRuns([[0.1 * i], [0.1 * i]]) for i in range(8)]
+    loud = [PairedRuns([[0.1 * i - 0.5], [0.1 * i + 0.5]]) for i in range(8)]
+    [narrow], [wide] = mean_intervals(quiet), mean_intervals(loud)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
 def test_intervals_are_deterministic():
-    units = [Unit([[0.1 * i]]) for i in range(7)]
-    assert intervals(units) == intervals(units)
+    units = [PairedRuns([[0.1 * i]]) for i in range(7)]
+    assert mean_intervals(units) == mean_intervals(units)
 
 
 @settings(max_examples=30)
 @given(st.lists(LOGS, min_size=2, max_size=9))
 def test_the_interval_contains_the_mean_and_stays_within_the_data(logs):
-    units = [Unit([[log]]) for log in logs]
-    [mean], [(low, high)] = geometric_means(units), intervals(units)
+    units = [PairedRuns([[log]]) for log in logs]
+    [mean], [(low, high)] = geometric_means(units), mean_intervals(units)
     assert math.exp(min(logs)) * (1 - 1e-9) <= low <= mean * (1 + 1e-9)
     assert mean * (1 - 1e-9) <= high <= math.exp(max(logs)) * (1 + 1e-9)
 
@@ -56,6 +61,6 @@ def test_the_interval_contains_the_mean_and_stays_within_the_data(logs):
 @pytest.mark.parametrize(("count", "student"), [(6, 2.571), (8, 2.365), (16, 2.131), (40, 2.023)])
 def test_the_interval_of_normal_logs_is_close_to_students(count, student):
     logs = [NormalDist(0.2, 0.3).inv_cdf((i + 0.5) / count) for i in range(count)]
-    [(low, high)] = intervals([Unit([[log]]) for log in logs])
+    [(low, high)] = mean_intervals([PairedRuns([[log]]) for log in logs])
     half = student * stdev(logs) / math.sqrt(count)
     assert math.log(high / low) / 2 == pytest.approx(half, rel=0.08)

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.rule import Rule
+from adaexplore.core import BadInputError, Rule
 
-Standing = Literal["witnessed", "stale", "unverified", "no rule"]
+SayingStatus = Literal["witnessed", "stale", "unverified", "no rule"]
 """A known rule says the same and holds here; what it forbids works here; nothing known says it;
 there is nothing in it that could be tried."""
 

@@ -1,16 +1,16 @@
 import dataclasses
 
 import pytest
+from adaexplore_lab.imports.lines import Found, Saying, find, is_checkable, sayings, supported
 from hypothesis import given
 from hypothesis import strategies as st
 from test_memory_files import RULE
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.memory.files import BUNDLED, load, memory_path
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore_lab import rules
-from adaexplore_lab.imports.lines import Found, Saying, find, is_checkable, sayings, supported
 
-KNOWN = [*load(memory_path(BUNDLED)), *rules.beliefs()]
+KNOWN = [*load_memory(memory_path(BUNDLED)), *rules.beliefs()]
 SAID = rules.sayings()
 
 

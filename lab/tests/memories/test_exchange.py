@@ -1,9 +1,8 @@
 import dataclasses
 
-from test_memory_files import RULE
-
 from adaexplore.memory.exports import as_lines, as_markdown
 from adaexplore_lab.imports.lines import Saying, sayings
+from test_memory_files import RULE
 
 OTHER = dataclasses.replace(
     RULE, name="pad", kind="silent", statement="Mask\nagain.", support=7, gone=()

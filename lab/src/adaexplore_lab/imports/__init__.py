@@ -1,1 +1,0 @@
-"""Memories of other systems, checked against witnessed rules."""

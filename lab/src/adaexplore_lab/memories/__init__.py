@@ -1,0 +1,1 @@
+"""Memories in other forms: export, comparison, and import of untested statements."""
