@@ -1,8 +1,10 @@
 import dataclasses
 
-from adaexplore.memory.exports import as_lines, as_markdown
-from adaexplore_lab.imports.lines import Saying, sayings
 from test_memory_files import RULE
+
+from adaexplore.core import Gain, Platform
+from adaexplore_lab.memories.exchange import as_lines, as_markdown, difference
+from adaexplore_lab.memories.lines import Saying, sayings
 
 OTHER = dataclasses.replace(
     RULE, name="pad", kind="silent", statement="Mask\nagain.", support=7, gone=()
@@ -21,3 +23,25 @@ def test_a_page_has_each_rule_with_its_programs_and_places():
     assert "Triton 3.6.0 for sm_90 (2 hold), Triton 3.9.0 for sm_90 (2 hold)" in page
     assert "Gone on Triton 3.12.0 for sm_100." in page
     assert page.count("```python\nclass ModelNew:") == 4
+
+
+def test_a_page_has_the_gains_of_a_speed_rule():
+    platform = Platform("3.9.0", "sm_90", "NVIDIA H200")
+    gain = Gain(platform, 1.8, (1.79, 1.81))
+    page = as_markdown(
+        [dataclasses.replace(RULE, kind="speed", holds=(platform,), gone=(), gains=(gain,))]
+    )
+    assert "## What is right and slow" in page
+    assert "Measured: 1.8x (1.79 to 1.81) on Triton 3.9.0 for sm_90 NVIDIA H200." in page
+    assert "Fails with" not in page
+
+
+def test_a_difference_names_rules_added_removed_and_changed():
+    old = [RULE, dataclasses.replace(RULE, name="b"), dataclasses.replace(RULE, name="c")]
+    new = [
+        RULE,
+        dataclasses.replace(RULE, name="b", support=9),
+        dataclasses.replace(RULE, name="d"),
+    ]
+    found = difference(old, new)
+    assert (found.added, found.removed, found.changed) == (["d"], ["c"], ["b"])

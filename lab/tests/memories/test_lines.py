@@ -1,7 +1,6 @@
 import dataclasses
 
 import pytest
-from adaexplore_lab.imports.lines import Found, Saying, find, is_checkable, sayings, supported
 from hypothesis import given
 from hypothesis import strategies as st
 from test_memory_files import RULE
@@ -9,6 +8,7 @@ from test_memory_files import RULE
 from adaexplore.core.errors import BadInputError
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore_lab import rules
+from adaexplore_lab.memories.lines import Found, Saying, find, is_checkable, sayings, supported
 
 KNOWN = [*load_memory(memory_path(BUNDLED)), *rules.beliefs()]
 SAID = rules.sayings()

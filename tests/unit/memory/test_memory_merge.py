@@ -3,7 +3,7 @@ import dataclasses
 from test_memory_files import RULE
 
 from adaexplore.core.rule import Platform
-from adaexplore.memory.merge import difference, merge_memories
+from adaexplore.memory.merge import merge_memories
 
 A, B = Platform("3.6.0", "sm_90"), Platform("3.9.0", "sm_90")
 BASE = dataclasses.replace(RULE, holds=(A,), gone=(), tasks=("t1",), support=2, topics=("x",))
@@ -45,10 +45,3 @@ class TestMerged:
     def test_lift_is_the_last_that_was_measured(self):
         [rule] = merge_memories([with_(lift=0.1, lift_tries=7)], [with_(lift=None, lift_tries=0)])
         assert (rule.lift, rule.lift_tries) == (0.1, 7)
-
-
-def test_difference():
-    old = [BASE, with_(name="b"), with_(name="c")]
-    new = [BASE, with_(name="b", support=9), with_(name="d")]
-    found = difference(old, new)
-    assert (found.added, found.removed, found.changed) == (["d"], ["c"], ["b"])

@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-from adaexplore.memory.exports import as_markdown
 from test_memory_files import RULE
 
 from adaexplore.core.candidate import Candidate
@@ -210,12 +209,6 @@ class TestFiles:
         data["large-tiles"]["gains"] = {str(HERE): numbers}
         with pytest.raises(BadInputError, match=r"m: rule 'large-tiles': "):
             from_data(data, "m")
-
-    def test_a_page_says_what_was_measured(self):
-        page = as_markdown([held("large-tiles", 1.8, "tl.dot")])
-        assert "## What is right and slow" in page
-        assert "Measured: 1.8x (1.79 to 1.81) on Triton 3.9.0 for sm_90 NVIDIA H200." in page
-        assert "Fails with" not in page
 
 
 class TestMerged:
