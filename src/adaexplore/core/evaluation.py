@@ -155,6 +155,15 @@ class Roofline:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkloadTiming:
+    """The timing of one workload; `roofline` is None where the device gives none."""
+
+    name: str
+    timing: Timing | Estimate
+    roofline: Roofline | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """An exception or compile error and where in the candidate's source it arose.
 
@@ -217,6 +226,7 @@ class Passed:
     profile: Profile | None = None
     roofline: Roofline | None = None
     descriptor: Descriptor | None = None
+    workloads: tuple[WorkloadTiming, ...] = ()
 
     @property
     def measured(self) -> Timing | None:
@@ -279,6 +289,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "profile": _plain(passed.profile) if passed else None,
         "roofline": _plain(passed.roofline) if passed else None,
         "descriptor": _plain(passed.descriptor) if passed else None,
+        "workloads": [_workload_json(each) for each in passed.workloads] if passed else [],
         "reason": failed.reason if failed else "",
         "fault": _plain(feedback) if isinstance(feedback, Fault) else None,
         "mismatch": _plain(feedback) if isinstance(feedback, Mismatch) else None,
@@ -306,7 +317,24 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
         profile=_profile(data.get("profile")),
         roofline=Roofline(**roofline) if roofline else None,
         descriptor=Descriptor.from_json(descriptor) if descriptor else None,
+        workloads=tuple(map(_workload, data.get("workloads", ()))),
     )
+
+
+def _workload_json(workload: WorkloadTiming) -> dict[str, Any]:
+    timing = workload.timing
+    return {
+        "name": workload.name,
+        "timing": _plain(timing) if isinstance(timing, Timing) else None,
+        "estimate": _plain(timing) if isinstance(timing, Estimate) else None,
+        "roofline": _plain(workload.roofline),
+    }
+
+
+def _workload(data: Mapping[str, Any]) -> WorkloadTiming:
+    timing = _timing(data["timing"]) if data["timing"] else Estimate(**data["estimate"])
+    roofline = Roofline(**data["roofline"]) if data["roofline"] else None
+    return WorkloadTiming(data["name"], timing, roofline)
 
 
 def _timing(data: Mapping[str, Any]) -> Timing:

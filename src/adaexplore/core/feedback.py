@@ -20,6 +20,7 @@ from adaexplore.core.evaluation import (
     Profile,
     Roofline,
     Timing,
+    WorkloadTiming,
 )
 from adaexplore.core.units import amount, duration_us, interval, relative_error, share, speedup
 
@@ -90,6 +91,7 @@ def _passed(passed: Passed) -> list[str]:
     lines = [f"error {relative_error(passed.error)} against float64"]
     if passed.measured:
         lines += _times(passed.measured)
+    lines += map(_workload, passed.workloads)
     if passed.roofline:
         lines.append(_roofline(passed.roofline))
     lines += [f"{label}: {LABELS[label]}" if label in LABELS else label for label in passed.labels]
@@ -114,6 +116,20 @@ def _times(timing: Timing) -> list[str]:
         causes = ", ".join(timing.conditions.throttled)
         lines.append(f"measured while the device was throttled: {causes}")
     return lines
+
+
+def _workload(workload: WorkloadTiming) -> str:
+    """Return one line about one of several workloads."""
+    timing = workload.timing
+    if isinstance(timing, Estimate):
+        return f"workload {workload.name}: {estimate(timing)}"
+    line = (
+        f"workload {workload.name}: {speedup(timing.speedup)} "
+        f"(95 % interval {interval(timing.speedup_ci)}), {duration_us(timing.time_us)}"
+    )
+    if workload.roofline:
+        line += f", {share(workload.roofline.share)} of the roofline"
+    return line
 
 
 def _roofline(roofline: Roofline) -> str:

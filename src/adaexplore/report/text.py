@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adaexplore.core.client import Usage
-from adaexplore.core.evaluation import Evaluation, Passed
+from adaexplore.core.evaluation import Estimate, Evaluation, Passed, Timing
 from adaexplore.core.feedback import estimate as estimate
 from adaexplore.core.units import amount
 from adaexplore.core.units import duration_s as duration_s
@@ -108,6 +108,14 @@ def _plain(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{_listed(value)}]"
     return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def workload(timing: Timing | Estimate) -> str:
+    """Return the speedup and time of one workload, such as `1.83× (1.80–1.86), 312 µs`."""
+    if isinstance(timing, Estimate):
+        return estimate(timing)
+    ends = interval(timing.speedup_ci)
+    return f"{speedup(timing.speedup)} ({ends}), {duration_us(timing.time_us)}"
 
 
 def measured(evaluation: Evaluation) -> str:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from adaexplore.core.ask import Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.client import Message, Prompt, Reply, Usage
-from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.evaluation import (
+    Cost,
+    Estimate,
+    Evaluation,
+    Failed,
+    Passed,
+    Timing,
+    WorkloadTiming,
+)
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
@@ -31,6 +40,13 @@ def passed(
         samples=100,
     )
     return Passed("fp32", 1.2e-7, timing, Cost(wall_s=3.0, device_s=1.0))
+
+
+def on_two_workloads() -> Passed:
+    """Return a candidate timed on two workloads, 1.5x in the geometric mean."""
+    timings = {name: passed(speedup).measured for name, speedup in (("short", 1.0), ("long", 2.25))}
+    workloads = tuple(WorkloadTiming(name, timing) for name, timing in timings.items() if timing)
+    return replace(passed(1.5), workloads=workloads)
 
 
 def estimated(time_us: float = 12.0) -> Passed:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from adaexplore.core.evaluation import Roofline, Timing
 from adaexplore.report import text
 from adaexplore.report.averages import Averages
 from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, Result
@@ -89,6 +90,9 @@ def _problems(group: CampaignGroup) -> Table:
     table.add_column("roofline", justify="right", no_wrap=True)
     for result in group.results:
         table.add_row(result.name, str(result.steps), *_cells(result))
+        for each in result.claimed.workloads if result.claimed else ():
+            if isinstance(each.timing, Timing):
+                table.add_row(f"  {each.name}", "", *_figures(each.timing, each.roofline))
     if any(_is_unconfirmed(result) for result in group.results):
         table.caption, table.caption_justify = "* not measured again in a fresh process", "left"
     return table
@@ -102,14 +106,18 @@ def _cells(result: Result) -> Iterable[str]:
     claimed, timing = result.claimed, result.timing
     if claimed is None or timing is None:
         return ("", "", "", result.verdict.replace("_", " "))
-    light, baselines = claimed.roofline, timing.baselines_us
-    star = "*" if _is_unconfirmed(result) else ""
+    return _figures(timing, claimed.roofline, "*" if _is_unconfirmed(result) else "")
+
+
+def _figures(timing: Timing, roofline: Roofline | None, star: str = "") -> Iterable[str]:
+    """Return the cells of a measurement, for a problem or for one of its workloads."""
+    baselines = timing.baselines_us
     return (
         *(_microseconds(baselines[b]) if b in baselines else "-" for b in ("eager", "compile")),
         _microseconds(timing.time_us),
         f"{text.speedup(timing.speedup)}{star} {text.interval(timing.speedup_ci)}",
         text.speedup(timing.speedup_eager),
-        text.share(light.share) if light else "-",
+        text.share(roofline.share) if roofline else "-",
     )
 
 

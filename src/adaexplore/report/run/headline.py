@@ -82,6 +82,8 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
     baseline = text.baseline_name(best_baseline(timing))
     ratio = text.speedup(timing.speedup)
     measured = f"95 % interval {text.interval(timing.speedup_ci)}, {passed.precision} class"
+    if passed.workloads:
+        measured += f", geometric mean of {len(passed.workloads)} workloads"
     verdict: Verdict = "faster" if low > 1 else "no_gain"
     if verdict == "faster":
         sentence = f"{ratio} like-for-like speedup over {baseline} ({measured})."

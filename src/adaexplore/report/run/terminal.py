@@ -41,6 +41,10 @@ def headline(summary: Summary) -> RenderableType:
     ]
     if head.claimed is not None and head.timing is not None:
         lines.append(_measurement(head, head.claimed, head.timing))
+        lines += [
+            Text(f"workload {text.one_line(each.name)}: {text.workload(each.timing)}")
+            for each in head.claimed.workloads
+        ]
     if head.caveat:
         lines.append(Text(head.caveat, style="dim"))
     lines += [Text(f"{name}: {why}", style="yellow") for name, why in summary.labels.items()]

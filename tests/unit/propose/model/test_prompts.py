@@ -19,7 +19,7 @@ from asked import (
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Estimate, Failed, Mismatch
 from adaexplore.core.feedback import render, verdict
-from adaexplore.core.problem import LANGUAGES, Checks
+from adaexplore.core.problem import LANGUAGES, Checks, Workload
 from adaexplore.core.units import estimated_tokens
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import LAUNCH_US
@@ -161,6 +161,28 @@ class TestPrecision:
 
     def test_states_pytorchs_own_error(self):
         assert "PyTorch in strict fp32 has error 1.6e-6 here" in text(PROMPTS.large(briefing(), []))
+
+
+class TestWorkloads:
+    def test_a_single_workload_is_described_by_its_outputs(self):
+        told = text(PROMPTS.large(briefing(), []))
+        assert "output: float32 [64, 96]" in told
+        assert "of `get_inputs()`" in told
+        assert "Workloads" not in told
+
+    def test_several_workloads_are_listed_with_their_times(self):
+        outputs = FACTS["outputs"]
+        facts = [
+            {"name": "short", "input_sets": [], "outputs": outputs, "roofline": None}
+            | {"baselines_us": {"eager": 9.0, "compile": 8.0}},
+            {"name": "edge", "input_sets": [], "outputs": outputs, "roofline": None}
+            | {"baselines_us": {}},
+        ]
+        workloads = (Workload("short"), Workload("edge", timed=False))
+        told = text(PROMPTS.large(briefing(workloads=workloads, facts={"workloads": facts}), []))
+        assert "- short: output float32 [64, 96], eager 9.00 µs, torch.compile 8.00 µs\n" in told
+        assert "- edge: output float32 [64, 96], not timed\n" in told
+        assert "shapes and dtypes of every workload" in told
 
 
 class TestHardware:

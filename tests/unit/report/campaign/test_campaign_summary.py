@@ -4,7 +4,7 @@ import json
 from io import StringIO
 
 import pytest
-from hand_made import PROBLEM, call, failed, node, passed, run_info
+from hand_made import PROBLEM, call, failed, node, on_two_workloads, passed, run_info
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -128,6 +128,13 @@ def test_unmeasured_problems_are_correct_and_in_no_average():
     assert "mean" not in printed(alone)
     assert json.loads(json.dumps(alone.to_json()))["groups"][0]["over_eager"] is None
     assert "Average" not in render_campaign(alone)
+
+
+def test_a_problem_lists_its_workloads():
+    summary = campaign(result("a", on_two_workloads()), result("b", passed(3.0)))
+    words = [line.split() for line in printed(summary, width=100).splitlines()]
+    assert ["long", "900", "720", "320", "2.25×", "2.21–2.29", "2.81×", "-"] in words
+    assert "2.25× (2.21–2.29), 320 µs" in render_campaign(summary)
 
 
 def test_the_confirmation_counts():

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 import pytest
-from hand_made import PROBLEM, call, estimated, failed, node, passed, run_info
+from hand_made import PROBLEM, call, estimated, failed, node, on_two_workloads, passed, run_info
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.facts import ReferenceFacts
@@ -51,6 +51,12 @@ def test_replies_never_become_markup():
     assert "<img" not in text
     assert text.count("</script>") == 2
     assert "\\u003cimg src=x" in text
+
+
+def test_a_page_shows_every_workload():
+    page = render(summarize(PROBLEM, [node(1, on_two_workloads())], run_info()))
+    assert "geometric mean of 2 workloads" in page
+    assert "<dt>Workload long</dt><dd>2.25× (2.21–2.29), 320 µs</dd>" in page
 
 
 def test_a_page_shows_model_costs():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from hand_made import PROBLEM, estimated, failed, node, passed, run_info
+from hand_made import PROBLEM, estimated, failed, node, on_two_workloads, passed, run_info
 from rich.console import Console
 
 from adaexplore.core.facts import ReferenceFacts
@@ -57,6 +57,14 @@ def test_the_headline_shows_claim_baselines_and_cost():
     assert "1.40× like-for-like speedup over torch.compile" in text
     assert "node 1 (compiler), confirmed: 514 µs against PyTorch eager 900 µs" in text
     assert "1 of 20 steps (1 passed); proposing 0.5 s, evaluating 3 s, device held 1 s" in text
+
+
+def test_the_headline_shows_every_workload_beside_the_geometric_mean():
+    lines = printed(headline(summarize(PROBLEM, [node(1, on_two_workloads())], run_info())))
+
+    assert "geometric mean of 2 workloads" in lines[0] + lines[1]
+    assert "workload short: 1.000× (0.980–1.020), 720 µs" in lines
+    assert "workload long: 2.25× (2.21–2.29), 320 µs" in lines
 
 
 def test_the_headline_shows_model_costs():
