@@ -75,7 +75,8 @@ class Access:
     The source runs as `file` (its `__file__`), empty for source without a file. `imports` are
     folders that are put on `sys.path`. Candidates may read `reads`, further files and folders, and
     the files of `modules`: name and file of each module that the reference imports from the user's
-    folders. Candidates may list or read nothing else of the user's. `digest` is the sha256 of the
+    folders (for a package without `__init__.py` its folder, with a slash behind, which nobody
+    reads). Candidates may list or read nothing else of the user's. `digest` is the sha256 of the
     content of all these files.
     """
 
@@ -88,7 +89,7 @@ class Access:
     @property
     def readable(self) -> tuple[str, ...]:
         """The files and folders that a candidate's process may read."""
-        return (*self.reads, *(file for _, file in self.modules))
+        return (*self.reads, *(file for _, file in self.modules if not file.endswith("/")))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""

@@ -22,7 +22,7 @@ from adaexplore.sandbox.watchdog import LimitExceededError
 
 _FIND = "adaexplore.sandbox.needs:find"
 _ATTEMPT = "adaexplore.sandbox.needs:attempt"
-_LOAD_S = 120.0
+_LOAD_S = 300.0  # packages of models take long from a cold disk
 _SECRET_SUFFIXES = {".pem", ".key", ".p12", ".pfx", ".kdbx", ".gpg", ".asc"}
 _SECRET_STEMS = {"credentials", "secrets", "passwords", "id_rsa", "id_ed25519", "id_ecdsa"}
 
@@ -41,8 +41,9 @@ def settled(problem: Problem, file: Path, allow: Sequence[str] = ()) -> Problem:
     try:
         found = _loaded(server, problem, _FIND)
         reads = [Path(path) for path in found["reads"]]
-        modules = [(name, Path(path)) for name, path in found["modules"]]
-        _refuse_secrets(problem.name, [*reads, *(path for _, path in modules)], allowed)
+        modules = [(name, path) for name, path in found["modules"]]
+        code = [Path(path) for _, path in modules]
+        _refuse_secrets(problem.name, [*reads, *code], allowed)
         problem = replace(problem, access=_complete(access, reads, modules, allowed))
         _loaded(server, problem, _ATTEMPT, confined=True)
     finally:
@@ -112,17 +113,18 @@ def _may_be_secret(path: Path) -> bool:
 def _complete(
     access: Access,
     reads: Sequence[Path],
-    modules: Sequence[tuple[str, Path]],
+    modules: Sequence[tuple[str, str]],
     allowed: Sequence[Path],
 ) -> Access:
     files = [path for path in reads if not any(path.is_relative_to(one) for one in allowed)]
     digest = hashlib.sha256()
-    for path in sorted({*files, *(one for _, one in modules if one.is_file())}):
+    code = [Path(path) for _, path in modules if not path.endswith("/")]
+    for path in sorted({*files, *code}):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return replace(
         access,
         reads=(*access.reads, *map(str, files)),
-        modules=tuple((name, str(path)) for name, path in modules),
+        modules=tuple(modules),
         digest=digest.hexdigest(),
     )
 

@@ -33,7 +33,7 @@ def _first_installed() -> int:
 
 
 class _KnownModules(MetaPathFinder):
-    """Modules by name: the file of each, or the folder of a package without `__init__.py`."""
+    """Modules by name: the file of each, or the folder of a package as in `Access`."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
@@ -47,13 +47,14 @@ class _KnownModules(MetaPathFinder):
         """Return where a known module is loaded from."""
         if fullname not in self._paths:
             return None
-        file = Path(self._paths[fullname])
+        path_text = self._paths[fullname]
+        if path_text.endswith("/"):
+            spec = ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [path_text]
+            return spec
+        file = Path(path_text)
         if file.name.startswith("__init__."):
             return spec_from_file_location(
                 fullname, file, submodule_search_locations=[str(file.parent)]
             )
-        if file.suffix:
-            return spec_from_file_location(fullname, file)
-        spec = ModuleSpec(fullname, None, is_package=True)
-        spec.submodule_search_locations = [str(file)]
-        return spec
+        return spec_from_file_location(fullname, file)

@@ -48,7 +48,9 @@ def find(request: dict[str, Any]) -> dict[str, Any]:
     reads -= {file for file in reads if file.suffix == ".pyc"}
     return {
         "why": "",
-        "modules": [[name, str(file)] for name, file in modules.items()],
+        "modules": [
+            [name, f"{file}/" if file.is_dir() else str(file)] for name, file in modules.items()
+        ],
         "reads": sorted(map(str, reads)),
         "groups": groups,
     }

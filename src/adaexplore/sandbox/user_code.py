@@ -208,7 +208,7 @@ class Boundary:
                 f"({_capacity(self.device)} in all); reduce the sizes in the file"
             )
         if isinstance(error, ModuleNotFoundError):
-            text += "; install it, or put what is needed into the problem's one file"
+            text += "; install it, or put it beside the problem's file"
         if line or not isinstance(error, TypeError | AttributeError):
             return f"{place}: {what} raised {type(error).__name__}: {text}"
         return f"{place}: {what}: {text}"  # what it gave or lacks is wrong, not what it did

@@ -57,6 +57,7 @@ def project(tmp_path):
     torch.save(torch.rand(8), tmp_path / "package/table.pt")
     torch.save(torch.rand(4, 8), tmp_path / "inputs.pt")
     (tmp_path / "package/neighbour.txt").write_text("private")
+    (deep / "neighbour.txt").write_text("private")
     (tmp_path / "problem.py").write_text(PROBLEM)
     return tmp_path
 
@@ -140,6 +141,7 @@ class TestCandidates:
         "attack",
         [
             pytest.param("open(f'{given}/package/neighbour.txt')", id="the neighbour of a file"),
+            pytest.param("open(f'{given}/package/deep/neighbour.txt')", id="a neighbour of code"),
             pytest.param("open(f'{given}/problem.py')", id="the problem's file"),
             pytest.param("open(f'{given}/inputs.pt', 'rb')", id="the inputs"),
             pytest.param("open(f'{given}/package/table.pt', 'r+b')", id="writing to a file"),

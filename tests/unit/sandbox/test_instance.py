@@ -418,10 +418,10 @@ class TestAccess:
             "parent_of_it": "parent_of_it/__init__.py",
             "parent_of_it.child_of_it": "parent_of_it/child_of_it/__init__.py",
             "parent_of_it.child_of_it.leaf": "parent_of_it/child_of_it/leaf.py",
-            "bare_of_it": "bare_of_it",
+            "bare_of_it": "bare_of_it/",
             "bare_of_it.leaf": "bare_of_it/leaf.py",
         }
-        access = Access(modules=tuple((n, str(tmp_path / f)) for n, f in modules.items()))
+        access = Access(modules=tuple((n, f"{tmp_path}/{f}") for n, f in modules.items()))
         source = MODEL + "from parent_of_it.child_of_it import A\nfrom bare_of_it.leaf import B\n"
         module = load(source, access=access).module
         assert (module.A, module.B) == (1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -53,13 +54,21 @@ def _run(request: dict[str, Any], problem: Problem) -> dict[str, Any]:
         try:
             instance = Instance.of(problem, Path(folder))
             inputs = instance.inputs(problem.seed, problem.workloads[0])
-            reference = ReferenceFile(problem.source)
+            reference = ReferenceFile(problem.source, _forward_of(instance.model))
             traced = trace(
                 instance.model, tuple(inputs.args), inputs.kwargs, reference.forward_parameters()
             )
         except (BadProblemError, UnsupportedError) as error:
             return {"failure": f"{problem.name}: {error}"}
         return _first_usable(request, problem, reference, traced)
+
+
+def _forward_of(model: torch.nn.Module) -> str:
+    """Return the source of a model's `forward`, empty where there is none."""
+    try:
+        return inspect.getsource(inspect.unwrap(type(model).forward))
+    except (OSError, TypeError):
+        return ""
 
 
 def _first_usable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import textwrap
 from dataclasses import dataclass
 
 from adaexplore.propose.compiler.graph import UnsupportedError
@@ -21,10 +22,15 @@ class Support:
 
 
 class ReferenceFile:
-    """The syntax tree of a problem's file. The class `Model` is called `ModelNew` throughout."""
+    """The syntax tree of a problem's file. The class `Model` is called `ModelNew` throughout.
 
-    def __init__(self, source: str) -> None:
+    Where `Model` is a class from elsewhere, `ModelNew` is derived from it. `inherited` is the
+    source of a `forward` that another file defines.
+    """
+
+    def __init__(self, source: str, inherited: str = "") -> None:
         self._body = _renamed(ast.parse(source).body)
+        self._inherited = inherited
         self._classes = {node.name: node for node in self._body if isinstance(node, ast.ClassDef)}
         if "ModelNew" not in self._classes:
             raise UnsupportedError("has no top-level class Model")
@@ -38,7 +44,13 @@ class ReferenceFile:
         for base in node.bases:
             if isinstance(base, ast.Name) and base.id in self._classes:
                 return self._find_forward(self._classes[base.id])
-        raise UnsupportedError("Model inherits forward from another file")
+        try:
+            [found] = ast.parse(textwrap.dedent(self._inherited)).body
+        except (SyntaxError, ValueError):
+            found = None
+        if isinstance(found, ast.FunctionDef):
+            return found
+        raise UnsupportedError("Model inherits a forward whose source cannot be found")
 
     def forward_parameters(self) -> list[str]:
         """Return the names of `forward`'s parameters that accept an argument, without `self`."""
@@ -59,7 +71,7 @@ class ReferenceFile:
         needed = set(names_in([self._constructor()])) | extra
         kept: list[ast.stmt] = []
         for node in reversed(statements):
-            if bound_names(node) & needed:
+            if bound_names(node) & (needed | {"*"}):
                 needed |= set(names_in([node]))
                 kept.insert(0, node)
         imports = [node for node in kept if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -99,6 +111,10 @@ class ReferenceFile:
 
 
 def _renamed(body: list[ast.stmt]) -> list[ast.stmt]:
+    is_defined = any(isinstance(node, ast.ClassDef) and node.name == "Model" for node in body)
+    bound = {name for node in body for name in bound_names(node)}
+    if not is_defined and bound & {"Model", "*"}:
+        return [*body, *ast.parse("class ModelNew(Model):\n    pass").body]
     for node in body:
         if isinstance(node, ast.ClassDef) and node.name == "Model":
             node.name = "ModelNew"
@@ -112,5 +128,6 @@ def _is_test_function(node: ast.stmt) -> bool:
 def _only(node: ast.stmt, needed: set[str]) -> ast.stmt:
     """Return an import of the needed names only."""
     if isinstance(node, ast.Import | ast.ImportFrom):
-        node.names = [n for n in node.names if (n.asname or n.name).partition(".")[0] in needed]
+        kept = needed | {"*"}
+        node.names = [n for n in node.names if (n.asname or n.name).partition(".")[0] in kept]
     return node
