@@ -1,4 +1,4 @@
-"""The languages that kernels are written in, a module each."""
+"""Languages of kernels, one module each."""
 
 from collections.abc import Mapping
 
@@ -10,6 +10,6 @@ from adaexplore.languages.helion import HELION
 from adaexplore.languages.triton import TRITON
 
 DIALECTS: Mapping[Language, Dialect] = {each.name: each for each in (TRITON, CUDA, HELION, CPP)}
-"""Every language by name."""
+"""All languages by name."""
 
 __all__ = ["DIALECTS", "Dialect"]

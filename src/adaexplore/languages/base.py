@@ -1,4 +1,4 @@
-"""What differs between the languages that kernels are written in."""
+"""Description of a language that kernels are written in."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ def _none(_: ast.Module) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A language, as far as others have to tell it from its siblings.
+    """Description of a language: the properties in which languages differ.
 
-    `title` is its name in a sentence, `kernels` says in a prompt what is written. With `on_gpu` it
-    is measured on NVIDIA GPUs, else on the CPU; with `offline` Triton kernels come of it, which are
-    judged without a GPU too. `imports` are the packages that a candidate imports beside torch,
-    `generator` the one whose code asks for the GPU on the candidate's behalf. `own_kernels` gives
-    the names under which a module's kernels are launched.
+    `title` is its name in a sentence, `kernels` names its kernels in a prompt. Kernels are measured
+    on NVIDIA GPUs with `on_gpu`, else on the CPU. With `offline` they compile to Triton kernels,
+    which can also be judged without a GPU. `imports` are the packages that a candidate imports
+    beside torch. `generator` is the package whose code requests the GPU on the candidate's behalf.
+    `own_kernels` returns the names under which a module's kernels are launched.
 
-    Processes: `preload` (modules, or functions as "module:function") goes into the server that
-    workers are forked from, `environment` to candidates. `lacking` names a function that says what
-    the machine lacks for it, None if nothing; `trial` a job that tries it out: it gets
-    "compute_capability" and returns "versions" (fields of `Environment`) and "unusable", the
-    reason why it does not work or "". With
-    `built_ahead` its extensions are built before the GPU is taken, in a time limit of their own.
-    `by_compiler`: the compiler proposer writes it.
+    Processes: `preload` (modules, or functions as "module:function") is loaded by the server that
+    forks workers, `environment` is set for candidates. `lacking` names a function that returns what
+    the machine lacks for the language, None if nothing. `trial` names a job that tries the language
+    out, given the described environment; it returns additions to that description, or the reason
+    why the language is "unusable". With `built_ahead`, extensions are built before the GPU is
+    taken, within a time limit of their own. `by_compiler`: the compiler proposer writes it.
     """
 
     name: Language
@@ -49,7 +48,7 @@ class Dialect:
 
 
 def decorated(tree: ast.Module, wanted: Callable[[str], bool]) -> set[str]:
-    """Functions under a decorator of a name that is wanted, such as "triton.jit", called or not."""
+    """Return the functions under a wanted decorator, such as "triton.jit", called or not."""
     return {
         node.name
         for node in ast.walk(tree)

@@ -19,7 +19,7 @@ _KERNEL = re.compile(
 
 
 def _own_kernels(tree: ast.Module) -> set[str]:
-    """The `__global__` functions in a module's strings."""
+    """Return the `__global__` functions in a module's strings."""
     return {
         name
         for node in ast.walk(tree)

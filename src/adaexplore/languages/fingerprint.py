@@ -1,4 +1,4 @@
-"""What of a source decides what it does: no comments, layout, docstrings or private names."""
+"""Fingerprint of a source: independent of comments, layout, docstrings and private names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTROSPECTIVE = re.compile(
     r"(?<!\.)\b(eval|exec|locals|globals|vars|inspect|linecache)\b"
     r"|\b(__doc__|__code__|__file__|_getframe)\b"
 )
-"""Where a source may read itself, all of it matters."""
+"""Names by which a source may read itself; then all of it counts."""
 
 _CPP_TOKEN = re.compile(
     r"""(?P<literal>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
@@ -29,19 +29,19 @@ Codes = Mapping[str, Collection[str]]
 
 
 def fingerprint(source: str, compiled: Codes = MappingProxyType({})) -> str:
-    """A sha256 that sources share which do the same; empty for what is no Python.
+    """Return a sha256 that equivalent sources share; empty if the source is not Python.
 
-    Left out are comments (those of C++ in strings too), layout, docstrings, and the names that
-    nobody can see from outside: each is replaced by its number. Kernels in `compiled` are told by
-    their code in place of their bodies, which stand for those of `@triton.jit` functions that only
-    kernels call. Launch grids, arguments and options stand in the rest.
+    It ignores comments (also those of C++ in strings), layout and docstrings, and replaces every
+    name that is invisible from outside by a number. The machine code in `compiled` replaces the
+    bodies of its kernels and of the `@triton.jit` functions that only kernels call. Launch grids,
+    arguments and options are in the rest of the source.
     """
     if _INTROSPECTIVE.search(source):
         return _digest(source)
     try:
         tree = ast.parse(source)
-        elsewhere = _put_codes(tree, compiled)
-        _leave_out_text(tree)
+        elsewhere = _insert_codes(tree, compiled)
+        _drop_text(tree)
         _number_names(tree)
         return _digest(ast.dump(tree) + elsewhere)
     except (SyntaxError, ValueError, RecursionError):
@@ -49,8 +49,8 @@ def fingerprint(source: str, compiled: Codes = MappingProxyType({})) -> str:
 
 
 def without_comments(cpp: str) -> str:
-    """C++ without comments, and with every run of blanks as one."""
-    if 'R"' in cpp:  # a literal of any form
+    """Return C++ without comments, with every run of blanks as one."""
+    if 'R"' in cpp:  # a raw string literal, of any form
         return cpp
 
     def outside_literals(kind: str, put: Callable[[str], str]) -> str:
@@ -64,8 +64,8 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
 
-def _put_codes(tree: ast.Module, compiled: Codes) -> str:
-    """Puts codes in place of kernels' bodies; returns those of kernels that are not in the tree."""
+def _insert_codes(tree: ast.Module, compiled: Codes) -> str:
+    """Replace kernels' bodies by their codes; return the codes of kernels outside the tree."""
     if not compiled:
         return ""
     jitted = TRITON.own_kernels(tree)
@@ -90,8 +90,8 @@ def _put_codes(tree: ast.Module, compiled: Codes) -> str:
     return str([(name, sorted(compiled[name])) for name in sorted(elsewhere)])
 
 
-def _leave_out_text(tree: ast.Module) -> None:
-    """Drops strings that are statements; C++ in the others loses its comments."""
+def _drop_text(tree: ast.Module) -> None:
+    """Drop docstrings and other string statements; strip comments from C++ in other strings."""
     joined = (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr))
     in_pieces = {id(part) for node in joined for part in node.values}
     for node in ast.walk(tree):
@@ -112,9 +112,9 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _number_names(tree: ast.Module) -> None:
-    """Replaces names that are bound in the module and mean nothing to anybody else.
+    """Replace names that are bound in the module and invisible outside by numbers.
 
-    One number for one name in the whole module, so that scopes stay what they are.
+    A name has one number in the whole module, so that scopes are preserved.
     """
     public = set(_public(tree))
     bound = [name for name in _bound(tree) if name not in public and not name.startswith("__")]
@@ -130,7 +130,7 @@ def _number_names(tree: ast.Module) -> None:
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
-    """Variables, parameters and functions, in an order that their names have no part in."""
+    """Yield variables, parameters and functions, in an order independent of their names."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -140,7 +140,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _public(tree: ast.Module) -> Iterator[str]:
-    """Names that are reached otherwise: as attributes, keywords, texts, imports, of a class."""
+    """Yield names that are visible otherwise: attributes, keywords, strings, imports, members."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
@@ -157,11 +157,11 @@ def _public(tree: ast.Module) -> Iterator[str]:
                 yield name
             case ast.ClassDef(name=name, body=body):
                 yield name
-                yield from _of_class(body)
+                yield from _class_members(body)
 
 
-def _of_class(body: list[ast.stmt]) -> Iterator[str]:
-    """Members of a class, and the parameters of its methods, which are called by keyword."""
+def _class_members(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the members of a class and the parameters of its methods, which keywords may name."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             yield statement.name

@@ -1,4 +1,4 @@
-"""Helion: PyTorch with tiles, of which its compiler makes Triton kernels."""
+"""Helion: PyTorch with tiles, compiled to Triton kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DECORATORS = frozenset({"helion.kernel", "helion.jit", "kernel"})
 
 
 def _own_kernels(tree: ast.Module) -> set[str]:
-    """The Triton kernels have the functions' names behind a prefix of Helion's."""
+    """Return the names of the Triton kernels: the functions' names with Helion's prefix."""
     return {f"_helion_{name}" for name in decorated(tree, _DECORATORS.__contains__)}
 
 
@@ -25,7 +25,7 @@ HELION = Dialect(
     own_kernels=_own_kernels,
     preload=("adaexplore.evaluate.kernels.helion_host:load",),
     environment={
-        # Its search takes minutes; a list of configurations is short.
+        # The autotuner takes minutes; a given list of configurations is short.
         "HELION_DISALLOW_AUTOTUNING": "1",
         "HELION_AUTOTUNE_BENCHMARK_SUBPROCESS": "0",
         "HELION_AUTOTUNE_ACCURACY_CHECK": "0",

@@ -8,7 +8,7 @@ from adaexplore.languages.base import Dialect, decorated
 
 
 def _own_kernels(tree: ast.Module) -> set[str]:
-    """The functions under `@jit`, `@triton.jit`, `@triton.jit(...)`, `@gluon.jit`."""
+    """Return the functions under `@jit`, `@triton.jit`, `@triton.jit(...)`, `@gluon.jit`."""
     return decorated(tree, lambda name: name.rpartition(".")[2] == "jit")
 
 

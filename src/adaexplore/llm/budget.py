@@ -1,4 +1,4 @@
-"""What a run may spend on models."""
+"""Budget of a run for models: limits, reservations and accounting."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.llm.prices import list_price_usd
 
 _CHARACTERS_PER_TOKEN = 3.0
-"""Less than prose has, as code and figures take more tokens; a reservation had better be large."""
+"""Fewer than in prose, since code and figures take more tokens; reservations err upwards."""
 _FIRST_REPLY_TOKENS = 4000.0
-"""What a reply is taken for while none has been seen."""
+"""Expected length of a reply before the first one."""
 
 
 class Budget:
-    """Money and tokens for one run, shared by all its clients and safe between threads.
+    """Money and tokens of one run, shared by all its clients; thread-safe.
 
-    A call is estimated and set aside before it begins, so that calls in flight cannot together
-    exceed a limit that each of them alone would keep. `spent` is what earlier parts of the run
-    used. Tokens are those of prompts and replies together.
+    The estimate of a call is reserved before it begins, so that calls in flight cannot together
+    exceed a limit that each of them alone would keep. `spent` is the usage of earlier sessions of
+    the run. Tokens are those of prompts and replies together.
     """
 
     def __init__(
@@ -35,42 +35,42 @@ class Budget:
         self.limit_usd = limit_usd
         self.limit_tokens = limit_tokens
         self._spent = spent or Usage()
-        self._set_aside: list[Usage] = []
+        self._reserved: list[Usage] = []
         self._replies = 0
         self._reply_tokens = 0
         self._changed = threading.Condition()
 
     @property
     def spent(self) -> Usage:
-        """What has been used, without calls in flight; `cost_usd` sums the costs that are known."""
+        """Usage so far, without calls in flight; `cost_usd` sums the known costs."""
         with self._changed:
             return self._spent
 
     @property
     def expected_reply_tokens(self) -> float:
-        """The mean length of the replies so far."""
+        """Mean length of the replies so far, in tokens."""
         with self._changed:
             return self._reply_tokens / self._replies if self._replies else _FIRST_REPLY_TOKENS
 
     @contextmanager
     def call(self, estimate: Usage) -> Iterator[list[Usage]]:
-        """Sets `estimate` aside for the time of a call, which puts what it used into the list.
+        """Reserve `estimate` during a call, which appends its actual usage to the yielded list.
 
-        Where only calls in flight leave no room, it waits for them. Raises `BudgetSpentError` when
-        the estimate does not fit into what is left.
+        Waits while only the reservations of other calls exceed a limit. Raises `BudgetSpentError`
+        if the estimate exceeds the remaining budget.
         """
         used: list[Usage] = []
         with self._changed:
             while not self._fits(estimate):
-                if not self._set_aside:
+                if not self._reserved:
                     raise BudgetSpentError(self._refusal(estimate))
                 self._changed.wait()
-            self._set_aside.append(estimate)
+            self._reserved.append(estimate)
         try:
             yield used
         finally:
             with self._changed:
-                self._set_aside.remove(estimate)
+                self._reserved.remove(estimate)
                 for usage in used:
                     self._spent = _sum(self._spent, usage)
                     self._replies += 1
@@ -79,7 +79,7 @@ class Budget:
 
     def _fits(self, estimate: Usage) -> bool:
         total = estimate
-        for usage in (self._spent, *self._set_aside):
+        for usage in (self._spent, *self._reserved):
             total = _sum(total, usage)
         return (self.limit_usd is None or (total.cost_usd or 0.0) <= self.limit_usd) and (
             self.limit_tokens is None or _tokens(total) <= self.limit_tokens
@@ -97,10 +97,10 @@ class Budget:
 
 
 class BudgetedClient:
-    """A client whose calls count against a budget.
+    """Client whose calls count against a budget.
 
-    A reply without token counts or without a cost is counted as estimated from its length. Raises
-    `BadInputError` if the budget is in money and nobody knows the model's price.
+    Missing token counts and costs are estimated from the length of prompt and reply. Raises
+    `BadInputError` if the budget is in money and the model's price is unknown.
     """
 
     def __init__(self, client: Client, budget: Budget) -> None:
@@ -114,11 +114,11 @@ class BudgetedClient:
 
     @property
     def model(self) -> str:
-        """The client's model."""
+        """Model of the client."""
         return self._client.model
 
     def ask(self, prompt: Prompt) -> Reply:
-        """The client's reply, if the budget allows for the call."""
+        """Return the client's reply if the budget allows the call."""
         prompt_tokens = _prompt_tokens(prompt)
         reply_tokens = round(self._budget.expected_reply_tokens)
         with self._budget.call(_priced(self.model, prompt_tokens, reply_tokens)) as used:
@@ -127,12 +127,12 @@ class BudgetedClient:
         return reply
 
     def close(self) -> None:
-        """Closes the client."""
+        """Close the client."""
         self._client.close()
 
 
 def counted(prompt: Prompt, reply: Reply) -> Usage:
-    """What a call counts as: what the provider says, or what its length lets one expect."""
+    """Return the usage of a call: the provider's, or an estimate from its length."""
     usage = reply.usage
     if not _tokens(usage):
         return _priced(reply.model, _prompt_tokens(prompt), _estimated(reply.text))
@@ -142,7 +142,7 @@ def counted(prompt: Prompt, reply: Reply) -> Usage:
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """All of them together; `cost_usd` sums the costs that are known."""
+    """Return the sum of the usages; `cost_usd` sums the known costs."""
     return functools.reduce(_sum, usages, Usage())
 
 

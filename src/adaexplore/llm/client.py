@@ -1,4 +1,4 @@
-"""A client over pydantic-ai's direct model requests, whatever provider is behind it."""
+"""Client for every provider, by pydantic-ai's direct model requests."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
 from adaexplore.llm.credentials import Key, credential_errors
 from adaexplore.llm.options import ClientOptions
-from adaexplore.llm.outcome import meaning, text_and_finish
+from adaexplore.llm.outcome import text_and_finish, translated
 from adaexplore.llm.prices import cost_usd
 from adaexplore.llm.retry import TransientError, with_retries
 
 _SHAPELESS = (AttributeError, IndexError, KeyError, TypeError)
-"""What the providers' libraries, which do not validate, raise for JSON of another shape."""
+"""Exceptions of the providers' libraries, which do not validate, for malformed answers."""
 
 
 class ProviderClient:
-    """A `Client` for one model of a provider.
+    """`Client` for one model of a provider.
 
-    Connections live on an event loop in a thread of their own, so that `ask` may be called from
-    any. `slots` bounds the calls in flight; `key` is for messages.
+    Connections belong to an event loop in its own thread, so that `ask` may be called from any
+    thread. `slots` bounds the calls in flight; `key` is for messages.
     """
 
     def __init__(
@@ -67,22 +67,22 @@ class ProviderClient:
 
     @property
     def model(self) -> str:
-        """Provider and name, as asked for."""
+        """Provider and name, as requested."""
         return self._model
 
     def ask(self, prompt: Prompt) -> Reply:
-        """The model's answer, after as many attempts as the options allow."""
+        """Return the model's answer, after as many attempts as the options allow."""
         messages = _to_messages(prompt.messages)
         reply, attempts = with_retries(
             lambda: self._attempt(messages),
-            self._options.patience,
-            who=self._model,
+            self._options.retries,
+            name=self._model,
             sleep=self._sleep,
         )
         return replace(reply, attempts=attempts)
 
     def close(self) -> None:
-        """Releases connections and the thread that holds them; ends calls of other threads."""
+        """Release the connections and their thread; abort calls of other threads."""
         for future in list(self._pending):
             future.cancel()
         self._resources.close()
@@ -97,11 +97,11 @@ class ProviderClient:
                 return Reply("", self._model, "refused", latency_s=time.monotonic() - started)
             except AgentRunError as error:
                 base_url = self._backend.base_url or ""
-                raise meaning(error, self._model, base_url, self._key) from None
+                raise translated(error, self._model, base_url, self._key) from None
             except UserError as error:
                 raise BadInputError(f"{self._model}: {error.message}") from None
             except credential_errors() as error:
-                if getattr(error, "retryable", False):  # google.auth: its server is out of reach
+                if getattr(error, "retryable", False):  # google.auth: its server is unreachable
                     raise TransientError(str(error)) from None
                 raise self._key.unusable(self._model, error) from None
             latency_s = time.monotonic() - started
@@ -116,9 +116,9 @@ class ProviderClient:
         try:
             return future.result()
         except _SHAPELESS as error:
-            raise TransientError(f"an answer that is none of a model's: {error}") from error
+            raise TransientError(f"the answer has an unexpected shape: {error}") from error
         finally:
-            future.cancel()  # a caller that is interrupted leaves no call behind
+            future.cancel()  # so that an interrupted caller leaves no call in flight
             self._pending.discard(future)
 
     def _usage(self, response: ModelResponse) -> Usage:
@@ -132,11 +132,11 @@ class ProviderClient:
 
 
 def _settings(backend: Model, options: ClientOptions) -> ModelSettings:
-    """The options as pydantic-ai has them, without those that this provider has not."""
+    """Return the options in pydantic-ai's form, without those the provider does not support."""
     wanted = {
         "request_timeout": options.call_timeout_s,
         "timeout": options.call_timeout_s,
-        "max_retries": 0,  # retrying is ours, with our patience
+        "max_retries": 0,  # `with_retries` retries
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
     }
@@ -149,7 +149,7 @@ def _settings(backend: Model, options: ClientOptions) -> ModelSettings:
 
 
 def _to_messages(messages: Iterable[Message]) -> list[ModelMessage]:
-    """A conversation as pydantic-ai has it: requests, each of one or more parts, and responses."""
+    """Convert a conversation to pydantic-ai's requests (of one or more parts) and responses."""
     turns: list[ModelMessage] = []
     for message in messages:
         if message.role == "assistant":

@@ -1,4 +1,4 @@
-"""The module in a language model's reply, or what to tell the model about a reply without one."""
+"""Extraction of the module from a model's reply, and error messages for the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_SOURCE = 400_000
-"""Characters of the longest module that is considered."""
+"""Number of characters of the longest module that is considered."""
 
 _FENCE = re.compile(r"([ \t]*)(`{3,}+|~{3,}+)([^`]*)")
 _STRING_OR_COMMENT = re.compile(
@@ -23,15 +23,15 @@ _SHOWN_BLOCKS = 4
 
 
 class ReplyError(Exception):
-    """A model's reply that cannot be used.
+    """Unusable reply of a model.
 
-    Its text is for the model: a few lines that say what is wrong and what to send instead.
+    The message is for the model: a few lines that name the error and what to send instead.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """What follows the fence at `line` of the reply, counted from 1."""
+    """Code after the fence at `line` of the reply, counted from 1."""
 
     line: int
     code: str
@@ -39,10 +39,11 @@ class _Block:
 
 
 def extract_code(text: str, entry: str = "ModelNew") -> str:
-    """The module in a reply: it parses, defines `entry` at its top level, ends with one newline.
+    """Return the module in a reply, ended by one newline.
 
-    It is the last closed fenced block that is such a module, or the whole reply if that is one.
-    Blocks are never joined. Raises `ReplyError` if there is none.
+    A module parses and defines `entry` at its top level. It is the whole reply if that is a module,
+    else the last closed fenced block that is one. Blocks are never joined. Raises `ReplyError` if
+    there is no module.
     """
     text = normalised(text)
     lines = text.split("\n")
@@ -58,9 +59,9 @@ def extract_code(text: str, entry: str = "ModelNew") -> str:
 
 
 def check_module(source: str, entry: str = "ModelNew") -> None:
-    """Raises `ReplyError` unless `source` is a module that defines `entry` at its top level.
+    """Raise `ReplyError` unless `source` is a module that defines `entry` at its top level.
 
-    It is parsed and compiled, not run.
+    The source is parsed and compiled, not run.
     """
     defined = _definitions(_parse(source))
     if defined.get(entry) not in ("class", "name"):
@@ -69,7 +70,7 @@ def check_module(source: str, entry: str = "ModelNew") -> None:
 
 
 def normalised(text: str) -> str:
-    """`text` without a byte order mark, its lines ended by line feeds.
+    """Return `text` without a byte order mark, with line feeds as line ends.
 
     Raises `ReplyError` for NUL characters, which no Python source may hold.
     """
@@ -83,17 +84,17 @@ def normalised(text: str) -> str:
 
 
 def shown(line: str) -> str:
-    """`line` for a message: short, and without characters that cannot be printed or sent."""
+    """Return `line` for a message: shortened, without unprintable characters."""
     if len(line) > _SHOWN_WIDTH:
         line = f"{line[: _SHOWN_WIDTH - 1]}…"
     return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in line)
 
 
 def _blocks(lines: list[str], *, in_strings: bool = False) -> list[_Block]:
-    """The fenced blocks of a reply, in order.
+    """Return the fenced blocks of a reply, in order.
 
-    A fence in a triple-quoted string of the code ends no block, except where `in_strings` says so:
-    code with a quote too many would hide the blocks behind it.
+    A fence in a triple-quoted string of the code does not end a block. With `in_strings` it does:
+    otherwise code with an unbalanced quote would hide the blocks after it.
     """
     fences = [(at, found) for at, line in enumerate(lines) if (found := _FENCE.fullmatch(line))]
     if len(fences) > _MAX_FENCES:
@@ -114,9 +115,10 @@ def _blocks(lines: list[str], *, in_strings: bool = False) -> list[_Block]:
 def _last_fence(
     lines: list[str], fences: list[tuple[int, re.Match[str]]], first: int, *, in_strings: bool
 ) -> int:
-    """Index of the fence at which the block ends that `fences[first]` opens; their count if none.
+    """Return the index of the fence that ends the block opened by `fences[first]`.
 
-    That is its closing fence, or one that opens another block.
+    It is the closing fence or a fence that opens another block; the number of fences if there is
+    neither.
     """
     start, opening = fences[first]
     quote = ""
@@ -138,9 +140,9 @@ def _last_fence(
 
 
 def _last_whole(blocks: list[_Block], entry: str) -> str:
-    """The code of the last block that is a whole module, empty if there is none.
+    """Return the code of the last block that is a whole module, empty if there is none.
 
-    Not more than `MAX_SOURCE` characters are parsed, which takes less than a second.
+    At most `MAX_SOURCE` characters are parsed, which takes less than a second.
     """
     parsed = 0
     for block in reversed(blocks):
@@ -162,7 +164,7 @@ def _opens_another(fence: re.Match[str], opening: re.Match[str]) -> bool:
 
 
 def _open_quote(code: str, quote: str) -> str:
-    """The triple quote that is open where `code` ends; `quote` is the one open where it begins."""
+    """Return the triple quote open at the end of `code`; `quote` is the one open at its start."""
     at = 0
     while True:
         found = (_END_OF_STRING[quote] if quote else _STRING_OR_COMMENT).search(code, at)
@@ -176,7 +178,7 @@ def _open_quote(code: str, quote: str) -> str:
 
 
 def _without_indent(lines: list[str], indent: str) -> str:
-    """The lines of a block whose fence is indented; its code often is by as much."""
+    """Join the lines of a block, without the indent of its fence if the code shares it."""
     code = next((line for line in lines if line.strip()), "")
     if indent and code.startswith(indent):
         lines = [line.removeprefix(indent) for line in lines]
@@ -184,7 +186,7 @@ def _without_indent(lines: list[str], indent: str) -> str:
 
 
 def _fault(code: str, entry: str) -> str:
-    """What `check_module` says against the code, empty if nothing."""
+    """Return the message of `check_module` about the code, empty if it is valid."""
     try:
         check_module(code, entry)
     except ReplyError as error:
@@ -193,7 +195,7 @@ def _fault(code: str, entry: str) -> str:
 
 
 def _parse(source: str) -> ast.Module:
-    """The syntax tree, after a full compilation: `return` at top level parses but cannot run."""
+    """Return the syntax tree, after a full compilation: `return` at top level parses only."""
     if len(source) > MAX_SOURCE:
         raise ReplyError(
             f"The module has {len(source)} characters, and {MAX_SOURCE} are allowed; "
@@ -201,7 +203,7 @@ def _parse(source: str) -> ast.Module:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "\d" in a docstring is for the model to answer for
+            warnings.simplefilter("ignore")  # such as "\d" in a docstring: not worth a refusal
             tree = ast.parse(source)
             compile(tree, "<reply>", "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -222,7 +224,7 @@ def _syntax_error(error: SyntaxError, source: str) -> str:
 
 
 def _definitions(tree: ast.Module) -> dict[str, str]:
-    """Names bound at module level, also under `if` and `try`, as `class`, `def` or `name`."""
+    """Return the names bound at module level, also under `if` and `try`, with their kinds."""
     return dict(_bindings(tree))
 
 
@@ -249,14 +251,14 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _list(defined: dict[str, str]) -> str:
-    """The classes and functions among the names: imports and constants say little."""
+    """List the classes and functions among the names, without imports and constants."""
     names = [shown(f"{kind} {name}") for name, kind in defined.items() if kind != "name"]
     more = [f"{len(names) - _SHOWN_NAMES} more"] if len(names) > _SHOWN_NAMES else []
     return ", ".join(names[:_SHOWN_NAMES] + more)
 
 
 def _why_none(text: str, blocks: list[_Block], entry: str) -> str:
-    """What is wrong with a reply in which no module was found."""
+    """Explain why a reply has no module."""
     if not text.strip():
         return "The reply is empty."
     if not blocks:

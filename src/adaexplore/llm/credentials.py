@@ -1,4 +1,4 @@
-"""Where providers' keys come from, and what it means when one is missing or refused."""
+"""Keys of the providers: their variables, and messages for a missing or refused key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEY_VARIABLES = {
     "xai": ("XAI_API_KEY",),
     COMPATIBLE: ("ADAEXPLORE_API_KEY",),
 }
-"""Where providers' keys are read from: the first that is set counts. Others have NAME_API_KEY."""
+"""Variables of the keys; the first that is set counts. Other providers have NAME_API_KEY."""
 
 _ERRORS = {
     "anthropic": "AnthropicError",
@@ -42,27 +42,27 @@ _ERRORS = {
     "google.auth.exceptions": "GoogleAuthError",
     "openai": "OpenAIError",
 }
-"""What the providers' libraries raise where their credentials are missing or cannot be read."""
+"""Exceptions of the providers' libraries for missing or unreadable credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A provider's key: the `variable` it is in, or if `given` is false, the one to put it in."""
+    """Key of a provider: the `variable` that holds it, or should hold it if `given` is false."""
 
     variable: str
     given: bool
 
     def check(self) -> None:
-        """Raises `BadInputError` for a key that no HTTP header can hold; says no part of it."""
+        """Raise `BadInputError` for a key that no HTTP header can hold, without quoting it."""
         is_path = self.variable.endswith("_CREDENTIALS")
         if self.given and not is_path and not re.fullmatch(r"[!-~]+", os.environ[self.variable]):
             raise BadInputError(
-                f"{self.variable} is empty, or holds blanks, line breaks or letters beyond ASCII: "
-                "set it to the key alone"
+                f"{self.variable} is empty, or contains blanks, line breaks or non-ASCII "
+                "characters: set it to the key alone"
             )
 
     def unusable(self, model: str, error: Exception) -> BadInputError:
-        """What to raise where a provider's library can make no use of it."""
+        """Return the error for a key that a provider's library cannot use."""
         verb, reason = "mend" if self.given else "set", str(error).strip().partition("\n")[0]
         return BadInputError(
             f"{model}: {verb} {self.variable} in the environment to use this model: {reason}"
@@ -70,17 +70,17 @@ class Key:
 
     @property
     def described(self) -> str:
-        """The key in a message, such as `the key in OPENAI_API_KEY`."""
+        """Name of the key in messages, such as `the key in OPENAI_API_KEY`."""
         return f"the key in {self.variable}" if self.given else "calls without a key"
 
     @property
     def remedy(self) -> str:
-        """What to do where the provider refuses it."""
+        """Remedy in messages when the provider refuses the key."""
         return "set a valid one" if self.given else f"set {self.variable}"
 
 
 def key_of(provider: str) -> Key:
-    """Where a provider's key is, or should be."""
+    """Return the key of a provider, given or not."""
     variables = KEY_VARIABLES.get(provider, (f"{provider.upper().replace('-', '_')}_API_KEY",))
     given = [variable for variable in variables if variable in os.environ]
     used = next((variable for variable in given if os.environ[variable]), None)
@@ -88,7 +88,7 @@ def key_of(provider: str) -> Key:
 
 
 def credential_errors() -> tuple[type[Exception], ...]:
-    """The errors in `_ERRORS` of the libraries that are installed."""
+    """Return the exceptions in `_ERRORS` whose libraries are installed."""
     found: list[type[Exception]] = []
     for module, name in _ERRORS.items():
         with suppress(ImportError):

@@ -1,4 +1,4 @@
-"""How a client asks."""
+"""Options of a client."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from adaexplore.llm.retry import RetryPolicy
 
 COMPATIBLE = "openai-compatible"
-"""The provider's name for any server that speaks OpenAI's Chat Completions."""
+"""Provider name of any server with OpenAI's Chat Completions API."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """How a client asks; None leaves a choice to the provider.
+    """Options of a client; None leaves a choice to the provider.
 
-    `base_url` is where the model of an `openai-compatible:` name is served. `call_timeout_s` bounds
-    one attempt at a call, `patience` all of them. `concurrency` bounds the calls in flight at one
-    provider, over all clients opened with the same bound. `max_tokens` is for the reply, thinking
+    `base_url` is the URL of the server for an `openai-compatible:` name. `call_timeout_s` bounds
+    one attempt at a call, `retries` all attempts. `concurrency` bounds the calls in flight at one
+    provider, over all clients opened with the same bound. `max_tokens` bounds the reply, thinking
     included.
     """
 
@@ -25,4 +25,4 @@ class ClientOptions:
     temperature: float | None = None
     call_timeout_s: float = 600.0
     concurrency: int = 8
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)

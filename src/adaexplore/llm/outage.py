@@ -1,4 +1,4 @@
-"""Waiting for a model that is out of reach, together."""
+"""Shared waiting for an unreachable model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
 
 
 class OutageTolerantClient:
-    """A client that waits out a model's outages, for `patience_s` seconds each.
+    """Client that waits out a model's outages, for `patience_s` seconds each.
 
-    Whoever finds the model out of reach first asks again, at growing intervals, and all others wait
-    until that call came through. `waiting` is told why and for how long at each wait, from whatever
-    thread it is. Raises `ModelOutageError` for everybody once the patience is gone.
+    The first call that finds the model unreachable retries at growing intervals, and all other
+    calls wait for its result. `waiting` is called at each wait, from the waiting thread, with the
+    reason and the seconds to wait. Once the patience is used up, every call raises
+    `ModelOutageError`.
     """
 
     def __init__(
@@ -37,11 +38,11 @@ class OutageTolerantClient:
 
     @property
     def model(self) -> str:
-        """The client's model."""
+        """Model of the client."""
         return self._client.model
 
     def ask(self, prompt: Prompt) -> Reply:
-        """The client's reply, however long its provider is out of reach within the patience."""
+        """Return the client's reply, after waiting for the end of an outage within the patience."""
         while True:
             with self._outage:
                 before = self._ended
@@ -52,13 +53,13 @@ class OutageTolerantClient:
                     if self._lost:
                         raise ModelOutageError(self._lost) from error
                     if self._ended == before:
-                        return self._ask_again(prompt, error)
+                        return self._retry(prompt, error)
 
     def close(self) -> None:
-        """Closes the client."""
+        """Close the client."""
         self._client.close()
 
-    def _ask_again(self, prompt: Prompt, error: ModelOutageError) -> Reply:
+    def _retry(self, prompt: Prompt, error: ModelOutageError) -> Reply:
         wait_s, patience_s = _FIRST_WAIT_S, self._patience_s
         try:
             while patience_s > 0:
@@ -68,8 +69,8 @@ class OutageTolerantClient:
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
                 try:
                     return self._client.ask(prompt)
-                except ModelOutageError as again:
-                    error = again
+                except ModelOutageError as latest:
+                    error = latest
             self._lost = str(error)
             raise error
         finally:

@@ -1,4 +1,4 @@
-"""What a provider's answer or failure means to us."""
+"""Translation of a provider's answers and failures."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from adaexplore.llm.retry import TransientError
 
 _MAY_PASS = frozenset({408, 409, 425, 429})
 _TOO_LONG = re.compile(r"context.(length|window|size)|(prompt|input) is too long", re.IGNORECASE)
-"""How servers say so that pydantic-ai does not know: gateways and local ones."""
+"""Messages of gateways and local servers that pydantic-ai does not recognise."""
 _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 _SHORTEST_SECRET = 8
 _QUOTED = 200
 
 
 def text_and_finish(response: ModelResponse) -> tuple[str, Finish]:
-    """The words of an answer and how it ended.
+    """Return the text of an answer and its finish.
 
-    A refusal that the provider sends apart from the words stands for them. Raises `TransientError`
-    for an answer that the provider itself calls an error.
+    A refusal that the provider sends apart from the text replaces it. Raises `TransientError` for
+    an answer that the provider itself marks as an error.
     """
     refusal = (response.provider_details or {}).get("refusal", "")
     # Lone surrogates can be written neither to a file nor to a database.
@@ -49,14 +49,15 @@ def text_and_finish(response: ModelResponse) -> tuple[str, Finish]:
         case "length":
             return text, "truncated"
         case "error":
-            raise TransientError("the provider broke off its answer with an error")
+            raise TransientError("the provider ended its answer with an error")
     return text, "complete" if text.strip() else "empty"
 
 
-def meaning(error: AgentRunError, model: str, base_url: str, key: Key) -> Exception:
-    """What to raise instead of a provider's failure, in one line.
+def translated(error: AgentRunError, model: str, base_url: str, key: Key) -> Exception:
+    """Return the exception to raise in place of a provider's failure, with one line of text.
 
-    A `TransientError` for what may pass, a `BadInputError` for what only the user can mend.
+    A `TransientError` for a failure that may pass, a `BadInputError` for one that the user has to
+    mend.
     """
     match error:
         case ModelContextWindowExceededError():
@@ -68,7 +69,7 @@ def meaning(error: AgentRunError, model: str, base_url: str, key: Key) -> Except
         case ModelQuotaExceededError():
             return BadInputError(f"{model}: no credit is left on the account of {key.described}")
         case ModelAuthenticationError() | ModelHTTPError(status_code=401 | 403):
-            # What the provider says is left out: it may repeat part of the key.
+            # The provider's message is left out, because it may repeat part of the key.
             status = f" ({error.status_code})" if isinstance(error, ModelHTTPError) else ""
             return BadInputError(
                 f"{model}: the provider refuses {key.described}{status}; {key.remedy}"
@@ -93,22 +94,22 @@ def meaning(error: AgentRunError, model: str, base_url: str, key: Key) -> Except
 
 
 def quoted(error: AgentRunError) -> str:
-    """What the provider says, shortened to one line, without any secret of ours."""
+    """Return the provider's message as one short line, with secrets masked."""
     body = getattr(error, "body", None)
     if isinstance(body, dict):
         inner = body.get("error", body)
         body = inner.get("message") if isinstance(inner, dict) else inner
-    said = str(body or error.message)
+    message = str(body or error.message)
     for name, value in os.environ.items():
         secret = value.strip()
         if name.endswith(_SECRET_NAMES) and len(secret) >= _SHORTEST_SECRET:
-            said = said.replace(secret, "***")
-    line = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+            message = message.replace(secret, "***")
+    line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     return line if len(line) <= _QUOTED else f"{line[: _QUOTED - 1]}…"
 
 
 def host(base_url: str) -> str:
-    """The host and port of a URL, which may hold a password, for a message."""
+    """Return the host and port of a URL for a message, without its password."""
     parts = urlsplit(base_url)
     name = parts.hostname or "the provider"
     return f"{name}:{parts.port}" if parts.port else name

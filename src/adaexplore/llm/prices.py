@@ -1,4 +1,4 @@
-"""What a call costs, by genai-prices, which is imported when the first price is asked for."""
+"""Prices of calls by genai-prices, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def cost_usd(model: str, usage: AbstractUsage) -> float | None:
-    """The price of `usage` at `model` ("provider:name"); None where none is known."""
+    """Return the price of `usage` at `model` ("provider:name"), None if unknown."""
     from genai_prices import calc_price
 
     provider, _, name = model.partition(":")
-    if provider == COMPATIBLE:  # a name there says nothing about who serves it
+    if provider == COMPATIBLE:  # the name does not identify the provider
         return None
     try:
         return float(calc_price(usage, name, provider_id=provider).total_price)
@@ -24,14 +24,14 @@ def cost_usd(model: str, usage: AbstractUsage) -> float | None:
 
 
 def list_price_usd(model: str, input_tokens: int, output_tokens: int) -> float | None:
-    """The price of a call of that size without any cache; None where none is known."""
+    """Return the price of a call of that size without cached tokens, None if unknown."""
     from genai_prices import Usage
 
     return cost_usd(model, Usage(input_tokens=input_tokens, output_tokens=output_tokens))
 
 
 def provider_of(name: str) -> str | None:
-    """The provider whose model is called `name`, None if no price list has it."""
+    """Return the provider whose model is called `name`, None if no price list has it."""
     from genai_prices import Usage, calc_price
 
     try:

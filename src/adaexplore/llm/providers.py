@@ -1,4 +1,4 @@
-"""From a model's name to a client; pydantic-ai is imported when the first one is opened."""
+"""Clients by the names of models; pydantic-ai is imported when the first client is opened."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def open_client(
     options: ClientOptions | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Client:
-    """A client for the model called `name`, which is "provider:model".
+    """Open a client for the model called `name`, which is "provider:model".
 
     Providers are pydantic-ai's: `openai:gpt-5-mini` (Responses API; `openai-chat:` for Chat
     Completions), `anthropic:...`, `google:...`, `azure:...`, `bedrock:...`, `openrouter:...`,
-    `ollama:...`, `vllm:...` and others. `openai-compatible:MODEL` is any server that speaks
-    OpenAI's Chat Completions, at `options.base_url` or else at the URL in `ADAEXPLORE_BASE_URL`,
-    with the key in `ADAEXPLORE_API_KEY` if it wants one.
+    `ollama:...`, `vllm:...` and others. `openai-compatible:MODEL` is any server with OpenAI's Chat
+    Completions API, at `options.base_url` or else at the URL in `ADAEXPLORE_BASE_URL`, with the key
+    in `ADAEXPLORE_API_KEY` if it wants one.
 
-    Keys are read from the environment, here and nowhere else. Raises `BadInputError` for a name
-    that means nothing, a missing key (saying which variable), and a missing package.
+    Keys are read from the environment, here and nowhere else. Raises `BadInputError` for an unknown
+    name, a missing key (naming its variable), and a missing package.
     """
     options = options or ClientOptions()
     name = name.strip()
@@ -50,8 +50,8 @@ def open_client(
         raise BadInputError(_incomplete(name))
     if provider != COMPATIBLE and options.base_url:
         raise BadInputError(
-            f"{name}: a base URL goes with {COMPATIBLE}:MODEL; other providers have variables of "
-            "their own for it, such as OPENAI_BASE_URL"
+            f"{name}: a base URL goes with {COMPATIBLE}:MODEL; for other providers set their own "
+            "variable, such as OPENAI_BASE_URL"
         )
     key = key_of(_FORMER_NAMES.get(provider, provider))
     key.check()
@@ -70,7 +70,7 @@ def open_client(
 
 
 def known_models() -> tuple[str, ...]:
-    """Names of recent models, for help and suggestions; providers take others too."""
+    """Return names of recent models, for help and suggestions; providers accept others too."""
     from pydantic_ai.models import known_model_names
 
     names = (name for name in known_model_names() if not name.startswith("gateway/"))
@@ -94,7 +94,7 @@ def _backend(name: str, options: ClientOptions) -> Model:
     except ImportError as error:
         raise BadInputError(_missing_package(provider, error)) from None
     try:
-        with warnings.catch_warnings():  # what is deprecated there is for us to follow
+        with warnings.catch_warnings():  # deprecations of pydantic-ai do not concern the user
             warnings.simplefilter("ignore")
             return infer_model(f"{provider}:{model}")
     except ImportError as error:
@@ -114,7 +114,7 @@ def _compatible(model: str, options: ClientOptions) -> Model:
         )
     if not re.match(r"https?://[^/\s]", url) or not urlsplit(url).hostname:
         raise BadInputError(
-            f"{COMPATIBLE}:{model}: the base URL is none; it looks like http://localhost:8000/v1"
+            f"{COMPATIBLE}:{model}: the base URL is invalid; write it as http://localhost:8000/v1"
         )
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
@@ -125,22 +125,22 @@ def _compatible(model: str, options: ClientOptions) -> Model:
     )
 
 
-def _unusable(name: str, said: str) -> str:
-    """What pydantic-ai says to programmers, for users: of the ways to give a key, the variable."""
-    variable = re.search(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", said)
+def _unusable(name: str, message: str) -> str:
+    """Reword pydantic-ai's message for users: of all ways to give a key, name the variable."""
+    variable = re.search(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", message)
     if variable:
         return f"{name}: set {variable[1]} in the environment to use this model"
-    return f"{name}: {' '.join(said.split())}"
+    return f"{name}: {' '.join(message.split())}"
 
 
 def _missing_package(provider: str, error: ImportError) -> str:
     extra = re.search(r"pydantic-ai-slim\[([\w-]+)\]", str(error))
     package = f"pydantic-ai-slim[{extra[1] if extra else provider}]"
-    return f"models of {provider} need a package that is not installed: pip install '{package}'"
+    return f"models of {provider} need a missing package: pip install '{package}'"
 
 
 def _incomplete(name: str) -> str:
-    """`name` lacks the provider or the model: what it could be with it."""
+    """Describe a name without provider or model, with suggestions."""
     bare = name.strip(": ")
     owner = provider_of(bare)
     known = {full.partition(":")[2]: full for full in reversed(known_models())}
@@ -148,14 +148,16 @@ def _incomplete(name: str) -> str:
     near += [f"{each}:MODEL" for each in difflib.get_close_matches(bare, _providers(), n=1)]
     near = near or [known[each] for each in difflib.get_close_matches(bare, known, n=3)]
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"{name!r} is no model's name, which is PROVIDER:MODEL as in openai:gpt-5-mini{hint}"
+    return (
+        f"{name!r} is not the name of a model; write PROVIDER:MODEL as in openai:gpt-5-mini{hint}"
+    )
 
 
 def _unknown_provider(provider: str, model: str) -> str:
     near = difflib.get_close_matches(provider, _providers(), n=3)
     meant = " or ".join(f"{each}:{model}" for each in near)
-    hint = f"did you mean {meant}?" if near else f"there are {', '.join(KEY_VARIABLES)} and others"
-    return f"no provider is called {provider!r}; {hint}"
+    hint = f"did you mean {meant}?" if near else f"known: {', '.join(KEY_VARIABLES)} and others"
+    return f"unknown provider {provider!r}; {hint}"
 
 
 def _providers() -> list[str]:
@@ -170,5 +172,5 @@ def _providers() -> list[str]:
 
 @functools.cache
 def _slots(provider: str, concurrency: int) -> threading.Semaphore:  # noqa: ARG001 (a cache key)
-    """The provider's places, shared by all clients with the same bound."""
+    """Return the provider's semaphore, shared by all clients with the same bound."""
     return threading.BoundedSemaphore(concurrency)

@@ -1,7 +1,7 @@
-"""Model calls kept as files, and a client that answers from them.
+"""Recorded model calls as files, and a client that replays them.
 
-One file holds one prompt, what it was for, and every reply of one model to it in the order they
-came: JSON with sorted keys and texts as lists of lines, to be read and compared by people.
+One file holds one prompt, its label, and every reply of one model to it in order: JSON with sorted
+keys and texts as lists of lines, for people to read and compare.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from adaexplore.core.similarity import first_difference, nearest
 
 
 class UnseenPromptError(BadInputError):
-    """The prompt was never recorded; the text names the nearest that was."""
+    """Prompt without a recorded reply; the message names the nearest recorded prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedReplies:
-    """One prompt and the replies of one model to it, first to last."""
+    """One prompt and the replies of one model to it, in order."""
 
     prompt: Prompt
     model: str
@@ -34,10 +34,10 @@ class RecordedReplies:
 
 
 class RecordingClient:
-    """A client whose calls are kept in a folder, each on disk before its reply is handed on.
+    """Client that records its calls in a folder, each on disk before its reply is returned.
 
-    Replies to a prompt that the folder has already follow those it has. One process at a time
-    records into a folder.
+    Further replies to a recorded prompt are appended. One process at a time may record into a
+    folder.
     """
 
     def __init__(self, client: Client, folder: Path) -> None:
@@ -51,11 +51,11 @@ class RecordingClient:
 
     @property
     def model(self) -> str:
-        """The client's model."""
+        """Model of the client."""
         return self._client.model
 
     def ask(self, prompt: Prompt) -> Reply:
-        """The client's reply."""
+        """Return the client's reply, after recording it."""
         reply = self._client.ask(prompt)
         path = self._folder / file_name(prompt, self.model)
         with self._writing:
@@ -64,16 +64,16 @@ class RecordingClient:
         return reply
 
     def close(self) -> None:
-        """Closes the client."""
+        """Close the client."""
         self._client.close()
 
 
 class ReplayClient:
-    """A client that answers from a folder of recorded calls, without any provider.
+    """Client that answers from a folder of recorded calls, without any provider.
 
-    A prompt that is asked again gets its next reply, and when there is no other, the last. A prompt
-    that was not recorded raises `UnseenPromptError`. Raises `BadInputError` if the folder holds
-    nothing of `model`.
+    A repeated prompt gets its next reply, the last one once they are used up. A prompt without a
+    record raises `UnseenPromptError`. Raises `BadInputError` if the folder holds no call of
+    `model`.
     """
 
     def __init__(self, folder: Path, model: str) -> None:
@@ -85,16 +85,18 @@ class ReplayClient:
             raise BadInputError(f"{folder}: no such folder of recorded calls")
         if not any(folder.glob(f"*{_suffix(model)}")):
             recorded = sorted({load(path).model for path in folder.glob("*.json")})
-            there = f"only of {', '.join(recorded)}" if recorded else "nor of any other model"
-            raise BadInputError(f"{folder}: no calls of {model} are recorded there, {there}")
+            others = (
+                f"only calls of {', '.join(recorded)}" if recorded else "nor of any other model"
+            )
+            raise BadInputError(f"{folder}: no calls of {model} are recorded there, {others}")
 
     @property
     def model(self) -> str:
-        """The model whose replies these are."""
+        """Model whose replies are replayed."""
         return self._model
 
     def ask(self, prompt: Prompt) -> Reply:
-        """The next recorded reply to the prompt."""
+        """Return the next recorded reply to the prompt."""
         path = self._folder / file_name(prompt, self._model)
         if not path.exists():
             raise UnseenPromptError(self._unseen(prompt))
@@ -105,7 +107,7 @@ class ReplayClient:
         return replies[min(turn, len(replies) - 1)]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing; no resource is held."""
 
     def _unseen(self, prompt: Prompt) -> str:
         asked = _text(prompt)
@@ -121,12 +123,12 @@ class ReplayClient:
 
 
 def file_name(prompt: Prompt, model: str) -> str:
-    """Where the replies of `model` to `prompt` are kept."""
+    """Return the name of the file with the replies of `model` to `prompt`."""
     return f"{prompt.digest[:16]}{_suffix(model)}"
 
 
 def save(path: Path, call: RecordedReplies) -> None:
-    """Writes a call; a kill leaves the old file or the new one."""
+    """Write a call atomically: a kill leaves the old file or the new one."""
     data = {
         "label": call.prompt.label,
         "model": call.model,
@@ -149,7 +151,7 @@ def save(path: Path, call: RecordedReplies) -> None:
 
 
 def load(path: Path) -> RecordedReplies:
-    """Reads a call; `BadInputError` if the file holds none."""
+    """Read a call; raise `BadInputError` if the file holds none."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         messages = tuple(Message(m["role"], "\n".join(m["text"])) for m in data["prompt"])
@@ -190,5 +192,5 @@ def _suffix(model: str) -> str:
 
 
 def _text(prompt: Prompt) -> str:
-    """The prompt as one text, each message under its role."""
+    """Return the prompt as one text, each message under its role."""
     return "\n".join(f"[{message.role}]\n{message.text}" for message in prompt.messages)

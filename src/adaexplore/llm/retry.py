@@ -1,4 +1,4 @@
-"""Asking again: how long to wait for a provider, and when to give up on it."""
+"""Retries with exponential backoff and full jitter."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class TransientError(Exception):
-    """An attempt failed in a way that may pass; its text says how, in one line.
+    """Failed attempt that may succeed later, described in one line.
 
-    `retry_after_s` is the wait that the provider asked for, None if it asked for none.
+    `retry_after_s` is the wait that the provider requested, None if it requested none.
     """
 
     def __init__(self, reason: str, retry_after_s: float | None = None) -> None:
@@ -26,11 +26,11 @@ class TransientError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long one reply is tried for.
+    """Number and duration of the attempts at one reply.
 
     Waits double from `first_wait_s` to at most `longest_wait_s`, each drawn uniformly from zero to
-    that ("full jitter", so that clients which failed together do not come back together). No new
-    attempt begins more than `total_s` after the first one did.
+    that bound ("full jitter", so that clients which failed together do not retry together). No
+    attempt begins more than `total_s` after the first one.
     """
 
     attempts: int = 8
@@ -39,7 +39,7 @@ class RetryPolicy:
     longest_wait_s: float = 60.0
 
     def wait_s(self, failed: int, asked_s: float | None, rng: random.Random) -> float:
-        """The wait after `failed` attempts: never shorter than the one that was asked for."""
+        """Return the wait after `failed` attempts, at least the one that the provider requested."""
         if asked_s is not None:
             return asked_s + rng.uniform(0, self.first_wait_s)
         return rng.uniform(0, min(self.longest_wait_s, self.first_wait_s * 2 ** (failed - 1)))
@@ -47,32 +47,32 @@ class RetryPolicy:
 
 def with_retries(
     attempt: Callable[[], T],
-    patience: RetryPolicy,
+    policy: RetryPolicy,
     *,
-    who: str,
+    name: str,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
     rng: random.Random | None = None,
 ) -> tuple[T, int]:
-    """What `attempt` returns, and at which attempt it did.
+    """Call `attempt` until it returns; return its result and the number of attempts.
 
-    Only `TransientError` is tried again. Raises `ModelOutageError`, which names `who`, when the
-    attempts are used up or the next one would begin after the patience is.
+    Only `TransientError` is retried. Raises `ModelOutageError`, which names `name`, once the
+    attempts are used up or the next one would begin after the policy's total time.
     """
     rng = rng or random.Random()
-    deadline = clock() + patience.total_s
+    deadline = clock() + policy.total_s
     number = 0
     while True:
         number += 1
         try:
             return attempt(), number
         except TransientError as error:
-            wait = patience.wait_s(number, error.retry_after_s, rng)
-            if number >= patience.attempts or clock() + wait > deadline:
+            wait = policy.wait_s(number, error.retry_after_s, rng)
+            if number >= policy.attempts or clock() + wait > deadline:
                 attempts = f"{number} attempt{'s' if number > 1 else ''}"
                 asked = error.retry_after_s
                 later = f"; it asks to wait {asked:.0f} s" if asked else ""
                 raise ModelOutageError(
-                    f"{who} gave no answer in {attempts}: {error}{later}"
+                    f"{name} gave no answer in {attempts}: {error}{later}"
                 ) from None
         sleep(wait)

@@ -1,4 +1,4 @@
-"""Prompt templates as files: the package's own, any of them replaced by one of the user's."""
+"""Prompt templates as files: those of the package, any of them replaced by the user's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaexplore.core.units import amount, duration_us, relative_error, share, sp
 
 
 def fenced(text: str, language: str = "python") -> str:
-    """A text as a block of Markdown, whatever fences it holds itself."""
+    """Return a text as a fenced block of Markdown, with a fence longer than any inside."""
     longest = max(map(len, re.findall(r"^\s*(`{3,})", text, re.MULTILINE)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
@@ -37,21 +37,24 @@ _FILTERS = {
 
 
 class Templates:
-    """Every template in force, compiled and checked.
+    """All templates in force, compiled and checked.
 
-    `own` is where the package keeps them, and `known` maps the name of each to the variables it may
-    use. The texts in `others`, by the path of the file that each comes from, replace templates of
-    the same name. Raises `BadInputError` for one that cannot be used: an unknown name, a syntax
-    error, an unknown variable.
+    `defaults` is the package's folder of templates, and `variables` maps the name of each template
+    to the variables it may use. The texts in `overrides`, keyed by the path of their file, replace
+    the templates of the same name. Raises `BadInputError` for an unknown name, a syntax error or an
+    unknown variable.
     """
 
     def __init__(
-        self, own: Traversable, others: Mapping[str, str], known: Mapping[str, Collection[str]]
+        self,
+        defaults: Traversable,
+        overrides: Mapping[str, str],
+        variables: Mapping[str, Collection[str]],
     ) -> None:
-        self._places = {name: str(own / name) for name in known}
-        self._texts = {name: (own / name).read_text(encoding="utf-8") for name in known}
-        for place, text in others.items():
-            name = _known_name(Path(place), known)
+        self._places = {name: str(defaults / name) for name in variables}
+        self._texts = {name: (defaults / name).read_text(encoding="utf-8") for name in variables}
+        for place, text in overrides.items():
+            name = _known_name(Path(place), variables)
             self._places[name], self._texts[name] = place, text
         self._environment = Environment(
             loader=FunctionLoader(self._load),
@@ -61,8 +64,8 @@ class Templates:
             autoescape=False,  # prompts are plain text
         )
         self._environment.filters.update(_FILTERS)
-        for name, variables in known.items():
-            self._check(name, variables)
+        for name, allowed in variables.items():
+            self._check(name, allowed)
 
     @property
     def digest(self) -> str:
@@ -70,9 +73,9 @@ class Templates:
         return hashlib.sha256(repr(sorted(self._texts.items())).encode()).hexdigest()
 
     def render(self, name: str, variables: Mapping[str, Any]) -> str:
-        """The text of a template, without blank ends.
+        """Return the rendered text of a template, stripped.
 
-        Raises `BadInputError`, with file and line, where it asks for something that is not there.
+        Raises `BadInputError`, with file and line, if it uses a value that does not exist.
         """
         try:
             return self._environment.get_template(name).render(variables).strip()
@@ -80,11 +83,11 @@ class Templates:
             self._complain(error)
 
     def _load(self, name: str) -> tuple[str, str, None] | None:
-        """The text of a template and where it stands, as Jinja's loader asks for it."""
+        """Return the text of a template and its path, in the form of Jinja's loader."""
         return (self._texts[name], self._places[name], None) if name in self._texts else None
 
     def _check(self, name: str, variables: Collection[str]) -> None:
-        """Compiles a template and looks for variables that nobody gives it."""
+        """Compile a template; raise `BadInputError` for a syntax error or an unknown variable."""
         place = self._places[name]
         try:
             tree = self._environment.parse(self._texts[name], name, place)
@@ -98,7 +101,7 @@ class Templates:
             )
 
     def _complain(self, error: Exception) -> NoReturn:
-        """Raises `BadInputError` with the template's line; what came from elsewhere as it is."""
+        """Raise `BadInputError` with the template's line; an error from elsewhere unchanged."""
         places = set(self._places.values())
         frames = traceback.extract_tb(error.__traceback__)
         lines = [f"{f.filename}, line {f.lineno}" for f in frames if f.filename in places]
@@ -108,9 +111,9 @@ class Templates:
 
 
 def read_templates(folder: Path, known: Collection[str]) -> dict[str, str]:
-    """The templates in a folder, by the path of each file; hidden ones are passed over.
+    """Return the templates in a folder, keyed by path; hidden files are ignored.
 
-    Raises `BadInputError` for a folder that is none, and a file that is no template.
+    Raises `BadInputError` if the folder does not exist or a file is not a template.
     """
     if not folder.is_dir():
         raise BadInputError(f"{folder}: no such folder of prompt templates")

@@ -1,4 +1,4 @@
-"""Where untrusted code runs: forked workers with limits, a channel to them, and shared tensors."""
+"""Sandbox for untrusted code: forked workers with limits, a channel to them, shared tensors."""
 
 from __future__ import annotations
 

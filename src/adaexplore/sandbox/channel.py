@@ -1,6 +1,6 @@
-"""Messages between processes: length-prefixed JSON over a socket, with file descriptors beside it.
+"""Messages between processes: length-prefixed JSON over a socket, with file descriptors.
 
-JSON and not pickle, because one end may be untrusted: reading a message can run no code.
+The format is JSON, not pickle, because one end may be untrusted: parsing a message runs no code.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 _HEADER = struct.Struct("!QI")
 MAX_FDS = 250
-"""File descriptors in one message; the kernel's own limit is 253."""
+"""Maximum of file descriptors in one message; the kernel's own limit is 253."""
 MAX_MESSAGE_BYTES = 256 << 20
 
 
 class ChannelClosedError(Exception):
-    """The other end is gone, or what it sent is not a message."""
+    """The other end has closed, or its data is not a message."""
 
 
 class Channel:
@@ -32,24 +32,24 @@ class Channel:
 
     @staticmethod
     def pair() -> tuple[Channel, Channel]:
-        """Two connected ends."""
+        """Return two connected ends."""
         left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         return Channel(left), Channel(right)
 
     def fileno(self) -> int:
-        """The descriptor, for `selectors` and for handing over."""
+        """Return the descriptor, for `selectors` and for passing it on."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Closes this end; the other end sees `ChannelClosedError`."""
+        """Close this end; the other end then raises `ChannelClosedError`."""
         self._socket.close()
 
     def send(
         self, message: dict[str, Any], fds: Sequence[int] = (), timeout_s: float | None = None
     ) -> None:
-        """Sends one message and duplicates of `fds`.
+        """Send one message and duplicates of `fds`.
 
-        Raises `TimeoutError` where the other end does not read, or `ChannelClosedError`.
+        Raises `TimeoutError` if the other end does not read, or `ChannelClosedError`.
         """
         body = json.dumps(message).encode()
         if len(fds) > MAX_FDS:
@@ -64,16 +64,16 @@ class Channel:
             raise ChannelClosedError(str(error)) from error
 
     def receive(self, timeout_s: float | None = None) -> dict[str, Any]:
-        """The next message; raises `TimeoutError` or `ChannelClosedError`."""
+        """Return the next message; raise `TimeoutError` or `ChannelClosedError`."""
         message, fds = self.receive_with_fds(timeout_s)
         for fd in fds:
             os.close(fd)
         return message
 
     def receive_with_fds(self, timeout_s: float | None = None) -> tuple[dict[str, Any], list[int]]:
-        """The next message and the descriptors that came with it, which the caller then owns."""
+        """Return the next message and its descriptors, which the caller then owns."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        with ExitStack() as owned:  # closes the descriptors of what turns out to be no message
+        with ExitStack() as owned:  # closes the descriptors of a malformed message
             try:
                 message, fds = self._message(deadline, owned)
             except TimeoutError:
@@ -122,5 +122,5 @@ class Channel:
 
     @staticmethod
     def from_fd(fd: int) -> Channel:
-        """Takes over an inherited descriptor."""
+        """Take over an inherited descriptor."""
         return Channel(socket.socket(fileno=fd))

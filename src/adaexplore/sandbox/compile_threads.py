@@ -1,4 +1,4 @@
-"""How many threads Inductor compiles with."""
+"""Number of compile threads of Inductor."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import os
 
 import torch._inductor.config as inductor
 
-_MOST = 8
+_MAX_THREADS = 8
 
 
 def compile_in_parallel() -> None:
-    """Lets Inductor in this process use the cores, for C++.
+    """Let Inductor compile C++ on several cores in this process.
 
-    The fork server itself is held to one, since threads started before a fork are missing after.
-    For Triton, Inductor would start processes that import PyTorch and are ready when all is done.
+    The fork server itself is limited to one thread, because threads do not survive a fork. For
+    Triton, Inductor would start processes that finish importing PyTorch only after the work is
+    done.
     """
-    threads = min(len(os.sched_getaffinity(0)), _MOST)
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = str(threads)  # Inductor reads it here and there
+    threads = min(len(os.sched_getaffinity(0)), _MAX_THREADS)
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = str(threads)  # read in several places
     inductor.compile_threads = threads

@@ -1,8 +1,8 @@
 """One lock per device, between all processes of this machine.
 
-Timings taken while another process uses the same device can be wrong by a factor of two. Whoever
-uses the device holds the lock shared; whoever times holds it exclusively. Who waits to time has
-everybody after it wait as well: those who share would otherwise never leave it a gap.
+Timings taken while another process uses the same device can be wrong by a factor of two. A process
+that uses the device holds the lock shared, one that times holds it exclusively. Processes that
+arrive while a timing waits queue up behind it; otherwise the sharing ones would starve it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 
 from adaexplore.sandbox.gpus import physical
 
-_FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all must meet at one file
+_FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all need the same file
 _mine = threading.local()
 
 
 @contextmanager
 def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
-    """Holds the lock of `device` ("cpu", "cuda:0"); waits for it as long as it takes.
+    """Hold the lock of `device` ("cpu", "cuda:0"); wait for it without a timeout.
 
-    A thread that holds it may take it again inside, but not exclusively what it shares.
+    The lock is reentrant for a thread, but a shared lock cannot become exclusive.
     """
     held = _held()
     if device in held:
@@ -45,10 +45,10 @@ def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
 
 @contextmanager
 def device_lent(device: str) -> Iterator[None]:
-    """Gives back what this thread holds of a GPU's lock, if anything, and takes it again after.
+    """Release this thread's lock of a GPU, if it holds one, and take it again afterwards.
 
-    For long work on the processors in the middle of using a GPU. On the CPU nothing is given back:
-    there such work is what others must be kept from.
+    For long work on the CPU in the middle of using a GPU. The lock of the CPU is not released,
+    because such work would disturb timings there.
     """
     fd, exclusive = _held().get(device, (None, False))
     if fd is None or device == "cpu":
@@ -62,13 +62,13 @@ def device_lent(device: str) -> Iterator[None]:
 
 
 def lock_file(device: str) -> Path:
-    """Where the lock of a device lies; one GPU has one, whatever a process calls it."""
+    """Return the path of a device's lock; one GPU has one lock under all its names."""
     name = f"cuda-{physical(device)}" if device.startswith("cuda") else device
     return _FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{name}.lock")
 
 
 def _held() -> dict[str, tuple[int, bool]]:
-    """What this thread holds: descriptors by device, and whether exclusively."""
+    """Return the locks of this thread by device: the descriptor, and true if exclusive."""
     if not hasattr(_mine, "held"):
         _mine.held = {}
     held: dict[str, tuple[int, bool]] = _mine.held

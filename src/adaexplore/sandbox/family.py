@@ -1,4 +1,4 @@
-"""A process and its descendants, as /proc shows them."""
+"""Processes and their descendants, read from /proc."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _GONE = (FileNotFoundError, ProcessLookupError)
 
 
 def children(pid: int) -> list[int]:
-    """The children of a process, born or adopted."""
+    """Return the children of a process, adopted ones included."""
     found: list[int] = []
     with contextlib.suppress(*_GONE):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -19,15 +19,15 @@ def children(pid: int) -> list[int]:
 
 
 def family(pid: int) -> list[int]:
-    """The process and all its descendants."""
+    """Return the process and all its descendants."""
     found = [pid]
-    for member in found:  # grows as it goes
+    for member in found:  # the list grows during iteration
         found += children(member)
     return found
 
 
 def tasks(pids: list[int]) -> int:
-    """How many processes and threads these are; one that has ended but was not collected counts."""
+    """Count processes and threads, ended ones that were not reaped included."""
     count = 0
     for pid in pids:
         with contextlib.suppress(*_GONE):
@@ -36,7 +36,7 @@ def tasks(pids: list[int]) -> int:
 
 
 def is_in_family(task: int, pid: int) -> bool:
-    """Whether a process or thread belongs to `pid` or one of its descendants."""
+    """Return true if a process or thread belongs to `pid` or one of its descendants."""
     while task > 1:
         status = _fields(f"/proc/{task}/status")
         if not status:
@@ -48,18 +48,18 @@ def is_in_family(task: int, pid: int) -> bool:
 
 
 def resident_bytes(pid: int) -> int:
-    """Anonymous and shared memory of a process, swapped out or not; others may share it."""
+    """Return the anonymous and shared memory of a process, swap included."""
     return _bytes(_fields(f"/proc/{pid}/status"), ("RssAnon", "RssShmem", "VmSwap"))
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """The same of several, what they share counted once; slow, for it reads page tables."""
+    """Return the memory of several processes, shared pages counted once; slow (page tables)."""
     names = ("Pss_Anon", "Pss_Shmem", "SwapPss")
     return sum(_bytes(_fields(f"/proc/{pid}/smaps_rollup"), names) for pid in pids)
 
 
 def written_bytes(pids: list[int]) -> int:
-    """What processes and their collected children ever wrote, to files, pipes and mapped files."""
+    """Return all bytes written by processes and their reaped children, mapped files included."""
     total = 0
     for pid in pids:
         fields = _fields(f"/proc/{pid}/io")
@@ -68,7 +68,7 @@ def written_bytes(pids: list[int]) -> int:
 
 
 def _fields(path: str) -> dict[str, str]:
-    """The "name: value" lines of a file in /proc; none where the process has ended."""
+    """Return the "name: value" lines of a file in /proc; none if the process has ended."""
     try:
         text = Path(path).read_text()
     except (*_GONE, PermissionError):

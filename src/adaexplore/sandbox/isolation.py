@@ -1,7 +1,7 @@
-"""What keeps a candidate's process apart from everything else, and what of it is in force here.
+"""Isolation of a candidate's process, and report of the mechanisms in force here.
 
-Each mechanism is used if the kernel has it. `in_force` says so as plain data, with one line for
-the user for each that is missing.
+Each mechanism is used if the kernel has it. `in_force` reports them as plain data, with one line
+for the user for each missing mechanism.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def confine(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = 
     write in `folder`; with `gpu`, to use NVIDIA's devices. Returns the descriptor by which a
     `Watchdog` supervises the process, None where the kernel has none.
     """
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # its orphans stay its own, so that they are counted
-    prctl(_PR_SET_DUMPABLE, 1)  # unlike the trusted processes: its watch reads it in /proc
-    with contextlib.suppress(OSError):  # where memory runs out, this is the one to end
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # it adopts its orphans, so that they are counted
+    prctl(_PR_SET_DUMPABLE, 1)  # unlike trusted processes, because its watchdog reads /proc
+    with contextlib.suppress(OSError):  # out of memory, the kernel ends this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
     drop_capabilities()
     files = landlock.restrict(
@@ -51,19 +51,19 @@ def confine(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = 
 
 
 def drop_capabilities() -> None:
-    """Gives up all privileges of root except that its files are its own."""
+    """Drop all privileges of root except the ownership of its files."""
     call = number("capset")
     if call is not None:
         syscall(call, struct.pack("II", _CAPABILITY_VERSION_3, 0), bytes(24))
 
 
 def hide() -> None:
-    """Keeps unprivileged processes of the same user from this one's memory and environment."""
+    """Hide this process's memory and environment from the user's unprivileged processes."""
     prctl(_PR_SET_DUMPABLE, 0)
 
 
 def in_force(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - a job
-    """A job for a confined worker: what isolates it, by subject, and `missing`, lines for the user.
+    """Job for a confined worker: its isolation by subject, and `missing`, lines for the user.
 
     The subjects are "network", "files", "signals", "system_calls" and "processes"; each names a
     mechanism or is empty (see `core.environment.Isolation`).
@@ -87,10 +87,10 @@ def _note(*, files: bool, signals: bool, filtered: bool, listener: int | None) -
         "system_calls": "candidates can make any system call",
     }
     why = {
-        "network": "neither network namespaces nor seccomp can be used here",
-        "files": "this kernel has no Landlock (Linux 5.13 and newer have)",
+        "network": "neither network namespaces nor seccomp is available here",
+        "files": "this kernel has no Landlock (Linux 5.13 or newer)",
         "signals": "this kernel has neither seccomp nor Landlock 6 (Linux 6.12)",
-        "system_calls": "seccomp cannot be used here",
+        "system_calls": "seccomp is not available here",
     }
     missing = [f"{lines[subject]}: {why[subject]}" for subject in lines if not found[subject]]
     _in_force.update(found, missing=missing)

@@ -1,4 +1,4 @@
-"""One-shot jobs: a function from JSON to JSON, run in a worker of its own."""
+"""One-shot jobs: a function from JSON to JSON, run in its own worker."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_job(
 
 
 def serve(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
-    """Worker entry: receives one job, runs it, answers."""
+    """Run one job received over the channel; entry point of the worker."""
     message = channel.receive()
     module, _, function = message["entry"].partition(":")
     result = getattr(importlib.import_module(module), function)(message["request"])

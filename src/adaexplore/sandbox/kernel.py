@@ -1,4 +1,4 @@
-"""System calls that Python has no function for."""
+"""System calls without a function in Python."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Argument = int | bytes | ctypes.Array[ctypes.c_char] | None
 
 
 def syscall(number: int, *arguments: Argument) -> int:
-    """The system call's result; raises `OSError`. Integers are passed as 64 bits."""
+    """Return the result of a system call; raise `OSError`. Integers are passed as 64 bits."""
     return _checked(_LIBC.syscall(ctypes.c_long(number), *map(_word, arguments)))
 
 
 def prctl(option: int, *arguments: int) -> int:
-    """See prctl(2); missing arguments are 0; raises `OSError`."""
+    """Call prctl(2); missing arguments are 0. Raises `OSError`."""
     padded = (*arguments, 0, 0, 0, 0)[:4]
     return _checked(_LIBC.prctl(ctypes.c_int(option), *map(ctypes.c_ulong, padded)))
 
 
 def unshare(flags: int) -> None:
-    """See unshare(2); raises `OSError`."""
+    """Call unshare(2). Raises `OSError`."""
     _checked(_LIBC.unshare(ctypes.c_int(flags)))
 
 
 def mount(kind: str | None, target: str, flags: int, options: str | None = None) -> None:
-    """See mount(2); the file system's type is also its source. Raises `OSError`."""
+    """Call mount(2), with the file system's type as its source. Raises `OSError`."""
     name = kind.encode() if kind else None
     data = options.encode() if options else None
     _checked(_LIBC.mount(name, target.encode(), name, ctypes.c_ulong(flags), data))

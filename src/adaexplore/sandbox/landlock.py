@@ -1,7 +1,7 @@
-"""Landlock: which files a process and its descendants may open, and whom they may signal.
+"""Landlock: limits the files that a process tree may open and the processes it may signal.
 
-Whatever is not allowed is denied, for good. The kernel also keeps a process that is restricted from
-tracing one that is not, and so from its memory, environment and descriptors in /proc. See
+Everything that is not allowed is denied permanently. The kernel also denies a restricted process to
+trace an unrestricted one, and thus to read its memory, environment and descriptors in /proc. See
 https://docs.kernel.org/userspace-api/landlock.html.
 """
 
@@ -27,14 +27,14 @@ _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 READ = _READ_FILE | _READ_DIR
 RUN = READ | _EXECUTE
 USE = READ | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-"""Reading and writing what is there, devices too; creating nothing."""
+"""Read and write existing files and devices, without creating any."""
 ALL = (1 << 16) - 1
 
 _SCOPE_ABSTRACT_UNIX_SOCKET, _SCOPE_SIGNAL = 1 << 0, 1 << 1
 
 
 def version() -> int:
-    """The version of the kernel's Landlock interface, 0 where there is none."""
+    """Return the version of the kernel's Landlock interface, 0 if there is none."""
     try:
         return syscall(_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
     except OSError:
@@ -42,15 +42,15 @@ def version() -> int:
 
 
 def scopes_signals() -> bool:
-    """Whether Landlock keeps signals among the restricted (since Linux 6.12)."""
+    """Return true if Landlock confines signals (since Linux 6.12)."""
     return version() >= 6
 
 
 def restrict(rules: Iterable[tuple[str | Path, int]], *, scope_sockets: bool) -> bool:
-    """Leaves this thread and its descendants only the access that `rules` give, path by path.
+    """Restrict this thread and its descendants to the access that `rules` give, path by path.
 
-    A directory's rule holds for everything beneath it; a path that is not there is passed over.
-    With `scope_sockets`, abstract Unix sockets of others are out of reach too. False where the
+    The rule of a directory holds for everything beneath it; missing paths are ignored. With
+    `scope_sockets`, abstract Unix sockets of other processes are denied too. Returns false if the
     kernel has no Landlock.
     """
     abi = version()
@@ -68,7 +68,7 @@ def restrict(rules: Iterable[tuple[str | Path, int]], *, scope_sockets: bool) ->
 
 
 def _handled(abi: int) -> int:
-    """The rights that this version knows; what it does not know it cannot deny."""
+    """Return the rights that this version knows and can therefore deny."""
     known = 13 if abi < 2 else 14 if abi < 3 else 15 if abi < 5 else 16
     return (1 << known) - 1
 

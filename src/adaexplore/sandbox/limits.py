@@ -1,4 +1,4 @@
-"""What a worker may use and see."""
+"""Resource limits and environment of a worker."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _PASSED_ON = (
 )
 
 _DEFAULTS = {
-    # How long OpenMP's threads spin for each other before they sleep: some ten microseconds. GNU's
-    # own default is over a millisecond. On a busy machine the scheduler then leaves two threads of
-    # one process on one core, where every parallel region takes until the next tick (16 ms measured
-    # instead of 0.1), in one of the processes that are being compared and not in the other.
+    # Time that OpenMP's threads spin before they sleep: some ten microseconds. GNU's own default is
+    # over a millisecond. With it, the scheduler of a busy machine leaves two threads of one process
+    # on one core, where every parallel region lasts until the next tick (16 ms measured instead of
+    # 0.1), in only one of the processes that are compared.
     "GOMP_SPINCOUNT": "3000",
 }
 
@@ -53,13 +53,13 @@ _DEFAULTS = {
 class ResourceLimits:
     """Resource limits of one worker; None means unlimited.
 
-    The kernel keeps two of them, in every process alike: `memory_bytes` bounds private writable
-    memory (RLIMIT_DATA; left off on CUDA, whose driver maps far more than it uses), `file_bytes`
-    every file written, standard output included.
+    The kernel enforces two limits for each process: `memory_bytes` bounds private writable memory
+    (RLIMIT_DATA; not set for CUDA, whose driver maps far more than it uses), `file_bytes` every
+    written file, standard output included.
 
-    The others bind a confined worker together with all its descendants; who breaks one is ended
-    (see `watch`). `total_bytes` bounds their memory, shared memory included, `folder_bytes` what
-    they write to disk, `tasks` the processes and threads that are alive at once.
+    The watchdog (see `watchdog`) enforces the others for a confined worker together with all its
+    descendants, and ends them at a violation. `total_bytes` bounds their memory, shared memory
+    included, `folder_bytes` their data on disk, `tasks` the number of live processes and threads.
     """
 
     memory_bytes: int | None = None
@@ -69,11 +69,11 @@ class ResourceLimits:
     tasks: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for the fork server."""
+        """Return plain data for the fork server."""
         return asdict(self)
 
     def apply(self) -> None:
-        """Puts the limits on this process and everything it starts."""
+        """Apply the limits to this process and its descendants."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if self.memory_bytes is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (self.memory_bytes, self.memory_bytes))
@@ -84,10 +84,10 @@ class ResourceLimits:
 
 
 def candidate_limits(memory_bytes: int, *, gpu: bool) -> ResourceLimits:
-    """What a candidate may use; `memory_bytes` binds it on the CPU.
+    """Return the limits of a candidate; `memory_bytes` applies on the CPU.
 
-    On a GPU machine it may have half of the host's memory. Tasks: eight threads for each core would
-    be generous, and compilers take some.
+    On a GPU machine the limit is half of the host's memory. The limit of tasks allows for eight
+    threads per core, which is generous, and for compilers.
     """
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return ResourceLimits(
@@ -100,18 +100,18 @@ def candidate_limits(memory_bytes: int, *, gpu: bool) -> ResourceLimits:
 
 
 def allow_many_files() -> None:
-    """Raises the soft limit of open files: on the CPU every shared tensor holds one."""
+    """Raise the soft limit of open files: on the CPU every shared tensor holds one."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    soft = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def clean_environment(folder: str) -> dict[str, str]:
-    """The environment of a worker: what compilers and drivers need, no keys, caches in `folder`."""
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    """Return a worker's environment: for compilers and drivers, no keys, caches in `folder`."""
+    inherited = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return (
         _DEFAULTS
-        | kept
+        | inherited
         | {
             "HOME": folder,
             "TMPDIR": folder,
@@ -122,7 +122,7 @@ def clean_environment(folder: str) -> dict[str, str]:
             "CUDA_CACHE_PATH": f"{folder}/cuda",
             # torch.cuda.is_available() by the driver would make CUDA unusable in forks.
             "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-            # Inductor's compile threads would be started before the fork and be missing after it.
+            # Inductor's compile threads would start before the fork and be missing after it.
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
             "PYTHONUNBUFFERED": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -131,15 +131,15 @@ def clean_environment(folder: str) -> dict[str, str]:
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Has the kernel kill this process when its parent ends, however it ends."""
+    """Make the kernel kill this process when its parent ends, however it ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent_pid:  # it ended before the request was made
+    if os.getppid() != parent_pid:  # the parent ended before the request
         os._exit(1)
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of every descendant that loses its own.
+    """Make this process the parent of every descendant that loses its own.
 
-    So none of them escapes by starting a session of its own and letting its parent end.
+    No descendant can then escape by starting its own session and letting its parent end.
     """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

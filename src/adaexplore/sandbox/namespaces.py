@@ -1,9 +1,9 @@
-"""Namespaces of the fork server, hence of all its workers: no network, shared memory of their own.
+"""Namespaces of the fork server and all its workers: no network, and their own shared memory.
 
-Entered once, before the first fork, so that a worker pays nothing. Process and IPC namespaces are
-left alone: CUDA IPC between the judge and a candidate does not cross them, nor does it cross a
-network namespace that only one of the two is in (the driver passes a descriptor over an abstract
-socket).
+They are entered once, before the first fork, at no cost for a worker. Process and IPC namespaces
+stay shared, because CUDA IPC between the judge and a candidate does not cross them. It does not
+cross a network namespace with only one of the two inside either (the driver passes a descriptor
+over an abstract socket).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _entered = False
 
 
 def entered() -> bool:
-    """Whether this process, or the one it was forked from, is in namespaces of its own."""
+    """Return true if this process, or the one it was forked from, has entered its namespaces."""
     return _entered
 
 
 def enter() -> None:
-    """Moves this process, which must have a single thread, into an empty network namespace.
+    """Move this process, which must have a single thread, into an empty network namespace.
 
-    And into a mount namespace whose `/dev/shm` is its own and holds at most 1 GiB. Where the kernel
-    or the container forbids it, nothing changes and `entered` says so.
+    It also enters a mount namespace with its own `/dev/shm` of at most 1 GiB. If the kernel or the
+    container forbids it, nothing changes and `entered` returns false.
     """
     global _entered
     for flags in (_CLONE_NEWNET | _CLONE_NEWNS, _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWUSER):
@@ -44,7 +44,7 @@ def enter() -> None:
 
 
 def _works(flags: int) -> bool:
-    """Tries it in a child: a user namespace that cannot be set up to its end cannot be left."""
+    """Try the namespaces in a child: a partially set up user namespace cannot be left."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -58,7 +58,7 @@ def _works(flags: int) -> bool:
 def _enter(flags: int) -> None:
     uid, gid = os.geteuid(), os.getegid()
     unshare(flags)
-    if flags & _CLONE_NEWUSER:  # everybody stays who they were, so files keep their owners
+    if flags & _CLONE_NEWUSER:  # an identity map, so that files keep their owners
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
@@ -67,9 +67,9 @@ def _enter(flags: int) -> None:
 
 
 def sweep_shared_memory(pids: list[int]) -> None:
-    """Removes the files in `/dev/shm` that none of the processes `pids` has mapped.
+    """Remove the files in `/dev/shm` that none of the processes `pids` has mapped.
 
-    What ended candidates left would otherwise fill it. Does nothing where `/dev/shm` is shared with
+    Remains of ended candidates would otherwise fill it. Does nothing if `/dev/shm` is shared with
     the rest of the machine.
     """
     if not _entered:
@@ -86,5 +86,5 @@ def sweep_shared_memory(pids: list[int]) -> None:
 def _maps(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/maps").read_text()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return ""

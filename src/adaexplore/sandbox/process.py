@@ -1,4 +1,4 @@
-"""The callers' side of the fork server: start it, spawn workers, talk to them, end them."""
+"""Client side of the fork server: start it, spawn workers, call them, end them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _PF_EXITING = 0x4  # in the flags of /proc/<pid>/stat: linux/sched.h
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker ended in the middle of a request.
+    """A worker ended during a request.
 
-    `status` is its exit code, or the negative number of the signal that killed it, or None where it
-    had to be ended because it closed or garbled its channel. `log` is the end of what it printed.
+    `status` is its exit code, the negative number of the signal that killed it, or None if the
+    worker was ended because it closed or garbled its channel. `log` is the end of its output.
     """
 
     def __init__(self, status: int | None, log: str) -> None:
@@ -46,7 +46,7 @@ class WorkerDiedError(RuntimeError):
 
 
 def describe_exit(status: int | None) -> str:
-    """How a process ended, in words."""
+    """Describe the end of a process in words."""
     if status is None:
         return "it closed or garbled its channel"
     if status >= 0:
@@ -58,9 +58,9 @@ def describe_exit(status: int | None) -> str:
 
 
 class Worker:
-    """A running worker process and the channel to it.
+    """Running worker process and the channel to it.
 
-    With `confined_to` it is a confined one, held to these limits whenever it is called.
+    With `confined_to` the worker is confined, and every call enforces these limits.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Worker:
     def call(
         self, message: Mapping[str, Any], timeout_s: float | None, fds: Sequence[int] = ()
     ) -> dict[str, Any]:
-        """Sends a request and waits for its reply.
+        """Send a request and wait for its reply.
 
         Raises `TimeoutError`, `LimitExceededError` (the worker is then killed) or
         `WorkerDiedError`; and `InfrastructureError` for a worker that could not be confined.
@@ -107,7 +107,7 @@ class Worker:
             raise WorkerDiedError(status, self.log_tail()) from None
 
     def _begin_watch(self, limits: ResourceLimits) -> Watchdog:
-        """Receives what a confined worker sends before it runs anything."""
+        """Receive the supervisor's descriptor, which a confined worker sends first."""
         try:
             _, fds = self._channel.receive_with_fds(_START_S)
         except (ChannelClosedError, TimeoutError) as error:
@@ -119,10 +119,10 @@ class Worker:
         return Watchdog(self.pid, self.folder, limits, fds[0] if fds else None)
 
     def _attend(self, watch: Watchdog, deadline: float | None) -> None:
-        """Supervises the worker until its reply begins.
+        """Supervise the worker until its reply begins.
 
-        Raises `TimeoutError`, `LimitExceededError`, or `ChannelClosedError` where it has ended:
-        what it has forked may hold the channel open.
+        Raises `TimeoutError`, `LimitExceededError`, or `ChannelClosedError` if the worker has
+        ended; its own forks may hold the channel open.
         """
         poll = select.poll()
         poll.register(self._channel.fileno(), select.POLLIN)
@@ -145,12 +145,12 @@ class Worker:
             if now >= next_look:
                 watch.look()
                 looked_s = time.monotonic() - now
-                next_look = now + max(INTERVAL_S, 10 * looked_s)  # a long look is seldom
+                next_look = now + max(INTERVAL_S, 10 * looked_s)  # looks take at most a tenth
 
     def kill(self) -> int | None:
-        """Ends the worker and all its descendants, also while another thread calls it.
+        """End the worker and all its descendants, also while another thread calls it.
 
-        Returns how it had ended by itself (see `WorkerDiedError`), None if it had not.
+        Returns its status if it had ended by itself (see `WorkerDiedError`), else None.
         """
         with self._ending:
             if not self._ended:
@@ -159,23 +159,23 @@ class Worker:
 
     def _kill(self) -> None:
         by_itself = _ends_by_itself(self.pid)
-        for end in (os.killpg, os.kill):  # a worker this young may have no group of its own yet
+        for end in (os.killpg, os.kill):  # a new worker may not have its own group yet
             with contextlib.suppress(ProcessLookupError):
                 end(self.pid, signal.SIGKILL)
         self._channel.close()
         status = self._server.reap(self.pid)
         if self._watch:
-            self._watch.close()  # only now: while nobody answers, none of them can be born
+            self._watch.close()  # last: unanswered requests to create processes block until then
         self._status = status if by_itself else None
         self._ended = True
 
     def end(self) -> None:
-        """Ends the worker and removes its folder."""
+        """End the worker and remove its folder."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def log_tail(self) -> str:
-        """The end of what the worker printed."""
+        """Return the end of the worker's output."""
         with contextlib.suppress(OSError), (self.folder / "log.txt").open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
             return log.read().decode(errors="replace")
@@ -187,9 +187,9 @@ def _left(deadline: float | None) -> float | None:
 
 
 def _ends_by_itself(pid: int) -> bool:
-    """Whether a process has ended or is about to; a dying one closes its channel a little before.
+    """Return true if a process has ended or is ending; its channel closes a little before its end.
 
-    The kernel's out-of-memory killer counts too: nobody here sent that signal.
+    An end by the kernel's out-of-memory killer counts too.
     """
     for _ in range(20):
         try:
@@ -203,7 +203,7 @@ def _ends_by_itself(pid: int) -> bool:
 
 
 def _sweep() -> None:
-    """Removes the folders of servers that were killed together with the processes they served."""
+    """Remove the folders of servers that were killed together with their client processes."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}[0-9]*-*"):
         owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
@@ -211,9 +211,9 @@ def _sweep() -> None:
 
 
 class ForkServer:
-    """A handle on the fork server; `start` one, or receive one inside a trusted worker.
+    """Handle of the fork server; `start` one, or receive one inside a trusted worker.
 
-    Several threads may use it.
+    Thread-safe.
     """
 
     def __init__(
@@ -227,13 +227,13 @@ class ForkServer:
 
     @staticmethod
     def start(preload: Sequence[str] = ()) -> ForkServer:
-        """Starts the server process and has it import `preload` ("module", or "module:function" to
-        call the function too); what is not installed is passed over.
+        """Start the server process and make it import `preload`.
 
-        Raises `InfrastructureError` if it does not come up.
+        An entry is "module", or "module:function" to call the function too; modules that are not
+        installed are ignored. Raises `InfrastructureError` if the server does not start.
         """
         _sweep()
-        if not landlock.version():  # without it only this keeps our environment, and keys, unread
+        if not landlock.version():  # then only this protects our environment, with its keys
             isolation.hide()
         root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         ours, theirs = Channel.pair()
@@ -247,7 +247,7 @@ class ForkServer:
         with (root / "server.log").open("w+b") as log:
             process = subprocess.Popen(
                 [
-                    # -P: what lies in the working directory is nobody's module
+                    # -P: files in the working directory must not shadow modules
                     *(sys.executable, "-P", "-m", f"{__package__}.server"),
                     *(str(theirs.fileno()), str(root), *preload),
                 ],
@@ -262,7 +262,7 @@ class ForkServer:
             server = ForkServer(ours, root, process)
             try:
                 ours.receive(_START_S)
-            except BaseException as error:  # Ctrl-C too, in the middle of a long import: end it
+            except BaseException as error:  # Ctrl-C during a long import included: end the server
                 process.kill()
                 server.close()
                 if not isinstance(error, ChannelClosedError | TimeoutError):
@@ -285,13 +285,13 @@ class ForkServer:
         confined: Literal["cpu", "gpu"] | None = None,
         readable: Sequence[str] = (),
     ) -> Worker:
-        """Forks a worker that runs `entry` ("module:function") as `function(channel, control)`.
+        """Fork a worker that runs `entry` ("module:function") as `function(channel, control)`.
 
         The worker has its own process group and its own folder `name-<n>` under the server's root.
         It sees the GPUs that the caller sees, unless `environment` says otherwise. With `may_spawn`
-        it also gets a control channel, from which `ForkServer(control, folder)` makes a handle of
-        its own. With `confined` it may run untrusted code, which uses the CPU alone or NVIDIA's
-        GPUs too, and may read the user's files in `readable`: see `isolation.confine`.
+        it also gets a control channel, from which `ForkServer(control, folder)` makes its own
+        handle. With `confined` it may run untrusted code, which uses the CPU alone or NVIDIA's GPUs
+        too, and may read the user's files in `readable`: see `isolation.confine`.
         """
         folder = self.root / f"{name}-{next(self._numbers)}"
         try:
@@ -315,12 +315,12 @@ class ForkServer:
         return Worker(self, reply["pid"], ours, folder, held_to)
 
     def reap(self, pid: int) -> int | None:
-        """Collects an ended worker: exit code, negative signal number, or None if it hangs on."""
+        """Reap an ended worker: exit code, negative signal number, or None if it hangs."""
         status: int | None = self._request({"op": "reap", "pid": pid})["status"]
         return status
 
     def close(self) -> None:
-        """Ends the server, its workers and its folder; where it was received: this handle alone."""
+        """End the server, its workers and its folder; for a received handle, only the handle."""
         self._control.close()
         if self._process is None:
             return

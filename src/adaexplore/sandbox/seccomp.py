@@ -1,9 +1,9 @@
-"""seccomp: which system calls a candidate's process and its descendants may make.
+"""seccomp: filter of the system calls of a candidate's process and its descendants.
 
-Most calls are never looked at (the kernel caches that, so they cost nothing). Some are denied with
-EPERM. Those that create a process or thread, and those that name another process, wait for the
-supervisor's answer (see `watch`): so there is a limit on processes that holds, and none can be
-created while they are being killed.
+Most calls pass unexamined (the kernel caches that, so they cost nothing). Some are denied with
+EPERM. Calls that create a process or thread, and calls that name another process, wait for the
+supervisor's answer (see `watchdog`). The limit on processes is therefore strict, and no process can
+be created while the others are being killed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _DENIED = (
     # namespaces and mounts
     *("unshare", "setns", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen"),
     *("fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at"),
-    # parts of the kernel that no kernel candidate needs and many attacks did
+    # parts of the kernel that candidates never need and many attacks used
     *("bpf", "perf_event_open", "userfaultfd", "add_key", "request_key", "keyctl"),
     *("io_uring_setup", "io_uring_enter", "io_uring_register"),
-    # memory and messages that outlive the process or that nobody counts
+    # memory and messages that outlive the process or are not counted
     *("shmget", "semget", "msgget", "mq_open", "memfd_secret"),
 )
 _SCHEDULING = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
@@ -70,7 +70,7 @@ CLONE_THREAD = 0x0001_0000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call that waits for an answer: the calling thread, the call, its first argument."""
+    """System call that waits for an answer: the calling thread, the call, its first argument."""
 
     id: int
     tid: int
@@ -79,19 +79,19 @@ class Question:
 
     @property
     def creates(self) -> Literal["process", "thread"] | None:
-        """What the call would create; None if it names another process instead."""
+        """Object that the call would create; None if the call names another process."""
         if self.call == number("clone"):
             return "thread" if self.argument & CLONE_THREAD else "process"
         return "process" if self.call in (number("fork"), number("vfork")) else None
 
     @property
     def target(self) -> int:
-        """The process that the call names; negative for a group, -1 for everybody."""
+        """Process that the call names; negative for a group, -1 for all processes."""
         return ctypes.c_int(self.argument).value
 
 
 def receive(listener: int) -> Question | None:
-    """The next question; None if who asked it has ended meanwhile."""
+    """Return the next question; None if its thread has ended in the meantime."""
     data = bytearray(_QUESTION.size)
     try:
         fcntl.ioctl(listener, _RECEIVE, data, True)
@@ -104,20 +104,20 @@ def receive(listener: int) -> Question | None:
 
 
 def answer(listener: int, question: Question, *, allow: bool) -> None:
-    """Lets the call happen, or has it fail with EPERM."""
+    """Allow the call, or make it fail with EPERM."""
     error, flags = (0, _CONTINUE) if allow else (-errno.EPERM, 0)
-    with contextlib.suppress(FileNotFoundError):  # who asked has ended meanwhile
+    with contextlib.suppress(FileNotFoundError):  # the thread has ended in the meantime
         fcntl.ioctl(listener, _SEND, _ANSWER.pack(question.id, 0, error, flags))
 
 
 def install(*, gpu: bool, signals: bool) -> int | None:
-    """Puts the filter on this thread and its descendants, for good.
+    """Install the filter on this thread and its descendants permanently.
 
-    With `gpu`, what the CUDA driver needs stays allowed. With `signals`, signals to others are
-    stopped here, which Landlock does where it can. Returns the supervisor's descriptor; None where
-    a filter with a supervisor is there already (then calls that would be asked about are refused if
-    they name another process, and allowed if they create one). Raises `OSError` where the kernel
-    has no seccomp filters or the machine's system calls are not known.
+    With `gpu`, the calls of the CUDA driver stay allowed. With `signals`, the filter also stops
+    signals to other processes, for kernels whose Landlock does not. Returns the supervisor's
+    descriptor; None if a filter with a supervisor exists already. In that case, supervised calls
+    are denied if they name another process, and allowed if they create one. Raises `OSError` if the
+    kernel has no seccomp filters or the machine's system calls are unknown.
     """
     if not known_machine():
         raise OSError(errno.ENOSYS, f"system calls of {platform.machine()} are not known")
@@ -126,7 +126,7 @@ def install(*, gpu: bool, signals: bool) -> int | None:
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
         try:
             return _install(supervised, flags)
-        except OSError as error:  # an older kernel, or a supervisor around this process already
+        except OSError as error:  # an older kernel, or an existing supervisor
             if error.errno not in (errno.EINVAL, errno.EBUSY):
                 raise
     _install(_program(gpu=gpu, signals=signals, supervised=False), 0)
@@ -134,7 +134,7 @@ def install(*, gpu: bool, signals: bool) -> int | None:
 
 
 def _install(program: bytes, flags: int) -> int:
-    """Without speculation controls, which would slow what is measured on older kernels."""
+    """Install without speculation controls, which slow measurements on older kernels."""
     body = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(body))
     call = number("seccomp")
@@ -176,7 +176,7 @@ def _program(*, gpu: bool, signals: bool, supervised: bool) -> bytes:
 
 
 def _preamble() -> _Block:
-    """Refuses calls by another machine's table, whose numbers mean other calls; loads the number.
+    """Deny calls by another machine's table, whose numbers mean other calls; load the number.
 
     A 64-bit kernel also serves 32-bit calls, and on x86-64 those with the x32 bit.
     """
@@ -194,27 +194,27 @@ def _one_of(
 
 
 def _unless(argument: int, value: int) -> _Block:
-    """Denies the call unless the argument has that value, else goes on."""
+    """Deny the call unless the argument has that value, else continue."""
     return [_low(argument), (_JUMP_EQUAL, 1, 0, value), _DENY]
 
 
 def _unix_sockets(*kinds: int) -> _Block:
-    """Permits Unix sockets of these kinds.
+    """Permit Unix sockets of these kinds.
 
-    None of them connects to a service of the machine: a pair is connected for good, and what
-    listens on a path is all but always of the stream or datagram kind.
+    None of them connects to a service of the machine: a pair is connected permanently, and services
+    on a path almost always use stream or datagram sockets.
     """
     _, *jumps = _one_of(1, kinds, _PERMIT, _DENY)
     return [*_unless(0, _AF_UNIX), _low(1), (_AND, 0, 0, _SOCK_TYPE_MASK), *jumps]
 
 
 def _low(argument: int) -> _Instruction:
-    """Loads the low half of an argument; all that are looked at are 32 bits wide."""
+    """Load the low half of an argument; all examined arguments are 32 bits wide."""
     return _load(16 + 8 * argument)
 
 
 def _load(offset: int) -> _Instruction:
-    """Loads a word of `struct seccomp_data`."""
+    """Load a word of `struct seccomp_data`."""
     return (_LOAD, 0, 0, offset)
 
 

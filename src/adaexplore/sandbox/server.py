@@ -1,8 +1,8 @@
-"""The fork server: a process that has torch and Triton loaded and forks workers in milliseconds.
+"""Fork server: a process that has torch and Triton loaded and forks workers in milliseconds.
 
 It is started with `python -m adaexplore.sandbox.server FD ROOT PRELOAD...` by `ForkServer.start`,
-never touches a GPU (a CUDA context does not survive a fork), and ends, killing its workers with all
-their descendants and removing its folder ROOT, when the process that started it is gone.
+and never touches a GPU (a CUDA context does not survive a fork). When the process that started it
+ends, it kills its workers with all their descendants, removes its folder ROOT, and ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from adaexplore.sandbox.limits import (
 from adaexplore.sandbox.paths import programs
 
 OWN_FOLDER = "server"
-"""The folder, under ROOT, of what the server itself compiled; its workers may read it."""
+"""Folder, under ROOT, of the server's own compilations; its workers may read it."""
 
 _REAP_S = 10.0
 
@@ -47,19 +47,19 @@ class Server:
         self._main = control
         self._root = root
         self._selector = selectors.DefaultSelector()
-        self._workers: dict[int, Channel] = {}  # by pid: the control channel that asked for it
+        self._workers: dict[int, Channel] = {}  # by pid: the control channel of the request
         self._exits: dict[int, int] = {}
         self._selector.register(control.fileno(), selectors.EVENT_READ, control)
 
     def serve(self) -> None:
-        """Runs until the first control channel closes."""
+        """Serve until the first control channel closes."""
         while True:
             for key, _ in self._selector.select():
                 if not self._handle(key.data) and key.data is self._main:
                     return
 
     def end(self) -> None:
-        """Ends every worker with its descendants, and removes the folder."""
+        """End every worker with its descendants, and remove the folder."""
         for pid in self._workers:
             _kill_group(pid)
         self._workers.clear()
@@ -67,7 +67,7 @@ class Server:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _handle(self, channel: Channel) -> bool:
-        """Answers one request; False once that channel is closed."""
+        """Answer one request; return false once the channel is closed."""
         try:
             request, fds = channel.receive_with_fds()
             if request["op"] == "spawn":
@@ -101,7 +101,7 @@ class Server:
         return {"pid": pid}
 
     def _reap(self, pid: int) -> int | None:
-        """The exit status of an ended worker (negative: the signal), None if it will not end."""
+        """Return the exit status of an ended worker (negative: the signal), None if it hangs."""
         deadline = time.monotonic() + _REAP_S
         while pid in self._workers:
             done, status = os.waitpid(pid, os.WNOHANG)
@@ -117,15 +117,15 @@ class Server:
         return self._exits.pop(pid, None)
 
     def _end_workers_of(self, owner: Channel) -> None:
-        """Nobody is left to end the workers that a lost worker asked for."""
+        """End the workers that a lost worker had requested."""
         for pid in [pid for pid, channel in self._workers.items() if channel is owner]:
             _kill_group(pid)
             self._reap(pid)
 
     def _end_orphans(self) -> None:
-        """Kills what ended workers left behind, in whatever session it is.
+        """Kill the descendants of ended workers, in any session.
 
-        Such a process is a child of this one by adoption; killing it gives its own children here.
+        Such a process is an adopted child of this one; after its death its own children are too.
         """
         deadline = time.monotonic() + _REAP_S
         while orphans := set(children(os.getpid())) - self._workers.keys():
@@ -141,19 +141,19 @@ class Server:
 def _run_worker(
     request: dict[str, Any], server_pid: int, channel: Channel, control: Channel | None
 ) -> None:
-    """The forked child: cuts itself off, runs the entry function, and never returns."""
+    """Isolate the forked child and run its entry function; never return."""
     status = 1
     try:
         os.setsid()
         die_with_parent(server_pid)
         folder = Path(request["folder"])
         _redirect(folder / "log.txt")
-        kept = {channel.fileno(), *([control.fileno()] if control else [])}
-        _close_all_but(kept)
+        needed = {channel.fileno(), *([control.fileno()] if control else [])}
+        _close_all_but(needed)
         environment = clean_environment(str(folder)) | request["environment"]
         os.environ.clear()
         os.environ.update(environment)
-        tempfile.tempdir = None  # the server's own was remembered
+        tempfile.tempdir = None  # forget the server's own
         os.chdir(folder)
         _copy_kernels(Path(request["caches"]), folder)
         ResourceLimits(**request["limits"]).apply()
@@ -177,7 +177,7 @@ def _run_worker(
 
 
 def _copy_kernels(caches: Path, folder: Path) -> None:
-    """Gives a worker what the server has compiled with Triton, in a cache that it may write to."""
+    """Copy the server's Triton compilations to the worker's own cache, which is writable."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copytree(caches / "triton", folder / "triton")
 
@@ -200,9 +200,9 @@ def _redirect(log: Path) -> None:
     os.dup2(out, 2)
 
 
-def _close_all_but(kept: set[int]) -> None:
+def _close_all_but(needed: set[int]) -> None:
     start = 3
-    for fd in sorted(kept):
+    for fd in sorted(needed):
         os.closerange(start, fd)
         start = fd + 1
     os.closerange(start, os.sysconf("SC_OPEN_MAX"))
@@ -222,20 +222,20 @@ def _preload(names: list[str]) -> None:
         if function:
             getattr(module, function)()
     gc.collect()
-    gc.freeze()  # keeps preloaded objects out of the children's collections, so pages stay shared
+    gc.freeze()  # the children's collections skip preloaded objects, so pages stay shared
 
 
 def main() -> None:
     """Entry point of the server process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to handle
-    namespaces.enter()  # first of all: it needs a process of one thread
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
+    namespaces.enter()  # first, because it needs a single-threaded process
     isolation.hide()
     adopt_orphans()
     allow_many_files()
     server = Server(control := Channel.from_fd(int(sys.argv[1])), Path(sys.argv[2]))
     try:
         _preload(sys.argv[3:])
-        programs()  # found once, for all workers
+        programs()  # looked up once, for all workers
         control.send({"ready": True})
         server.serve()
     except ChannelClosedError:

@@ -1,11 +1,11 @@
-"""Numbers of system calls, by machine."""
+"""Numbers of system calls by machine."""
 
 from __future__ import annotations
 
 import platform
 
 AUDIT_ARCH = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
-"""How seccomp names a machine: linux/audit.h."""
+"""Identifiers of machines in seccomp: linux/audit.h."""
 
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 _NUMBERS: dict[str, tuple[int, int | None]] = {  # None: the machine has no such call
@@ -73,10 +73,10 @@ _NUMBERS: dict[str, tuple[int, int | None]] = {  # None: the machine has no such
 
 
 def known_machine() -> bool:
-    """Whether this machine's numbers are here."""
+    """Return true if the numbers of this machine are known."""
     return platform.machine() in _COLUMN
 
 
 def number(name: str) -> int | None:
-    """The number of a system call here; None where the machine has no such call, or is unknown."""
+    """Return the number of a system call; None if this machine lacks it or is unknown."""
     return _NUMBERS[name][_COLUMN[platform.machine()]] if known_machine() else None

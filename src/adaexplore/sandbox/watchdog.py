@@ -1,7 +1,7 @@
-"""Supervision of a candidate's process and its descendants while somebody waits for its answer.
+"""Supervision of a candidate's process and its descendants while a caller waits for its reply.
 
-The waiting process does it itself, ten times a second and whenever one of them asks to create a
-process: there is no further thread or process that could disturb a measurement.
+The waiting process supervises by itself, ten times a second and at every request to create a
+process or thread: no further thread or process can disturb a measurement.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from adaexplore.sandbox.limits import ResourceLimits
 from adaexplore.sandbox.seccomp import Question, answer, receive
 
 INTERVAL_S = 0.1
-_MOST_FILES = 50_000
+_MAX_FILES = 50_000
 
 Resource = Literal["processes", "memory", "disk"]
 
 
 class LimitExceededError(RuntimeError):
-    """A worker took more of a resource than its limits allow, and was ended for it."""
+    """A worker exceeded one of its resource limits and was ended."""
 
     def __init__(self, resource: Resource, what: str) -> None:
         self.resource = resource
@@ -38,10 +38,10 @@ class LimitExceededError(RuntimeError):
 
 
 class Watchdog:
-    """Holds one worker, with all its descendants, to its limits.
+    """Enforces the limits of one worker and all its descendants.
 
-    `listener` is its seccomp supervisor's descriptor, taken over; None where it has none, and then
-    processes are only counted now and then.
+    `listener` is the descriptor of its seccomp supervisor, which the watchdog owns. Without one
+    (None), processes are only counted periodically.
     """
 
     def __init__(
@@ -52,25 +52,25 @@ class Watchdog:
         self._limits = limits
         self.listener = listener
         self.ended = os.pidfd_open(pid)
-        """A descriptor that is readable when the worker has ended."""
+        """Descriptor that becomes readable when the worker ends."""
         self._given_bytes = 0
-        self._inherited_bytes = resident_bytes(pid)  # from the fork server, as all it forks
-        self._tasks = 1  # at most so many are alive
+        self._inherited_bytes = resident_bytes(pid)  # from the fork server
+        self._tasks = 1  # an upper bound of the live ones
         self._alone = listener is not None  # no descendants
         self._free = _free(folder)
 
     def give(self, fds: Sequence[int]) -> None:
-        """Notes shared memory that the worker was handed: it does not count as its own."""
+        """Exclude shared memory passed to the worker from its usage."""
         self._given_bytes += sum(os.fstat(fd).st_size for fd in fds)
 
     def close(self) -> None:
-        """Ends the supervision, after the worker."""
+        """End the supervision, after the worker has ended."""
         for fd in (self.listener, self.ended):
             if fd is not None:
                 os.close(fd)
 
     def answer(self) -> None:
-        """Answers one question, or raises `LimitExceededError`."""
+        """Answer one question, or raise `LimitExceededError`."""
         assert self.listener is not None
         question = receive(self.listener)
         if question is None:
@@ -96,54 +96,58 @@ class Watchdog:
         return True
 
     def _may_name(self, target: int) -> bool:
-        if target < -1:  # a group is known by its leader
+        if target < -1:  # a process group is identified by its leader
             target = -target
         return target > 0 and is_in_family(target, self._pid)
 
     def _check_tasks(self, pids: list[int]) -> None:
         self._tasks = tasks(pids)
-        most = self._limits.tasks
-        if most is not None and self._tasks >= most:
-            raise LimitExceededError("processes", f"more than {most} processes and threads at once")
+        limit = self._limits.tasks
+        if limit is not None and self._tasks >= limit:
+            raise LimitExceededError(
+                "processes", f"more than {limit} processes and threads at once"
+            )
 
     def _check_memory(self, pids: list[int]) -> None:
-        most = self._limits.total_bytes
-        if most is None:
+        limit = self._limits.total_bytes
+        if limit is None:
             return
         inherited = self._inherited_bytes
         own = sum(max(resident_bytes(pid) - inherited, 0) for pid in pids) - self._given_bytes
-        # An upper bound, which costs little; what several have in common is counted in each.
-        if own > most and proportional_bytes(pids) - inherited > most:
-            raise LimitExceededError("memory", f"more than {most / 2**30:.3g} GiB of memory in all")
+        # A cheap upper bound first: it counts shared pages once per process.
+        if own > limit and proportional_bytes(pids) - inherited > limit:
+            raise LimitExceededError(
+                "memory", f"more than {limit / 2**30:.3g} GiB of memory in all"
+            )
 
     def _check_disk(self, pids: list[int]) -> None:
-        """Looks closer only if the disk has lost that much, to whomever."""
-        most = self._limits.folder_bytes
-        if most is None:
+        """Measure the folder only if the disk has lost that much space, for whatever reason."""
+        limit = self._limits.folder_bytes
+        if limit is None:
             return
         free_bytes, free_files = _free(self._folder)
-        if self._free[0] - free_bytes > most:
+        if self._free[0] - free_bytes > limit:
             kept_bytes, _ = _content(self._folder)
-            if max(kept_bytes, written_bytes(pids)) > most:
-                raise LimitExceededError("disk", f"wrote more than {most / 2**30:.3g} GiB to disk")
-        elif self._free[1] - free_files > _MOST_FILES and _content(self._folder)[1] > _MOST_FILES:
-            raise LimitExceededError("disk", f"wrote more than {_MOST_FILES} files")
+            if max(kept_bytes, written_bytes(pids)) > limit:
+                raise LimitExceededError("disk", f"wrote more than {limit / 2**30:.3g} GiB to disk")
+        elif self._free[1] - free_files > _MAX_FILES and _content(self._folder)[1] > _MAX_FILES:
+            raise LimitExceededError("disk", f"wrote more than {_MAX_FILES} files")
 
 
 def _free(folder: Path) -> tuple[int, int]:
-    """Bytes and files that the folder's file system has room for."""
+    """Return the free bytes and files of the folder's file system."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize, found.f_ffree
 
 
 def _content(folder: Path) -> tuple[int, int]:
-    """Bytes on disk and number of the files in a folder, however deep."""
+    """Return the bytes on disk and the number of files in a folder, recursively."""
     size = count = 0
     folders = [str(folder)]
     while folders:
         with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:
-                with contextlib.suppress(OSError):  # it was removed meanwhile
+                with contextlib.suppress(OSError):  # removed in the meantime
                     size += 512 * entry.stat(follow_symlinks=False).st_blocks
                     count += 1
                     if entry.is_dir(follow_symlinks=False):

@@ -46,7 +46,7 @@ def changed(*pairs):
         [("(x, blocks)", "(\n    x,\n    blocks,\n)")],
     ],
 )
-def test_what_does_not_matter(pairs):
+def test_equivalent_sources_share_a_fingerprint(pairs):
     assert fingerprint(changed(*pairs)) == fingerprint(SOURCE)
 
 
@@ -61,23 +61,23 @@ def test_what_does_not_matter(pairs):
         [("(x, n, BLOCK: tl.constexpr)", "(n, x, BLOCK: tl.constexpr)")],
     ],
 )
-def test_what_does(pairs):
+def test_different_sources_have_different_fingerprints(pairs):
     assert fingerprint(changed(*pairs)) != fingerprint(SOURCE)
 
 
-def test_parameters_that_are_passed_by_name_keep_it():
+def test_parameters_passed_by_name_keep_their_names():
     first = "def f(a, b):\n    return a - b\ny = f(a=1, b=2)\n"
     assert fingerprint(first) != fingerprint(
         first.replace("(a, b)", "(b, a)").replace("a - b", "b - a")
     )
 
 
-def test_a_source_that_reads_itself_is_like_no_other():
+def test_a_source_that_reads_itself_is_compared_verbatim():
     source = SOURCE + "\ntext = open(__file__).read()\n"
     assert fingerprint(source) != fingerprint(source.replace("  # rounds down", ""))
 
 
-def test_comments_of_cpp_in_strings():
+def test_comments_of_cpp_in_strings_are_ignored():
     source = 'code = """\nvoid f() {  // first\n  g("//"); /* then */\n}\n"""\n'
     assert fingerprint(source) == fingerprint(
         source.replace("first", "second").replace("/* then */", "")
@@ -87,33 +87,33 @@ def test_comments_of_cpp_in_strings():
 
 
 @given(st.text())
-def test_any_text_has_a_form_or_none(text):
+def test_any_text_has_a_fingerprint_or_none(text):
     assert fingerprint(text) == fingerprint(text)
     assert len(fingerprint(text)) in (0, 64)
 
 
 class TestWithCompiledKernels:
-    def test_bodies_of_launched_kernels_are_told_by_their_code(self):
+    def test_machine_code_replaces_the_bodies_of_launched_kernels(self):
         other = changed(("v * 2", "v + v"), ("scale", "double"), ("offs", "at"))
         assert fingerprint(SOURCE, {"scale": ["c0de"]}) == fingerprint(other, {"double": ["c0de"]})
         assert fingerprint(SOURCE, {"scale": ["c0de"]}) != fingerprint(SOURCE, {"scale": ["f00d"]})
 
-    def test_the_body_of_a_kernel_that_nobody_saw_matters(self):
+    def test_the_body_of_a_kernel_without_machine_code_counts(self):
         other = changed(("tl.load(x + offs)", "tl.load(x + offs + 1)"))
         assert fingerprint(SOURCE, {"scale": ["c0de"]}) == fingerprint(other, {"scale": ["c0de"]})
         assert fingerprint(SOURCE, {"else": ["c0de"]}) != fingerprint(other, {"else": ["c0de"]})
         assert fingerprint(SOURCE, {}) != fingerprint(other, {})
 
-    def test_which_kernel_has_which_code_matters(self):
+    def test_the_assignment_of_codes_to_kernels_counts(self):
         codes = {"scale": ["a"], "helper": ["b"]}
         assert fingerprint(SOURCE, codes) != fingerprint(SOURCE, {"scale": ["b"], "helper": ["a"]})
         assert fingerprint(SOURCE, {"_helion_f": ["a"]}) != fingerprint(
             SOURCE, {"_helion_f": ["b"]}
         )
 
-    def test_what_the_host_does_matters(self):
+    def test_host_code_counts(self):
         other = changed(("numel() // 64", "numel() // 128"))
         assert fingerprint(SOURCE, {"scale": ["c0de"]}) != fingerprint(other, {"scale": ["c0de"]})
 
-    def test_what_is_no_python_is_like_nothing(self):
+    def test_a_source_that_is_not_python_has_no_fingerprint(self):
         assert fingerprint("def (", {"scale": ["c0de"]}) == ""

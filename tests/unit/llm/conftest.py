@@ -1,4 +1,4 @@
-"""A language model on loopback, and clients that ask it without ever waiting."""
+"""A fake model server on loopback, and clients that never wait."""
 
 import pytest
 
@@ -16,13 +16,13 @@ def llm(loopback, monkeypatch):
 
 @pytest.fixture
 def waits():
-    """What the clients of this test would have slept, in seconds."""
+    """Waits of the clients of this test, in seconds."""
     return []
 
 
 @pytest.fixture
 def open_here(llm, waits):
-    """Opens a client that asks the loopback server and only notes its waits."""
+    """Open a client of the loopback server that records its waits instead of sleeping."""
     opened = []
 
     def open_here(name, **options):

@@ -32,7 +32,7 @@ MODEL = "openai:gpt-5-mini"
         ("2usd, 100steps,2h", BudgetLimits(usd=2, steps=100, seconds=7200)),
     ],
 )
-def test_budgets_are_read(text, limits):
+def test_budgets_are_parsed(text, limits):
     assert parse_budget(text) == limits
 
 
@@ -56,13 +56,13 @@ def test_budgets_are_read(text, limits):
         "9" * 400 + "usd",
     ],
 )
-def test_anything_else_is_refused_with_examples(text):
+def test_an_invalid_budget_is_refused_with_examples(text):
     with pytest.raises(BadInputError, match="2usd, 500ktok"):
         parse_budget(text)
 
 
 @given(st.text(max_size=30))
-def test_no_text_breaks_the_parser(text):
+def test_any_text_parses_or_is_refused(text):
     try:
         limits = parse_budget(text)
     except BadInputError:
@@ -74,7 +74,7 @@ def used(tokens, cost_usd=None):
     return Usage(tokens, 0, cost_usd=cost_usd)
 
 
-def test_what_calls_use_adds_up():
+def test_the_usage_of_calls_adds_up():
     budget = Budget(limit_usd=1.0, spent=Usage(5, 5, 1, 0.5))
 
     with budget.call(used(9, 0.1)) as usage:
@@ -92,7 +92,7 @@ def test_a_call_that_may_exceed_the_limit_is_refused():
         pass
 
 
-def test_a_refusal_in_money_says_how_much():
+def test_a_refusal_in_money_names_the_amounts():
     budget = Budget(limit_usd=2.0, spent=used(0, 1.99))
 
     with (
@@ -102,7 +102,7 @@ def test_a_refusal_in_money_says_how_much():
         pass
 
 
-def test_a_call_that_fails_gives_back_what_was_set_aside():
+def test_a_failed_call_releases_its_reservation():
     budget = Budget(limit_tokens=1000)
 
     for _ in range(3):
@@ -112,7 +112,7 @@ def test_a_call_that_fails_gives_back_what_was_set_aside():
     assert budget.spent == Usage()
 
 
-def test_calls_in_flight_count_and_are_waited_for():
+def test_a_call_waits_for_the_reservations_of_others():
     budget = Budget(limit_tokens=1000)
     began, ended = [], threading.Event()
 
@@ -134,7 +134,7 @@ def test_calls_in_flight_count_and_are_waited_for():
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=40))
-def test_the_limit_holds_whatever_calls_use_together(sizes):
+def test_concurrent_calls_never_exceed_the_limit(sizes):
     budget = Budget(limit_tokens=1000)
 
     def call(size):
@@ -155,7 +155,7 @@ def test_the_limit_holds_whatever_calls_use_together(sizes):
         assert spent + max(refused) > 1000
 
 
-def test_a_budgeted_client_spends_what_its_replies_cost():
+def test_a_budgeted_client_spends_the_cost_of_its_replies():
     budget = Budget(limit_usd=1.0)
     client = BudgetedClient(FakeClient("a", "b"), budget)
 
@@ -165,7 +165,7 @@ def test_a_budgeted_client_spends_what_its_replies_cost():
     assert budget.spent == Usage(200, 40, 0, 0.02)
 
 
-def test_no_call_begins_that_may_not_fit():
+def test_a_call_that_may_exceed_the_budget_never_begins():
     inner = FakeClient("a", "b", "c")
     client = BudgetedClient(inner, Budget(limit_tokens=4500))  # a first reply is taken for 4000
     long = Prompt((Message("user", "x" * 9000),))
@@ -197,7 +197,7 @@ def test_replies_without_counts_are_estimated():
     assert budget.spent.cost_usd == list_price_usd(MODEL, 100, 300)
 
 
-def test_replies_without_a_cost_take_the_list_price():
+def test_replies_without_a_cost_count_at_the_list_price():
     budget = Budget(limit_usd=1.0)
 
     BudgetedClient(FakeClient(Reply("y", MODEL, usage=Usage(1000, 1000))), budget).ask(PROMPT)

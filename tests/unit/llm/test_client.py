@@ -1,4 +1,4 @@
-"""What `adaexplore.core.client.Client` promises, run on every implementation.
+"""Contract of `adaexplore.core.client.Client`, tested on every implementation.
 
 A new implementation joins by a function below that makes it from the loopback server.
 """
@@ -92,7 +92,7 @@ def test_model_is_the_provider_and_the_name(client):
     assert reply.model == client.model
 
 
-def test_reply_is_what_the_model_said(client):
+def test_the_reply_is_the_text_of_the_model(client):
     reply = client.ask(NUMBERED[0])
 
     assert reply.text == "You said: number 0"
@@ -107,13 +107,13 @@ def test_tokens_are_counted(client):
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (100, 20, 40)
 
 
-def test_whole_conversation_reaches_the_model(client):
+def test_the_whole_conversation_reaches_the_model(client):
     reply = client.ask(CONVERSATION)
 
     assert reply.text == "system: be brief; user: hello; assistant: hi; user: everything"
 
 
-def test_text_comes_back_letter_by_letter(client):
+def test_text_is_returned_unchanged(client):
     assert client.ask(user("lines")).text == LINES
 
 
@@ -130,16 +130,16 @@ def test_refusal_is_data(client):
 
 
 @pytest.mark.parametrize("nothing", ["silence", "blanks"])
-def test_reply_without_words_is_empty(client, nothing):
+def test_a_reply_without_text_is_empty(client, nothing):
     assert client.ask(user(nothing)).finish == "empty"
 
 
-def test_threads_get_their_own_replies(client):
+def test_every_thread_gets_its_own_reply(client):
     with ThreadPoolExecutor(len(NUMBERED)) as threads:
         replies = list(threads.map(client.ask, NUMBERED))
 
     assert [reply.text for reply in replies] == [f"You said: number {i}" for i in range(12)]
 
 
-def test_the_label_is_not_told_to_the_model(client):
+def test_the_label_is_not_sent_to_the_model(client):
     assert client.ask(user("number 1", label="repair")).text == "You said: number 1"

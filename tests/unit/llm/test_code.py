@@ -54,34 +54,34 @@ def fenced(code: str, fence: str = "```", info: str = "python") -> str:
     return f"{fence}{info}\n{code}{fence}\n"
 
 
-class TestWhereCodeIsFound:
+class TestBlocks:
     @pytest.mark.parametrize("info", ["", "python", "py", " Python3 title='a.py'", "triton"])
     @pytest.mark.parametrize("fence", ["```", "~~~", "``````"])
-    def test_in_a_block_of_any_kind(self, fence, info):
+    def test_code_is_found_in_a_block_with_any_fence(self, fence, info):
         assert extract_code(f"Here it is:\n\n{fenced(MODULE, fence, info)}\nDone.") == MODULE
 
-    def test_in_a_block_that_a_longer_fence_closes(self):
+    def test_a_longer_fence_closes_a_block(self):
         assert extract_code(f"```py\n{MODULE}`````  \n") == MODULE
 
     @pytest.mark.parametrize("indent", ["  ", "    ", "\t"])
-    def test_in_an_indented_block(self, indent):
+    def test_code_is_found_in_an_indented_block(self, indent):
         reply = f"1. The module:\n\n{textwrap.indent(fenced(DOCUMENTED), indent)}\n2. Done."
         assert extract_code(reply) == DOCUMENTED
 
-    def test_in_an_indented_block_whose_code_is_not(self):
+    def test_an_indented_block_may_hold_unindented_code(self):
         assert extract_code(f"  ```python\n{MODULE}  ```\n") == MODULE
 
     @pytest.mark.parametrize("fence", ["```", "````", "~~~"])
-    def test_in_a_block_with_fences_in_its_docstring(self, fence):
+    def test_fences_in_a_docstring_do_not_end_a_block(self, fence):
         assert extract_code(f"So:\n{fenced(DOCUMENTED, fence)}And so on.") == DOCUMENTED
 
-    def test_behind_a_block_with_an_odd_quote(self):
+    def test_code_is_found_after_a_block_with_an_unbalanced_quote(self):
         assert extract_code(fenced('say """\n', info="text") + fenced(MODULE)) == MODULE
 
-    def test_behind_a_block_that_was_never_closed(self):
+    def test_code_is_found_after_an_unclosed_block(self):
         assert extract_code(f"```python\nimport torch\n\nBetter:\n{fenced(MODULE)}") == MODULE
 
-    def test_without_any_fence(self):
+    def test_a_reply_without_fences_may_be_the_module(self):
         assert extract_code(DOCUMENTED) == DOCUMENTED
 
     @pytest.mark.parametrize(
@@ -94,15 +94,15 @@ class TestWhereCodeIsFound:
             "try:\n    import triton\nfinally:\n    pass\nif True:\n    class ModelNew: ...\n",
         ],
     )
-    def test_however_the_entry_point_is_bound(self, code):
+    def test_any_binding_defines_the_entry_point(self, code):
         assert extract_code(fenced(code)) == code
 
-    def test_under_another_entry_point(self):
+    def test_the_entry_point_may_have_another_name(self):
         assert extract_code(fenced("class Model: ...\n"), entry="Model") == "class Model: ...\n"
 
 
-class TestWhichBlockWins:
-    def test_the_last_whole_one(self):
+class TestChoiceOfBlock:
+    def test_the_last_module_wins(self):
         other = MODULE.replace("relu", "tanh")
         assert extract_code(fenced(other) + "Better:\n" + fenced(MODULE)) == MODULE
 
@@ -118,7 +118,7 @@ class TestWhichBlockWins:
         ],
         ids=["usage", "broken", "function", "cut off", "stray return", "stray fence"],
     )
-    def test_not_one_that_is_no_module(self, later):
+    def test_a_later_block_that_is_not_a_module_is_ignored(self, later):
         assert extract_code(fenced(MODULE) + later) == MODULE
 
     def test_blocks_are_not_joined(self):
@@ -129,24 +129,24 @@ class TestWhichBlockWins:
         assert "def kernel (block at line 1); class Net (block at line 6)" in message
 
 
-class TestTheText:
+class TestText:
     def test_lines_end_with_line_feeds(self):
         assert extract_code(fenced(MODULE).replace("\n", "\r\n")) == MODULE
 
-    def test_tabs_stay(self):
+    def test_tabs_are_preserved(self):
         code = "class ModelNew:\n\tx = '\t'\n"
         assert extract_code(fenced(code)) == code
 
-    def test_byte_order_marks_go(self):
+    def test_byte_order_marks_are_removed(self):
         assert extract_code("\ufeff" + MODULE) == MODULE
         assert extract_code(f"```\n\ufeff{MODULE}```") == MODULE
 
-    def test_it_ends_with_one_newline(self):
+    def test_the_module_ends_with_one_newline(self):
         assert extract_code(fenced(MODULE + "\n\n")) == MODULE
         assert extract_code(MODULE.rstrip()) == MODULE
 
 
-class TestComplaints:
+class TestMessages:
     @pytest.mark.parametrize(
         ("reply", "what"),
         [
@@ -162,18 +162,18 @@ class TestComplaints:
             (fenced("ModelNew = '\ud800'\n"), "not Python source"),
         ],
     )
-    def test_say_what_is_wrong(self, reply, what):
+    def test_a_message_names_the_error(self, reply, what):
         assert what in complaint(reply)
 
     @pytest.mark.parametrize("code", ["-" * 100_000 + "1", "1" + "+1" * 100_000], ids=["-", "+"])
-    def test_say_what_is_nested_too_deeply(self, code):
+    def test_deep_nesting_is_reported(self, code):
         assert "nested too deeply" in complaint(fenced(f"ModelNew = {code}\n"))
 
-    def test_say_what_is_too_long(self):
+    def test_an_overlong_module_is_reported(self):
         assert f"and {MAX_SOURCE} are allowed" in complaint(fenced(MODULE + "x = 1\n" * MAX_SOURCE))
         assert "2000 lines of ```" in complaint(fenced(MODULE) * 1000)
 
-    def test_a_syntax_error_comes_with_its_line(self):
+    def test_a_syntax_error_is_reported_with_its_line(self):
         broken = MODULE.replace("return x.relu()", "return x.relu(")
         message = complaint("Here:\n" + fenced(broken) + "and\n" + fenced("x = 1\n"))
         assert message.startswith(
@@ -181,7 +181,7 @@ class TestComplaints:
             "closed, in its line 6:\n        return x.relu(\nSend the whole module"
         )
 
-    def test_many_names_are_cut_short(self):
+    def test_a_long_list_of_names_is_shortened(self):
         message = complaint(fenced("".join(f"def f{i}(): ...\n" for i in range(50))))
         assert "def f7, 42 more (block at line 1)" in message
 
@@ -200,7 +200,7 @@ class TestComplaints:
         ],
         ids=range(9),
     )
-    def test_a_huge_reply_is_answered_as_well(self, text):
+    def test_a_huge_reply_is_handled_quickly(self, text):
         assert complaint(text)
 
 
@@ -222,7 +222,7 @@ class TestCheckModule:
             pytest.param("ModelNew = 1\n" * MAX_SOURCE, "send a shorter one", id="too long"),
         ],
     )
-    def test_anything_else_does_not(self, source, what):
+    def test_any_other_source_is_refused(self, source, what):
         with pytest.raises(ReplyError) as caught:
             check_module(source)
         assert what in str(caught.value)
@@ -236,7 +236,7 @@ PIECES = st.lists(st.sampled_from(TOKENS) | st.text(max_size=20), max_size=30)
 
 
 @given(st.one_of(st.text(), PIECES.map("\n".join), PIECES.map("".join)))
-def test_no_reply_does_more_than_be_refused(text):
+def test_any_text_gives_a_module_or_a_refusal(text):
     try:
         code = extract_code(text)
     except ReplyError:

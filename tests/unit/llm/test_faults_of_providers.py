@@ -1,4 +1,4 @@
-"""Whatever a server does on the wire: the same answer later, or one clear line."""
+"""Faults of servers: a retry succeeds, or one clear line."""
 
 import asyncio
 import threading
@@ -46,7 +46,7 @@ def name(request):
 
 
 @pytest.mark.parametrize("fault", TRANSIENT)
-def test_answer_is_the_same_after_a_transient_fault(open_here, llm, waits, name, fault):
+def test_a_transient_fault_is_retried(open_here, llm, waits, name, fault):
     client = open_here(name, call_timeout_s=0.3 if fault == "hang" else 20.0)
     undisturbed = client.ask(PROMPT)
     llm.script.append(TRANSIENT[fault])
@@ -59,25 +59,25 @@ def test_answer_is_the_same_after_a_transient_fault(open_here, llm, waits, name,
     assert len(waits) == reply.attempts - 1
 
 
-def test_it_is_asked_again_and_again(open_here, llm, name):
+def test_transient_faults_are_retried_repeatedly(open_here, llm, name):
     llm.script.extend([status(500), cut, html(), cut_json(), status(503)])
 
     assert open_here(name).ask(PROMPT).attempts == 6
 
 
-def test_waits_as_long_as_it_is_asked_to(open_here, llm, waits, name):
+def test_the_requested_wait_is_respected(open_here, llm, waits, name):
     llm.script.append(status(429, retry_after="17"))
     llm.script.append(
         status(503, retry_after=format_datetime(datetime.now(UTC) + timedelta(hours=1), True))
     )
 
-    open_here(name, patience=RetryPolicy(total_s=7200)).ask(PROMPT)
+    open_here(name, retries=RetryPolicy(total_s=7200)).ask(PROMPT)
 
     assert 17 <= waits[0] <= 18
     assert 3500 < waits[1] <= 3601
 
 
-def test_a_wait_beyond_all_patience_is_an_outage(open_here, llm, waits, name):
+def test_a_requested_wait_beyond_the_limit_is_an_outage(open_here, llm, waits, name):
     llm.script.append(status(429, "come back tomorrow", retry_after="86400"))
 
     with pytest.raises(ModelOutageError, match=r"come back tomorrow; it asks to wait 86400 s"):
@@ -85,11 +85,11 @@ def test_a_wait_beyond_all_patience_is_an_outage(open_here, llm, waits, name):
     assert waits == []
 
 
-def test_an_outage_says_who_how_often_and_why(open_here, llm, name):
+def test_an_outage_names_model_attempts_and_reason(open_here, llm, name):
     llm.script.extend([status(500, "on fire")] * 3)
 
     with pytest.raises(ModelOutageError) as caught:
-        open_here(name, patience=RetryPolicy(attempts=3)).ask(PROMPT)
+        open_here(name, retries=RetryPolicy(attempts=3)).ask(PROMPT)
 
     said = str(caught.value)
     assert "\n" not in said
@@ -98,7 +98,7 @@ def test_an_outage_says_who_how_often_and_why(open_here, llm, name):
 
 
 @pytest.mark.parametrize("said", ["x" * 100_000, "a\nb\x00\x1b[31m" * 9999])
-def test_whatever_the_server_says_is_quoted_in_one_short_line(open_here, llm, name, said):
+def test_a_server_message_is_quoted_in_one_short_line(open_here, llm, name, said):
     llm.script.append(status(400, said))
 
     with pytest.raises(BadInputError) as caught:
@@ -108,11 +108,11 @@ def test_whatever_the_server_says_is_quoted_in_one_short_line(open_here, llm, na
     assert str(caught.value).isprintable()
 
 
-def test_nobody_at_the_address_is_an_outage(open_here, monkeypatch):
+def test_an_unreachable_address_is_an_outage(open_here, monkeypatch):
     monkeypatch.setenv("ADAEXPLORE_BASE_URL", "http://127.0.0.1:9/v1")
 
     with pytest.raises(ModelOutageError, match=r"127\.0\.0\.1:9"):
-        open_here("openai-compatible:local", patience=RetryPolicy(attempts=2)).ask(PROMPT)
+        open_here("openai-compatible:local", retries=RetryPolicy(attempts=2)).ask(PROMPT)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_nobody_at_the_address_is_an_outage(open_here, monkeypatch):
         (status(402, "pay first", type="billing_error"), "no credit"),
     ],
 )
-def test_what_the_user_has_to_mend_is_said_once(open_here, llm, waits, name, fault, says):
+def test_an_error_of_the_user_is_not_retried(open_here, llm, waits, name, fault, says):
     llm.script.append(fault)
 
     with pytest.raises(BadInputError, match=says) as caught:
@@ -150,7 +150,7 @@ def test_a_refused_key_is_named_and_not_shown(open_here, llm, name, caplog):
     assert KEY not in f"{caught.value!r} {client!r} {vars(client)} {caplog.text}"
 
 
-def test_a_key_in_a_provider_s_message_is_blotted_out(open_here, llm, name):
+def test_a_key_in_a_providers_message_is_masked(open_here, llm, name):
     llm.script.append(status(400, f"cannot read the header 'Bearer {KEY}'"))
 
     with pytest.raises(BadInputError, match=r"Bearer \*\*\*"):
@@ -165,21 +165,21 @@ def test_a_key_in_a_provider_s_message_is_blotted_out(open_here, llm, name):
         status(413, "too large", type="request_too_large"),
     ],
 )
-def test_a_prompt_too_long_has_an_error_of_its_own(open_here, llm, name, fault):
+def test_an_overlong_prompt_has_its_own_error(open_here, llm, name, fault):
     llm.script.append(fault)
 
     with pytest.raises(ContextTooLongError, match="too long"):
         open_here(name).ask(PROMPT)
 
 
-def test_a_misspelt_model_is_told_near_names(open_here, llm):
+def test_a_misspelt_model_gets_suggestions(open_here, llm):
     llm.script.append(status(404, "model: claude-haiku-4-6", type="not_found_error"))
 
     with pytest.raises(BadInputError, match="anthropic:claude-haiku-4-5"):
         open_here("anthropic:claude-haiku-4-6").ask(PROMPT)
 
 
-def test_no_more_calls_are_in_flight_at_a_provider_than_allowed(open_here, llm):
+def test_concurrency_at_a_provider_is_bounded(open_here, llm):
     crowd = Crowd()
     llm.script.extend([crowd] * 12)
     clients = [open_here("openai-compatible:a", concurrency=2) for _ in range(2)]
@@ -208,7 +208,7 @@ class Crowd:
         await status(500)(scope, receive, send)
 
 
-def test_closing_ends_the_calls_of_other_threads(llm, open_here, eventually):
+def test_closing_aborts_the_calls_of_other_threads(llm, open_here, eventually):
     llm.script.append(hang)
     client = open_here("openai-chat:gpt-5-mini")
     with ThreadPoolExecutor(1) as threads:
@@ -218,7 +218,7 @@ def test_closing_ends_the_calls_of_other_threads(llm, open_here, eventually):
         assert isinstance(asked.exception(20.0), CancelledError)
 
 
-def test_a_server_that_wants_a_key_where_none_is_set(open_here, llm, monkeypatch):
+def test_a_server_that_requires_a_missing_key_is_reported(open_here, llm, monkeypatch):
     monkeypatch.delenv("ADAEXPLORE_API_KEY")
     client = open_here("openai-compatible:mine")
     assert client.ask(PROMPT).text

@@ -1,4 +1,4 @@
-"""One outage for all who ask a model."""
+"""Outages shared by all callers of a model."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -44,14 +44,14 @@ def enduring(client, patience_s=1000.0):
     return OutageTolerantClient(client, patience_s, waiting, sleep=slept.append), told, slept
 
 
-def test_without_an_outage_it_is_the_client():
+def test_without_an_outage_calls_pass_through():
     client, told, _ = enduring(FakeClient("fine"))
     assert client.ask(PROMPT).text == "fine"
     assert client.model == "openai:gpt-5-mini"
     assert told == []
 
 
-def test_it_asks_again_at_growing_intervals():
+def test_an_outage_is_retried_at_growing_intervals():
     client, told, slept = enduring(FakeClient(*[DOWN] * 9, "fine"))
     assert client.ask(PROMPT).text == "fine"
     assert slept == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0]
@@ -59,7 +59,7 @@ def test_it_asks_again_at_growing_intervals():
 
 
 @pytest.mark.parametrize(("patience_s", "tries"), [(0.0, 1), (5.0, 2), (16.0, 4)])
-def test_patience_ends(patience_s, tries):
+def test_the_patience_bounds_the_wait(patience_s, tries):
     fake = FakeClient(*[DOWN] * 20)
     client, _, _ = enduring(fake, patience_s)
     with pytest.raises(ModelOutageError, match="out of reach"):
@@ -73,14 +73,14 @@ def test_each_outage_has_the_whole_patience():
     assert slept == [5.0, 5.0]
 
 
-def test_other_trouble_is_not_waited_out():
+def test_other_errors_are_not_retried():
     client, told, _ = enduring(FakeClient(BadInputError("no such model")))
     with pytest.raises(BadInputError):
         client.ask(PROMPT)
     assert told == []
 
 
-def test_one_asks_again_for_all():
+def test_one_thread_retries_for_all():
     provider = Provider(together=5)
     slept = []
 
@@ -96,7 +96,7 @@ def test_one_asks_again_for_all():
     assert provider.in_vain <= 5 + 2
 
 
-def test_all_give_up_together():
+def test_all_threads_give_up_together():
     provider = Provider(together=5)
     slept = []
     client = OutageTolerantClient(provider, 12.0, lambda *_: None, sleep=slept.append)

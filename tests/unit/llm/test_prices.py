@@ -25,12 +25,12 @@ def test_replies_cost_more_than_prompts(model):
 @pytest.mark.parametrize(
     "model", ["openai-compatible:gpt-5-mini", "ollama:qwen3", "openai:unheard-of", "nobody:x"]
 )
-def test_what_nobody_prices_has_no_price(model):
+def test_an_unknown_model_has_no_price(model):
     assert list_price_usd(model, 1000, 1000) is None
 
 
 @pytest.mark.parametrize("model", ["openai:gpt-5-mini", "anthropic:claude-haiku-4-5"])
-def test_a_reply_s_cost_knows_what_was_cached(open_here, model):
+def test_the_cost_of_a_reply_includes_the_cache_discount(open_here, model):
     usage = open_here(model).ask(PROMPT).usage
 
     assert usage.cached_tokens == 40
@@ -45,5 +45,5 @@ def test_a_model_without_a_price_still_answers(open_here):
     ("name", "provider"),
     [("gpt-4o", "openai"), ("claude-haiku-4-5", "anthropic"), ("unheard-of", None), ("", None)],
 )
-def test_a_bare_name_has_an_owner(name, provider):
+def test_a_bare_name_is_mapped_to_its_provider(name, provider):
     assert provider_of(name) == provider

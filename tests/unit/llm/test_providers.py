@@ -30,7 +30,7 @@ def _no_keys(monkeypatch):
         ("openai-compatible:mine", "ADAEXPLORE_BASE_URL"),
     ],
 )
-def test_what_is_missing_in_the_environment_is_named(name, variable):
+def test_a_missing_variable_is_named(name, variable):
     with pytest.raises(BadInputError, match=variable) as caught:
         open_client(name)
 
@@ -52,7 +52,7 @@ def test_what_is_missing_in_the_environment_is_named(name, variable):
         ("xyzzy:plugh", "openai-compatible"),
     ],
 )
-def test_a_name_that_means_nothing_gets_near_ones(name, meant):
+def test_an_unknown_name_gets_suggestions(name, meant):
     with pytest.raises(BadInputError) as caught:
         open_client(name)
 
@@ -61,7 +61,7 @@ def test_a_name_that_means_nothing_gets_near_ones(name, meant):
 
 
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://host/v1", "http:///v1", "nonsense"])
-def test_a_base_url_that_is_none_is_refused(url):
+def test_an_invalid_base_url_is_refused(url):
     with pytest.raises(BadInputError, match="http://localhost:8000/v1"):
         open_client("openai-compatible:mine", options=ClientOptions(base_url=url))
 
@@ -72,7 +72,7 @@ def test_a_base_url_for_another_provider_is_refused():
 
 
 @pytest.mark.parametrize("key", ["", " ", f"{KEY}\n", f"{KEY} ", "sk-„quoted“"])
-def test_a_key_that_no_header_can_hold_is_refused_unseen(monkeypatch, key):
+def test_a_malformed_key_is_refused_without_being_shown(monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
 
     with pytest.raises(BadInputError, match="OPENAI_API_KEY") as caught:
@@ -86,7 +86,7 @@ def test_known_models_can_be_asked_by_name():
     assert all(":" in name for name in known_models())
 
 
-def test_credentials_that_are_not_found_are_named(monkeypatch, tmp_path):
+def test_missing_credentials_are_named(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NO_GCE_CHECK", "true")  # or it looks for a machine of Google's around here
     with pytest.raises(BadInputError) as caught:
@@ -102,7 +102,7 @@ def test_credentials_that_are_not_found_are_named(monkeypatch, tmp_path):
     assert "no such file.json" in str(caught.value)
 
 
-def test_the_providers_libraries_warn_nobody(monkeypatch, recwarn):
+def test_warnings_of_the_providers_libraries_are_silenced(monkeypatch, recwarn):
     monkeypatch.setenv("GITHUB_API_KEY", KEY)
     open_client("github:gpt-5-mini").close()
     assert not recwarn.list

@@ -24,14 +24,14 @@ def record(folder, text, *answers, model=MODEL):
     return client
 
 
-def test_replies_come_back_equal(tmp_path):
+def test_replies_are_replayed_equal(tmp_path):
     reply = Reply("a\nb\n", MODEL, "truncated", Usage(10, 20, 3, 0.5), 1.25, attempts=2)
     record(tmp_path, "hello", reply)
 
     assert ReplayClient(tmp_path, MODEL).ask(prompt("hello")) == reply
 
 
-def test_a_prompt_asked_again_gets_the_next_reply_and_then_the_last(tmp_path):
+def test_a_repeated_prompt_gets_the_next_reply_and_finally_the_last(tmp_path):
     record(tmp_path, "hello", "one", "two")
     replay = ReplayClient(tmp_path, MODEL)
 
@@ -46,7 +46,7 @@ def test_later_recordings_follow_earlier_ones(tmp_path):
     assert [replay.ask(prompt("hello")).text for _ in range(2)] == ["one", "two"]
 
 
-def test_models_are_kept_apart(tmp_path):
+def test_models_have_separate_files(tmp_path):
     record(tmp_path, "hello", "mini")
     record(tmp_path, "hello", "other", model="openrouter:some/other")
 
@@ -60,7 +60,7 @@ def test_the_label_does_not_matter(tmp_path):
     assert ReplayClient(tmp_path, MODEL).ask(prompt("hello", label="small")).text == "one"
 
 
-def test_files_are_for_people(tmp_path):
+def test_files_are_readable(tmp_path):
     record(tmp_path, "hello\nµs", "x = 1\ny = 2")
 
     [path] = tmp_path.iterdir()
@@ -73,7 +73,7 @@ def test_files_are_for_people(tmp_path):
     assert text == json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def test_an_unseen_prompt_is_told_the_nearest_and_where_they_part(tmp_path):
+def test_an_unseen_prompt_is_reported_with_the_nearest_and_the_difference(tmp_path):
     record(tmp_path, "a matmul\nof 4096\nin fp32", "one")
     record(tmp_path, "something\nelse\naltogether", "two")
     near = prompt("a matmul\nof 4096\nin fp32")
@@ -88,7 +88,7 @@ def test_an_unseen_prompt_is_told_the_nearest_and_where_they_part(tmp_path):
     assert "\n" not in said
 
 
-def test_a_prompt_that_goes_on_parts_at_the_end(tmp_path):
+def test_a_longer_prompt_differs_at_the_end(tmp_path):
     record(tmp_path, "hello", "one")
 
     with pytest.raises(UnseenPromptError, match=r"recorded '\(the end\)', asked 'more'"):
@@ -126,7 +126,7 @@ def test_a_damaged_file_is_named(tmp_path, content):
         ReplayClient(tmp_path, MODEL).ask(prompt("hello"))
 
 
-def test_a_place_that_cannot_hold_recordings_is_refused(tmp_path):
+def test_an_unusable_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(BadInputError, match="cannot record there"):
@@ -134,7 +134,7 @@ def test_a_place_that_cannot_hold_recordings_is_refused(tmp_path):
 
 
 @given(told=st.text(), answer=st.text())
-def test_any_text_comes_back_letter_by_letter(tmp_path_factory, told, answer):
+def test_any_text_is_replayed_unchanged(tmp_path_factory, told, answer):
     folder = tmp_path_factory.mktemp("calls")
     record(folder, told, answer)
 

@@ -38,17 +38,17 @@ def failing(*errors):
 
 def tried(attempt, patience, clock):
     rng = random.Random(0)
-    return with_retries(attempt, patience, who="x:y", sleep=clock.sleep, clock=clock, rng=rng)
+    return with_retries(attempt, patience, name="x:y", sleep=clock.sleep, clock=clock, rng=rng)
 
 
-def test_a_first_success_waits_for_nothing():
+def test_a_first_success_does_not_wait():
     clock = Clock()
 
     assert tried(failing(), RetryPolicy(), clock) == ("done", 1)
     assert clock.slept == []
 
 
-def test_only_what_may_pass_is_tried_again():
+def test_only_transient_errors_are_retried():
     clock = Clock()
 
     with pytest.raises(BadInputError, match="mend it"):
@@ -56,7 +56,7 @@ def test_only_what_may_pass_is_tried_again():
     assert clock.slept == []
 
 
-def test_gives_up_after_its_attempts():
+def test_retries_end_after_the_attempts():
     clock = Clock()
 
     with pytest.raises(ModelOutageError, match="x:y gave no answer in 3 attempts: down"):
@@ -65,7 +65,7 @@ def test_gives_up_after_its_attempts():
 
 
 @given(st.lists(st.none() | st.floats(0, 100), max_size=30), st.floats(1, 300), st.integers(1, 40))
-def test_no_attempt_begins_after_the_patience_is_spent(asked, total_s, attempts):
+def test_no_attempt_begins_after_the_total_time(asked, total_s, attempts):
     clock = Clock()
     patience = RetryPolicy(attempts, total_s)
     began = []

@@ -17,29 +17,29 @@ def complaint(folder, known=KNOWN):
     return str(caught.value)
 
 
-def test_a_folder_that_is_none(tmp_path):
+def test_a_missing_folder_is_refused(tmp_path):
     assert complaint(tmp_path / "gone") == f"{tmp_path}/gone: no such folder of prompt templates"
 
 
-def test_a_name_nobody_knows_has_near_ones(tmp_path):
+def test_an_unknown_template_gets_suggestions(tmp_path):
     (tmp_path / "agian.j2").touch()
     expected = f"{tmp_path}/agian.j2: no such prompt template; did you mean again.j2?"
     assert complaint(tmp_path) == expected
 
 
-def test_a_name_like_no_other_has_all(tmp_path):
+def test_a_dissimilar_name_gets_all_names(tmp_path):
     (tmp_path / "zzz").mkdir()
     assert complaint(tmp_path).endswith("known: again.j2, module.j2")
 
 
-def test_hidden_files_are_passed_over(tmp_path):
+def test_hidden_files_are_ignored(tmp_path):
     (tmp_path / ".again.j2.swp").write_bytes(b"\xff")
     assert "why" in Templates(OWN, read_templates(tmp_path, KNOWN), KNOWN).render(
         "again.j2", {"reason": "why"}
     )
 
 
-def test_what_is_no_text(tmp_path):
+def test_a_binary_file_is_refused(tmp_path):
     (tmp_path / "again.j2").write_bytes(b"\xff\xfe")
     assert complaint(tmp_path).startswith(f"{tmp_path}/again.j2: cannot be read as text")
 
@@ -53,7 +53,7 @@ def test_what_is_no_text(tmp_path):
         ("{{ reason }}\n\n{{ raeson }}", 3, "no such variable: raeson; did you mean reason?"),
     ],
 )
-def test_a_template_that_is_wrong_whatever_it_is_given(tmp_path, body, line, what):
+def test_an_invalid_template_is_refused_at_once(tmp_path, body, line, what):
     (tmp_path / "again.j2").write_text(body)
     told = complaint(tmp_path)
     assert told.startswith(f"{tmp_path}/again.j2, line {line}: ")
@@ -69,7 +69,7 @@ def test_a_template_that_is_wrong_whatever_it_is_given(tmp_path, body, line, wha
         ("{{ 1 / (reason | length - 3) }}", 1),
     ],
 )
-def test_a_template_that_turns_out_wrong(tmp_path, body, line):
+def test_an_error_while_rendering_names_the_line(tmp_path, body, line):
     (tmp_path / "again.j2").write_text(body)
     templates = Templates(OWN, read_templates(tmp_path, KNOWN), KNOWN)
     with pytest.raises(BadInputError, match=rf"^{re.escape(str(tmp_path))}/again.j2, line {line}:"):
@@ -84,7 +84,7 @@ def test_text_is_not_escaped(tmp_path):
     assert told == "a < b && c"
 
 
-def test_a_text_that_was_kept_under_a_name_that_is_gone():
+def test_a_stored_template_with_an_unknown_name_is_refused():
     with pytest.raises(
         BadInputError, match=r"mine/agin\.j2: no such prompt template; did you mean"
     ):

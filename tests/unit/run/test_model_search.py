@@ -29,7 +29,7 @@ STEPS = 24
 SETTINGS = Config(policy="uct", p_large=0.4, p_strategy=0.3, p_contrast=0.3, pool_size=3, window=3)
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 NAMES = ["openai:gpt-5-mini", "anthropic:claude-haiku-4-5"]
-QUICK = ClientOptions(call_timeout_s=20.0, patience=RetryPolicy(attempts=4))
+QUICK = ClientOptions(call_timeout_s=20.0, retries=RetryPolicy(attempts=4))
 FAULTS = [
     status(429, "slow down", retry_after="2"),
     status(500),

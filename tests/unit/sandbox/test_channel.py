@@ -46,7 +46,7 @@ def open_descriptors() -> set[str]:
 
 class TestRoundTrip:
     @given(message=st.dictionaries(st.text(), json_values))
-    def test_any_json_object_arrives_as_it_was_sent(self, message):
+    def test_any_json_object_arrives_unchanged(self, message):
         left, right = Channel.pair()
         left.send(message)
         assert right.receive(5.0) == message
@@ -54,7 +54,7 @@ class TestRoundTrip:
         right.close()
 
     @given(messages=st.lists(st.dictionaries(st.text(), json_values), max_size=5))
-    def test_messages_keep_their_order_and_bounds(self, messages):
+    def test_messages_keep_their_order_and_boundaries(self, messages):
         left, right = Channel.pair()
         for message in messages:
             right.send(message)
@@ -62,7 +62,7 @@ class TestRoundTrip:
         left.close()
         right.close()
 
-    def test_a_message_larger_than_any_buffer(self, ends):
+    def test_a_message_may_exceed_every_buffer(self, ends):
         left, right = ends
         message = {"source": "x" * (8 << 20)}
         sender = threading.Thread(target=left.send, args=(message,))
@@ -82,7 +82,7 @@ class TestRoundTrip:
         for fd in (*received, *(fd for pipe in pipes for fd in pipe)):
             os.close(fd)
 
-    def test_as_many_descriptors_as_the_limit_says(self, ends):
+    def test_a_message_may_carry_the_maximum_of_descriptors(self, ends):
         left, right = ends
         null = os.open(os.devnull, os.O_RDONLY)
         left.send({}, [null] * MAX_FDS)
@@ -98,7 +98,7 @@ class TestRoundTrip:
         left.send({"next": 1})
         assert right.receive(5.0) == {"next": 1}
 
-    def test_descriptors_nobody_asked_for_are_closed(self, ends):
+    def test_unexpected_descriptors_are_closed(self, ends):
         left, right = ends
         before = open_descriptors()
         left.send({}, [0, 0])
@@ -114,7 +114,7 @@ class TestRoundTrip:
         moved.close()
 
 
-class TestTrouble:
+class TestFailures:
     def test_a_closed_peer_is_noticed_when_receiving(self, ends):
         left, right = ends
         right.close()
@@ -127,23 +127,23 @@ class TestTrouble:
         with pytest.raises(ChannelClosedError):
             left.send({})
 
-    def test_what_was_sent_before_closing_still_arrives(self, ends):
+    def test_messages_sent_before_closing_still_arrive(self, ends):
         left, right = ends
         right.send({"last": "words"})
         right.close()
         assert left.receive(5.0) == {"last": "words"}
 
-    def test_silence_times_out(self, ends):
+    def test_receiving_without_a_message_times_out(self, ends):
         with pytest.raises(TimeoutError):
             ends[0].receive(SHORT_S)
 
-    def test_a_message_that_stops_half_way_times_out(self, raw):
+    def test_an_incomplete_message_times_out(self, raw):
         channel, peer = raw
         peer.sendall(HEADER.pack(100, 0) + b"{")
         with pytest.raises(TimeoutError):
             channel.receive(SHORT_S)
 
-    def test_drops_of_a_message_do_not_stretch_the_time_limit(self, raw):
+    def test_a_slow_message_does_not_extend_the_time_limit(self, raw):
         channel, peer = raw
         done = threading.Event()
 
@@ -163,7 +163,7 @@ class TestTrouble:
         with pytest.raises(TimeoutError):
             ends[0].send({"source": "x" * (8 << 20)}, timeout_s=SHORT_S)
 
-    def test_a_deadline_that_has_passed_still_counts(self, ends):
+    def test_a_passed_deadline_raises_a_timeout(self, ends):
         started = time.monotonic()
         with pytest.raises(TimeoutError):
             ends[0].receive(0.0)
@@ -174,7 +174,7 @@ def framed(body: bytes) -> bytes:
     return HEADER.pack(len(body), 0) + body
 
 
-class TestNonsense:
+class TestMalformedMessages:
     @pytest.mark.parametrize(
         "data",
         [
@@ -189,14 +189,14 @@ class TestNonsense:
             pytest.param(framed(b"9" * 10_000), id="a number without end"),
         ],
     )
-    def test_it_is_a_closed_channel(self, raw, data):
+    def test_malformed_data_counts_as_a_closed_channel(self, raw, data):
         channel, peer = raw
         peer.sendall(data)
         with pytest.raises(ChannelClosedError):
             channel.receive(30.0)
 
     @given(data=st.binary(min_size=1, max_size=200))
-    def test_any_bytes_end_in_a_message_or_an_error(self, data):
+    def test_any_bytes_give_a_message_or_an_error(self, data):
         ours, theirs = socket.socketpair()
         channel = Channel(ours)
         theirs.sendall(data)
@@ -210,7 +210,7 @@ class TestNonsense:
             assert json.loads(data[HEADER.size : HEADER.size + size]) == message
         channel.close()
 
-    def test_descriptors_that_came_with_it_are_closed(self, raw):
+    def test_descriptors_of_a_malformed_message_are_closed(self, raw):
         channel, peer = raw
         before = open_descriptors()
         socket.send_fds(peer, [framed(b"nonsense")], [0, 0, 0])

@@ -1,4 +1,4 @@
-"""The lock works between processes, so every holder here is one."""
+"""The device lock between processes; every holder is a process."""
 
 import os
 import time
@@ -14,7 +14,7 @@ DEVICE = f"test-{os.getpid()}"
 
 @pytest.fixture
 def holder(server):
-    """Starts a process that asks for the lock; `True` once it has it within the given time."""
+    """Start a process that requests the lock; return true if it gets it in time."""
     workers = []
 
     def start(exclusive, device=DEVICE):
@@ -32,22 +32,22 @@ def _asked(worker, device, exclusive, timeout_s):
 
 
 class TestDeviceLock:
-    def test_sharing_is_possible(self, holder):
+    def test_several_processes_may_share_the_lock(self, holder):
         assert holder(SHARED)(30.0)
         assert holder(SHARED)(30.0)
 
     @pytest.mark.parametrize(("first", "second"), [(EXCLUSIVE, EXCLUSIVE), (EXCLUSIVE, SHARED)])
-    def test_exclusive_keeps_others_out(self, holder, first, second):
+    def test_an_exclusive_lock_excludes_others(self, holder, first, second):
         assert holder(first)(30.0)
         with pytest.raises(TimeoutError):
             holder(second)(0.3)
 
-    def test_sharers_keep_exclusive_out(self, holder):
+    def test_a_shared_lock_excludes_an_exclusive_one(self, holder):
         assert holder(SHARED)(30.0)
         with pytest.raises(TimeoutError):
             holder(EXCLUSIVE)(0.3)
 
-    def test_who_shares_later_waits_behind_who_waits_to_be_alone(self, server, holder):
+    def test_later_shared_requests_queue_behind_an_exclusive_one(self, server, holder):
         first = server.spawn("worker_entries:hold_lock", name="holder")
         assert _asked(first, DEVICE, SHARED, 30.0)
         waiting = holder(EXCLUSIVE)
@@ -59,7 +59,7 @@ class TestDeviceLock:
             first.kill()
             assert alone.result()
 
-    def test_lent_it_is_somebody_else_s(self, server, holder):
+    def test_a_lent_lock_is_free_for_others(self, server, holder):
         worker = server.spawn("worker_entries:hold_lock", name="holder")
         assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
         assert worker.call({"lend": True}, 30.0) == {"held": False}
@@ -69,12 +69,12 @@ class TestDeviceLock:
             worker.call({}, 0.3)
         other.kill()
 
-    def test_a_cpu_is_not_lent(self, server, holder):
+    def test_the_lock_of_the_cpu_is_not_lent(self, server, holder):
         wants = holder(SHARED, device="cpu")
         with device_lock("cpu", exclusive=True), device_lent("cpu"), pytest.raises(TimeoutError):
             wants(0.3)
 
-    def test_it_can_be_taken_again_inside(self):
+    def test_the_lock_is_reentrant(self):
         with device_lock(DEVICE, exclusive=True), device_lock(DEVICE, exclusive=False):
             pass
         with device_lock(DEVICE, exclusive=False), device_lock(DEVICE, exclusive=False):
@@ -82,18 +82,18 @@ class TestDeviceLock:
         with device_lock(DEVICE, exclusive=True):
             pass
 
-    def test_devices_have_locks_of_their_own(self, holder):
+    def test_devices_have_separate_locks(self, holder):
         assert holder(EXCLUSIVE)(30.0)
         assert holder(EXCLUSIVE, device=f"{DEVICE}-other")(30.0)
 
-    def test_it_is_free_again_when_given_back(self, server, holder):
+    def test_the_lock_is_free_after_release(self, server, holder):
         worker = server.spawn("worker_entries:hold_lock", name="holder")
         assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
         assert worker.call({}, 30.0) == {"held": False}
         assert holder(EXCLUSIVE)(30.0)
         worker.kill()
 
-    def test_it_is_free_again_when_its_holder_is_killed(self, server, holder):
+    def test_the_lock_is_free_after_its_holder_is_killed(self, server, holder):
         worker = server.spawn("worker_entries:hold_lock", name="holder")
         assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
         worker.kill()

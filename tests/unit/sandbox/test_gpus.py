@@ -1,4 +1,4 @@
-"""Which GPU a process sees, and what it is called there."""
+"""Visible GPUs of a process and their names."""
 
 import pytest
 
@@ -18,7 +18,7 @@ class TestPhysical:
             ("GPU-8f3c,GPU-11aa", "cuda:1", "GPU-11aa"),
         ],
     )
-    def test_is_cudas_own_name(self, monkeypatch, visible, device, name):
+    def test_the_physical_name_is_cudas(self, monkeypatch, visible, device, name):
         if visible is None:
             monkeypatch.delenv(VISIBLE, raising=False)
         else:
@@ -27,22 +27,22 @@ class TestPhysical:
 
 
 class TestAlone:
-    def test_the_one_gpu_that_is_seen_is_the_first(self, monkeypatch):
+    def test_the_only_visible_gpu_is_the_first(self, monkeypatch):
         monkeypatch.setenv(VISIBLE, "4,6")
         assert alone("cuda:1") == ("cuda:0", {VISIBLE: "6"})
 
-    def test_is_the_same_from_inside(self, monkeypatch):
+    def test_the_name_is_the_same_inside_such_a_process(self, monkeypatch):
         monkeypatch.setenv(VISIBLE, "4,6")
         device, environment = alone("cuda:1")
         monkeypatch.setenv(VISIBLE, environment[VISIBLE])
         assert alone(device) == (device, environment)
 
-    def test_a_processor_is_a_processor(self):
+    def test_the_cpu_needs_no_variables(self):
         assert alone("cpu") == ("cpu", {})
 
 
 class TestOneLock:
-    def test_whatever_a_process_calls_its_gpu(self, monkeypatch):
+    def test_all_names_of_a_gpu_share_one_lock(self, monkeypatch):
         monkeypatch.delenv(VISIBLE, raising=False)
         outside = lock_file("cuda:1")
         monkeypatch.setenv(VISIBLE, "1")
@@ -51,7 +51,7 @@ class TestOneLock:
 
 
 class TestWorkers:
-    def test_see_what_the_asker_sees(self, server, monkeypatch):
+    def test_workers_see_the_gpus_of_the_caller(self, server, monkeypatch):
         monkeypatch.setenv(VISIBLE, "7")
         worker = server.spawn("worker_entries:act", name="worker")
         try:
@@ -60,7 +60,7 @@ class TestWorkers:
         finally:
             worker.end()
 
-    def test_or_what_they_are_given(self, server, monkeypatch):
+    def test_workers_see_the_gpus_of_their_environment(self, server, monkeypatch):
         monkeypatch.setenv(VISIBLE, "7")
         worker = server.spawn("worker_entries:act", name="worker", environment={VISIBLE: "3"})
         try:

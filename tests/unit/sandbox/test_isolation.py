@@ -1,4 +1,4 @@
-"""What a confined worker cannot do, and what it still can.
+"""Denied and allowed operations of a confined worker.
 
 What is denied is also done by a worker that is not confined, so each test fails without its
 mechanism.
@@ -22,7 +22,7 @@ IN_FORCE = "adaexplore.sandbox.isolation:in_force"
 
 @pytest.fixture
 def python(server):
-    """Runs code in a fresh worker: what it leaves in `result`, or the name of what it raised."""
+    """Run code in a fresh worker; return its `result`, or the name of its exception."""
     workers = []
 
     def python(code, given=None, confined="cpu"):
@@ -100,26 +100,26 @@ class TestFiles:
         return str(tmp_path)
 
     @pytest.mark.parametrize("how", FILES)
-    def test_of_others_are_out_of_reach(self, python, needs, elsewhere, how):
+    def test_files_of_others_are_inaccessible(self, python, needs, elsewhere, how):
         needs("files")
         assert python(FILES[how], elsewhere) == "PermissionError"
         assert Path(elsewhere, "kept").read_text() == "secret"
         assert python(FILES[how], elsewhere, confined=None) != "PermissionError"
 
-    def test_of_other_workers_are_out_of_reach(self, python, needs, server):
+    def test_files_of_other_workers_are_inaccessible(self, python, needs, server):
         needs("files")
         other = server.spawn("worker_entries:echo", name="other")
         assert python("import os; os.listdir(given)", str(other.folder)) == "PermissionError"
         other.kill()
 
-    def test_of_the_system_can_be_read_but_not_changed(self, python, needs):
+    def test_files_of_the_system_are_read_only(self, python, needs):
         needs("files")
         assert python("result = len(open('/proc/cpuinfo').read())") > 0
         assert python("open('/proc/sys/kernel/core_pattern', 'a')") == "PermissionError"
         assert python("import os; open(os.__file__, 'a')") == "PermissionError"
         assert python("open('/etc/shadow')") == "PermissionError"
 
-    def test_in_its_own_folder_are_its_own(self, python):
+    def test_files_in_its_own_folder_are_writable(self, python):
         code = """
 import os, subprocess, tempfile
 from pathlib import Path
@@ -137,18 +137,18 @@ result = [inside, subprocess.run(["a/b/tool"]).returncode]
 class TestNetwork:
     @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"])
     @pytest.mark.parametrize("confined", ["cpu", "gpu"])
-    def test_no_socket_can_be_made(self, python, needs, family, confined):
+    def test_no_socket_can_be_created(self, python, needs, family, confined):
         needs("network", "seccomp")
         code = f"import socket; socket.socket(socket.{family}, socket.SOCK_DGRAM).close()"
         assert python(code, confined=confined) == "PermissionError"
         assert python(code, confined=None) is None
 
-    def test_there_is_no_interface_but_a_silent_one(self, python, needs):
+    def test_the_only_interface_is_loopback(self, python, needs):
         needs("network", "namespace")
         lines = python("result = open('/proc/net/dev').read()").splitlines()[2:]
         assert [line.partition(":")[0].strip() for line in lines] == ["lo"]
 
-    def test_pairs_for_the_family_are_there(self, python):
+    def test_socket_pairs_are_available(self, python):
         code = """
 import socket
 left, right = socket.socketpair()
@@ -157,12 +157,12 @@ result = right.recv(1).decode()
 """
         assert python(code) == "x"
 
-    def test_pairs_that_could_be_pointed_elsewhere_are_not(self, python, needs):
+    def test_datagram_socket_pairs_are_denied(self, python, needs):
         needs("network", "seccomp")
         code = "import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)"
         assert python(code) == "PermissionError"
 
-    def test_the_gpu_s_driver_can_pass_its_descriptor(self, python):
+    def test_the_gpu_driver_can_pass_its_descriptor(self, python):
         code = """
 import socket
 listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -202,13 +202,13 @@ TARGETED = {
 
 class TestOtherProcesses:
     @pytest.mark.parametrize("what", TARGETED)
-    def test_are_out_of_reach(self, python, needs, stranger, what):
+    def test_other_processes_are_inaccessible(self, python, needs, stranger, what):
         code, subject = TARGETED[what]
         needs(subject)
         assert python(code, stranger.pid) == "PermissionError"
         assert python(code, stranger.pid, confined=None) is None
 
-    def test_are_not_hit_by_a_signal_to_everybody(self, python, needs, listener):
+    def test_a_signal_to_all_processes_does_not_reach_others(self, python, needs, listener):
         """By SIGURG, which everybody else ignores: a broken sandbox must not end the session."""
         needs("signals")
         code = "import os, signal\ntry: os.kill(-1, signal.SIGURG)\nexcept OSError: pass"
@@ -218,7 +218,7 @@ class TestOtherProcesses:
         python(code, confined=None)
         assert listener.wait(ENOUGH_S) == 7
 
-    def test_of_its_own_are_its_own(self, python):
+    def test_its_own_processes_are_accessible(self, python):
         code = """
 import os, subprocess, time
 child = subprocess.Popen(["sleep", "600"])
@@ -243,7 +243,7 @@ SYSTEM_CALLS = {
 
 class TestSystemCalls:
     @pytest.mark.parametrize("what", SYSTEM_CALLS)
-    def test_denied(self, python, needs, what):
+    def test_system_calls_are_denied(self, python, needs, what):
         needs("system_calls")
         assert python(SYSTEM_CALLS[what]) == "PermissionError"
         assert python(SYSTEM_CALLS[what], confined=None) in (None, "OSError")
@@ -254,12 +254,12 @@ class TestSystemCalls:
         again = "import subprocess; result = subprocess.check_output(['cat', '/proc/self/status'])"
         assert "CapEff:\t0000000000000000" in python(again + ".decode()")
 
-    def test_memory_files_are_there_for_a_gpu_s_driver(self, python):
+    def test_memory_files_are_available_to_a_gpu_driver(self, python):
         assert python("import os; os.close(os.memfd_create('x'))", confined="gpu") is None
 
 
 class TestHonestWork:
-    def test_compiling_and_loading_c(self, python):
+    def test_c_code_can_be_compiled_and_loaded(self, python):
         code = """
 import ctypes, subprocess
 from pathlib import Path
@@ -269,7 +269,7 @@ result = ctypes.CDLL("./seven.so").seven()
 """
         assert python(code) == 7
 
-    def test_threads_of_torch(self, python):
+    def test_torch_can_use_threads(self, python):
         code = """
 import torch
 torch.set_num_threads(4)
@@ -281,7 +281,7 @@ result = float(torch.ones(1 << 22).sum())
         code = "import sys; result = 'wsgiref' in sys.modules; import wsgiref.util"
         assert python(code) is False
 
-    def test_a_pool_of_processes(self, python, needs):
+    def test_a_process_pool_works(self, python, needs):
         needs("network", "namespace")  # with shared memory of its own
         code = """
 from concurrent.futures import ProcessPoolExecutor
@@ -293,13 +293,13 @@ with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
 
 
 class TestSharedMemory:
-    def test_it_is_not_the_machine_s(self, python, needs):
+    def test_shared_memory_is_separate_from_the_machines(self, python, needs):
         needs("network", "namespace")
         name = f"/dev/shm/adaexplore-test-{os.getpid()}"
         assert python("result = open(given, 'w').write('x')", name, confined="gpu") == 1
         assert not Path(name).exists()
 
-    def test_what_an_ended_worker_left_is_removed(self, server, python, needs):
+    def test_remains_of_an_ended_worker_are_removed(self, server, python, needs):
         needs("network", "namespace")
         worker = server.spawn("worker_entries:act", name="worker", confined="gpu")
         code = "open('/dev/shm/left', 'w').write('x')"
@@ -308,7 +308,7 @@ class TestSharedMemory:
         worker.kill()
         assert "left" not in python("import os; result = os.listdir('/dev/shm')", confined="gpu")
 
-    def test_what_a_living_one_uses_stays(self, server, python, needs):
+    def test_files_of_a_live_worker_are_kept(self, server, python, needs):
         needs("network", "namespace")
         worker = server.spawn("worker_entries:act", name="worker", confined="gpu")
         code = """

@@ -1,4 +1,4 @@
-"""ResourceLimits are put on a process for good, so every one here is put on a worker."""
+"""Resource limits. They are permanent for a process, so every test applies them to a worker."""
 
 import errno
 
@@ -23,13 +23,13 @@ def worker(server):
 
 
 class TestFiles:
-    def test_endless_output_is_bounded_and_the_writer_is_told(self, worker):
+    def test_endless_output_is_bounded_and_raises_an_error(self, worker):
         spammer = worker(limits=ResourceLimits(file_bytes=4 * MIB))
         reply = spammer.call({"do": "spam", "megabytes": 10_000}, 60.0)
         assert reply == {"raised": "OSError", "errno": errno.EFBIG}
         assert (spammer.folder / "log.txt").stat().st_size == 4 * MIB
 
-    def test_others_go_on(self, worker):
+    def test_other_workers_continue(self, worker):
         spammer, other = worker(limits=ResourceLimits(file_bytes=MIB)), worker()
         spammer.call({"do": "spam", "megabytes": 10_000}, 60.0)
         assert other.call({"do": "spam", "megabytes": 2}, 60.0) == {}
@@ -46,7 +46,7 @@ class TestMemory:
         reply = limited.call({"do": "grow", "bytes": 4096 * MIB}, 60.0)
         assert reply["raised"] == "MemoryError"
 
-    def test_one_below_it_succeeds(self, worker):
+    def test_an_allocation_below_the_limit_succeeds(self, worker):
         limited = worker(limits=ResourceLimits(memory_bytes=2048 * MIB))
         assert limited.call({"do": "grow", "bytes": 16 * MIB}, 60.0) == {"grown": 16 * MIB}
 
@@ -58,25 +58,25 @@ class TestEnvironment:
         assert "OPENAI_API_KEY" not in seen[view]
         assert "sk-not-for-candidates" not in str(seen[view])
 
-    def test_what_a_compiler_needs_is_passed_on(self, monkeypatch):
+    def test_variables_of_compilers_are_passed_on(self, monkeypatch):
         monkeypatch.setenv("CXX", "/opt/bin/g++")
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
         environment = clean_environment("/somewhere")
         assert environment["CXX"] == "/opt/bin/g++"
         assert environment["CUDA_VISIBLE_DEVICES"] == "3"
 
-    def test_openmp_threads_soon_sleep_unless_the_user_says_otherwise(self, monkeypatch):
+    def test_openmp_spins_briefly_unless_the_user_sets_it(self, monkeypatch):
         monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
         assert clean_environment("/somewhere")["GOMP_SPINCOUNT"] == "3000"
         monkeypatch.setenv("GOMP_SPINCOUNT", "infinity")
         assert clean_environment("/somewhere")["GOMP_SPINCOUNT"] == "infinity"
 
-    def test_homes_and_caches_lie_in_the_worker_s_own_folder(self, worker):
+    def test_home_and_caches_are_in_the_workers_folder(self, worker):
         limited = worker()
         seen = limited.call({"do": "environment"}, 60.0)["os"]
         for name in ("HOME", "TMPDIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"):
             assert seen[name].startswith(str(limited.folder))
 
-    def test_a_caller_may_add_to_it(self, worker):
+    def test_a_caller_may_add_variables(self, worker):
         seen = worker(environment={"EXTRA": "yes"}).call({"do": "environment"}, 60.0)
         assert seen["os"]["EXTRA"] == "yes"

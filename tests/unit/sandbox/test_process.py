@@ -37,26 +37,26 @@ def died(worker, request) -> WorkerDiedError:
 
 
 class TestWorker:
-    def test_it_answers_as_often_as_asked(self, spawn):
+    def test_a_worker_answers_repeated_calls(self, spawn):
         worker = spawn("worker_entries:echo")
         for number in range(3):
             assert worker.call({"number": number}, ENOUGH_S) == {"number": number}
 
-    def test_it_has_its_own_group_folder_and_signals(self, spawn):
+    def test_a_worker_has_its_own_group_folder_and_signals(self, spawn):
         worker = spawn()
         seen = worker.call({"do": "surroundings"}, ENOUGH_S)
         assert seen["pid"] == seen["group"] == seen["session"] == worker.pid
         assert seen["folder"] == str(worker.folder)
         assert seen["interrupts"] == str(signal.SIG_DFL)
 
-    def test_it_holds_no_descriptor_but_its_channel(self, spawn):
+    def test_a_worker_holds_no_descriptor_but_its_channel(self, spawn):
         first = spawn()
         first.call({"do": "surroundings"}, ENOUGH_S)
         seen = spawn().call({"do": "surroundings"}, ENOUGH_S)["descriptors"]
         opened_to_look = 1
         assert len([fd for fd in seen if fd > 2]) == 1 + opened_to_look
 
-    def test_it_may_hold_many_files(self, spawn):
+    def test_a_worker_may_open_many_files(self, spawn):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         open_files = spawn().call({"do": "surroundings"}, ENOUGH_S)["open_files"]
         assert open_files == min(hard, 65_536) or hard == resource.RLIM_INFINITY
@@ -64,7 +64,7 @@ class TestWorker:
     def test_it_finds_torch_imported(self, spawn):
         assert spawn().call({"do": "surroundings"}, ENOUGH_S)["torch"]
 
-    def test_many_at_once(self, spawn):
+    def test_many_workers_run_at_once(self, spawn):
         workers = [spawn("worker_entries:echo") for _ in range(20)]
         replies = [worker.call({"pid": worker.pid}, ENOUGH_S)["pid"] for worker in workers]
         assert len(set(replies)) == 20
@@ -72,45 +72,45 @@ class TestWorker:
 
 class TestDeath:
     @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM])
-    def test_by_a_signal(self, spawn, number):
+    def test_death_by_a_signal_is_reported(self, spawn, number):
         error = died(spawn(), {"do": "kill", "signal": number})
         assert error.status == -number
         assert signal.Signals(number).name in str(error)
 
     @pytest.mark.parametrize("code", [0, 7])
-    def test_by_leaving(self, spawn, code):
+    def test_an_exit_is_reported(self, spawn, code):
         error = died(spawn(), {"do": "exit", "code": code})
         assert error.status == code
 
-    def test_by_an_exception_which_its_log_holds(self, spawn):
+    def test_an_exception_is_in_the_log(self, spawn):
         error = died(spawn(), {"do": "raise"})
         assert error.status == 1
         assert "LookupError: nothing there" in error.log
 
     @pytest.mark.parametrize("deed", ["garble", "close"])
-    def test_a_worker_that_lives_on_without_its_channel_is_ended(self, spawn, deed, is_running):
+    def test_a_worker_without_its_channel_is_ended(self, spawn, deed, is_running):
         worker = spawn()
         error = died(worker, {"do": deed})
         assert error.status is None
         assert not is_running(worker.pid)
 
-    def test_it_is_told_again_and_again(self, spawn):
+    def test_death_is_reported_at_every_call(self, spawn):
         worker = spawn()
         died(worker, {"do": "exit", "code": 7})
         assert worker.kill() == 7
 
-    def test_others_do_not_notice(self, spawn):
+    def test_other_workers_are_unaffected(self, spawn):
         other = spawn("worker_entries:echo")
         died(spawn(), {"do": "kill", "signal": signal.SIGSEGV})
         assert other.call({"still": "there"}, ENOUGH_S) == {"still": "there"}
 
     @pytest.mark.parametrize("status", [None, 0, 3, -9, -63])
-    def test_every_end_has_words(self, status):
+    def test_every_exit_status_has_a_description(self, status):
         assert describe_exit(status).startswith("it ")
 
 
 class TestTimeLimit:
-    def test_the_whole_family_is_ended(self, spawn, tmp_path, is_running, eventually):
+    def test_all_descendants_are_ended(self, spawn, tmp_path, is_running, eventually):
         worker, pids = spawn(), tmp_path / "pids"
         with pytest.raises(TimeoutError):
             worker.call({"do": "hang_with_family", "pids": str(pids)}, 1.0)
@@ -131,7 +131,7 @@ class TestTimeLimit:
             worker.call({"much": "x" * (8 << 20)}, 0.3)
         assert not is_running(worker.pid)
 
-    def test_a_worker_just_born_can_be_ended(self, spawn, is_running):
+    def test_a_new_worker_can_be_ended(self, spawn, is_running):
         workers = [spawn() for _ in range(10)]
         for worker in workers:
             worker.kill()
@@ -139,18 +139,18 @@ class TestTimeLimit:
 
 
 class TestInnerWorkers:
-    def test_a_trusted_worker_spawns_workers_of_its_own(self, spawn):
+    def test_a_trusted_worker_can_spawn_workers(self, spawn):
         inner = spawn("worker_entries:foreman", may_spawn=True).call({}, ENOUGH_S)
         assert inner["session"] == inner["pid"]
 
-    def test_they_end_with_it(self, spawn, is_running, eventually):
+    def test_inner_workers_end_with_their_parent(self, spawn, is_running, eventually):
         foreman = spawn("worker_entries:foreman", may_spawn=True)
         inner = foreman.call({}, ENOUGH_S)["pid"]
         assert is_running(inner)
         foreman.kill()
         assert eventually(lambda: not is_running(inner))
 
-    def test_the_others_stay(self, spawn):
+    def test_other_workers_stay_alive(self, spawn):
         other = spawn("worker_entries:echo")
         foreman = spawn("worker_entries:foreman", may_spawn=True)
         foreman.call({}, ENOUGH_S)
@@ -159,12 +159,12 @@ class TestInnerWorkers:
 
 
 class TestStarting:
-    def test_a_preload_that_raises_is_infrastructure_trouble_in_one_line(self):
+    def test_a_failing_preload_is_an_infrastructure_error_of_one_line(self):
         with pytest.raises(InfrastructureError, match=r"did not start: .*no_such_part") as caught:
             ForkServer.start(["json.no_such_part"])
         assert "\n" not in str(caught.value)
 
-    def test_what_is_not_installed_is_passed_over(self):
+    def test_modules_that_are_not_installed_are_ignored(self):
         server = ForkServer.start(["no_such_package.anywhere"])
         worker = server.spawn("adaexplore.sandbox.jobs:serve", name="job")
         request = {"entry": "json:dumps", "request": {}}
@@ -173,7 +173,7 @@ class TestStarting:
         server.close()
         assert not server.root.exists()
 
-    def test_a_worker_has_its_own_copy_of_what_was_compiled(self, monkeypatch):
+    def test_a_worker_has_its_own_copy_of_compiled_kernels(self, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         server = ForkServer.start(["worker_entries:leave_a_kernel"])
         code = """
@@ -188,7 +188,7 @@ kernel.write_text("changed")
             assert told["result"] == "compiled"
         server.close()
 
-    def test_ctrl_c_while_it_starts_leaves_nothing(self, tmp_path, monkeypatch):
+    def test_ctrl_c_during_the_start_leaves_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
@@ -200,7 +200,7 @@ kernel.write_text("changed")
             ForkServer.start(["worker_entries:never_done"])
         assert list(tmp_path.iterdir()) == []
 
-    def test_what_killed_servers_left_is_swept_away(self, tmp_path, monkeypatch):
+    def test_remains_of_killed_servers_are_removed(self, tmp_path, monkeypatch):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         pid_max = int(Path("/proc/sys/kernel/pid_max").read_text())
         left = tmp_path / f"adaexplore-{pid_max + 1}-abc"
@@ -213,13 +213,13 @@ kernel.write_text("changed")
         assert in_use.exists()
         assert somebodys.exists()
 
-    def test_a_server_that_is_gone_is_infrastructure_trouble(self):
+    def test_a_closed_server_is_an_infrastructure_error(self):
         server = ForkServer.start()
         server.close()
         with pytest.raises(InfrastructureError, match="no worker could be started"):
             server.spawn("worker_entries:echo", name="late")
 
-    def test_a_server_that_was_killed_is_infrastructure_trouble(self):
+    def test_a_killed_server_is_an_infrastructure_error(self):
         server = ForkServer.start()
         worker = server.spawn("worker_entries:act", name="orphan")
         os.kill(parent_of(worker.pid), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The filter as it is where Landlock cannot keep signals in: a supervisor decides.
+"""The filter on kernels whose Landlock cannot confine signals: a supervisor decides.
 
 Signals to others are of number 0, which is checked like any other and does nothing: a test of a
 broken filter must not end the machine's processes.
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not known_machine(), reason="system calls are no
 
 @pytest.fixture
 def filtered(tmp_path):
-    """Runs a function in a child under the filter; the number of the error it raises, or None."""
+    """Run a function in a child under the filter; return its error number, or None."""
 
     def filtered(function):
         ours, theirs = Channel.pair()
@@ -90,22 +90,22 @@ def stranger():
 
 
 class TestSignals:
-    def test_to_a_stranger_are_stopped(self, filtered, stranger):
+    def test_signals_to_other_processes_are_stopped(self, filtered, stranger):
         assert filtered(lambda: os.kill(stranger.pid, 0)) == errno.EPERM
         assert filtered(lambda: os.kill(os.getppid(), 0)) == errno.EPERM
 
-    def test_to_everybody_are_stopped(self, filtered):
+    def test_signals_to_all_processes_are_stopped(self, filtered):
         assert filtered(lambda: os.kill(-1, 0)) == errno.EPERM
 
-    def test_to_the_group_of_a_stranger_are_stopped(self, filtered):
+    def test_signals_to_other_groups_are_stopped(self, filtered):
         assert filtered(lambda: os.killpg(os.getpgid(os.getppid()), 0)) == errno.EPERM
 
-    def test_to_itself_and_its_own_arrive(self, filtered):
+    def test_signals_to_itself_and_its_children_arrive(self, filtered):
         assert filtered(lambda: os.kill(os.getpid(), 0)) is None
         assert filtered(with_a_child(lambda child: os.kill(child, 0))) is None
         assert filtered(lambda: signal.raise_signal(signal.SIGCHLD)) is None
 
-    def test_by_a_descriptor_of_the_process_are_stopped(self, filtered, stranger):
+    def test_signals_by_a_process_descriptor_are_stopped(self, filtered, stranger):
         def send():
             signal.pidfd_send_signal(os.pidfd_open(stranger.pid), 0)
 
@@ -113,16 +113,16 @@ class TestSignals:
 
 
 class TestScheduling:
-    def test_of_a_stranger_is_stopped(self, filtered, stranger):
+    def test_scheduling_of_other_processes_is_denied(self, filtered, stranger):
         assert filtered(lambda: os.sched_setaffinity(stranger.pid, {0})) == errno.EPERM
 
-    def test_of_its_own_is_not(self, filtered):
+    def test_scheduling_of_itself_is_allowed(self, filtered):
         cores = os.sched_getaffinity(0)
         assert filtered(lambda: os.sched_setaffinity(os.getpid(), cores)) is None
         assert filtered(with_a_child(lambda child: os.sched_setaffinity(child, cores))) is None
 
 
-def test_an_end_while_a_question_is_open_is_seen(tmp_path):
+def test_an_end_with_an_open_question_is_noticed(tmp_path):
     """The child dies while it waits to fork: nobody is left to answer."""
     ours, theirs = Channel.pair()
     pid = os.fork()

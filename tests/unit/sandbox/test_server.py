@@ -1,4 +1,4 @@
-"""What is left of a server and its workers when the process that started it is killed."""
+"""Remains of a server and its workers after the process that started it is killed."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ except TimeoutError:
 
 @pytest.fixture
 def owner(tmp_path):
-    """Starts a process that owns a server whose worker hangs with a family of its own."""
+    """Start a process that owns a server whose worker hangs with descendants."""
     started = []
 
     def start(timeout_s: float):
@@ -58,7 +58,7 @@ def processes_of(root: Path) -> list[str]:
     return found
 
 
-def test_nothing_is_left_after_the_owner_is_killed(owner, tmp_path, eventually, is_running):
+def test_nothing_remains_after_the_owner_is_killed(owner, tmp_path, eventually, is_running):
     process, root = owner(timeout_s=600.0)
     pids = tmp_path / "pids"
     assert eventually(lambda: pids.exists() and len(pids.read_text().split()) == 3)
@@ -71,7 +71,7 @@ def test_nothing_is_left_after_the_owner_is_killed(owner, tmp_path, eventually, 
     assert eventually(lambda: not processes_of(root))
 
 
-def test_nothing_is_left_after_closing(owner, tmp_path, is_running):
+def test_nothing_remains_after_closing(owner, tmp_path, is_running):
     process, root = owner(timeout_s=2.0)
     assert process.wait(60) == 0
     family = [int(pid) for pid in (tmp_path / "pids").read_text().split()]

@@ -1,4 +1,4 @@
-"""The table of system calls against the kernel's own headers, where they are installed."""
+"""The table of system calls against the kernel's headers, if they are installed."""
 
 import platform
 import re
@@ -15,7 +15,7 @@ HEADERS = {  # the second is that of every machine younger than x86, of aarch64 
 
 
 @pytest.mark.parametrize("machine", HEADERS)
-def test_numbers_are_the_kernel_s(machine, monkeypatch):
+def test_numbers_match_the_kernel_headers(machine, monkeypatch):
     header, pattern = HEADERS[machine]
     if not header.exists():
         pytest.skip(f"no {header}")
@@ -26,7 +26,7 @@ def test_numbers_are_the_kernel_s(machine, monkeypatch):
     assert {name: syscalls.number(name) for name in names} == {name: real[name] for name in names}
 
 
-def test_of_another_machine_none_is_known(monkeypatch):
+def test_numbers_of_other_machines_are_unknown(monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "vax")
     assert not syscalls.known_machine()
     assert syscalls.number("ptrace") is None

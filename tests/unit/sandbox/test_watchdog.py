@@ -1,4 +1,4 @@
-"""A confined worker with its descendants is held to its limits, and ended when it breaks one."""
+"""Limits of a confined worker with its descendants; a violation ends them."""
 
 import os
 import time
@@ -66,14 +66,14 @@ time.sleep(600)
 
 class TestTasks:
     @pytest.mark.parametrize("how", TASKS)
-    def test_too_many_at_once(self, worker, how, is_running):
+    def test_too_many_processes_end_the_worker(self, worker, how, is_running):
         bomb = worker(tasks=40)
         error = overrun(bomb, TASKS[how])
         assert error.resource == "processes"
         assert str(error) == "more than 40 processes and threads at once"
         assert not is_running(bomb.pid)
 
-    def test_nobody_of_a_bomb_survives(self, worker, tmp_path, is_running):
+    def test_no_process_of_a_fork_bomb_survives(self, worker, tmp_path, is_running):
         bomb = worker(tasks=40)
         code = """
 import os, time
@@ -87,10 +87,10 @@ time.sleep(600)
         assert len(pids) > 5
         assert not any(map(is_running, pids))
 
-    def test_fewer_are_allowed(self, worker):
+    def test_processes_below_the_limit_are_allowed(self, worker):
         assert run(worker(tasks=40), SLEEPERS.format(20)) == "started"
 
-    def test_many_one_after_another_are_allowed(self, worker):
+    def test_many_sequential_processes_are_allowed(self, worker):
         code = """
 import threading, subprocess
 for _ in range(100):
@@ -126,13 +126,13 @@ kept = b'x' * (150 << 20)
 
 class TestMemory:
     @pytest.mark.parametrize("how", MEMORY)
-    def test_too_much(self, worker, how):
+    def test_too_much_memory_ends_the_worker(self, worker, how):
         error = overrun(
             worker(total_bytes=400 * MIB), MEMORY[how] + "\nimport time; time.sleep(600)"
         )
         assert (error.resource, str(error)) == ("memory", "more than 0.391 GiB of memory in all")
 
-    def test_what_children_have_in_common_counts_once(self, worker):
+    def test_memory_shared_by_children_counts_once(self, worker):
         code = """
 import os, time
 kept = b'x' * (200 << 20)
@@ -144,7 +144,7 @@ result = "done"
 """
         assert run(worker(total_bytes=400 * MIB), code) == "done"
 
-    def test_what_it_was_given_does_not_count(self, worker):
+    def test_memory_passed_to_the_worker_does_not_count(self, worker):
         fd = os.memfd_create("given")
         os.truncate(fd, 600 * MIB)
         code = """
@@ -184,11 +184,11 @@ for i in range(1000):
 
 class TestDisk:
     @pytest.mark.parametrize("how", DISK)
-    def test_too_much(self, worker, how):
+    def test_too_much_data_on_disk_ends_the_worker(self, worker, how):
         error = overrun(worker(folder_bytes=64 * MIB), DISK[how] + "\nimport time; time.sleep(600)")
         assert (error.resource, str(error)) == ("disk", "wrote more than 0.0625 GiB to disk")
 
-    def test_less_is_allowed(self, worker):
+    def test_files_below_the_limit_are_allowed(self, worker):
         code = """
 import time
 for i in range(8):
@@ -201,7 +201,7 @@ result = "done"
 
 
 class TestEnding:
-    def test_a_worker_that_left_others_behind_is_noticed_at_once(self, worker, is_running):
+    def test_an_ended_worker_with_live_descendants_is_noticed_at_once(self, worker, is_running):
         code = """
 import os, time
 child = os.fork()

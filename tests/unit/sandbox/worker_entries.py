@@ -1,4 +1,4 @@
-"""What workers run in the tests: entry functions for the fork server to import."""
+"""Entry functions of the tests' workers, imported by the fork server."""
 
 import os
 import resource
@@ -14,21 +14,21 @@ SLEEPER = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
 
 
 def compile_nothing():
-    """For preloading: `torch.compile` hands back the module as it is."""
+    """Preloaded function: make `torch.compile` return the module unchanged."""
     import torch
 
     torch.compiler.set_stance("force_eager")
 
 
 def leave_a_kernel():
-    """For preloading: as if Triton had compiled something."""
+    """Preloaded function: fake a compilation by Triton."""
     cache = Path(os.environ["TRITON_CACHE_DIR"])
     cache.mkdir()
     (cache / "kernel").write_text("compiled")
 
 
 def never_done():
-    """For preloading: as if an import took for ever."""
+    """Preloaded function: fake an endless import."""
     time.sleep(600)
 
 
@@ -38,7 +38,7 @@ def echo(channel, control):
 
 
 def act(channel, control):
-    """Does to itself what the request says, then answers how that went."""
+    """Perform the requested action on this process, then answer its outcome."""
     while True:
         request, fds = channel.receive_with_fds()
         request["fds"] = fds
@@ -67,7 +67,7 @@ def _see_surroundings(request, channel):
 
 
 def _hang_with_family(request, channel):
-    """Leaves two sleeping processes, one of them in a session of its own, and never answers."""
+    """Leave two sleeping processes, one of them in its own session, and never answer."""
     child = subprocess.Popen(SLEEPER)
     stranger = subprocess.Popen(SLEEPER, start_new_session=True)
     Path(request["pids"]).write_text(f"{os.getpid()} {child.pid} {stranger.pid}")
@@ -85,7 +85,7 @@ def _grow(request, channel):
 
 
 def _python(request, channel):
-    """Runs code, which may leave its answer in `result`."""
+    """Run code, which may leave its answer in `result`."""
     names = {"given": request.get("given"), "fds": request["fds"]}
     exec(request["code"], names)
     return {"result": names.get("result")}
@@ -136,7 +136,7 @@ ACTIONS = {
 
 
 def foreman(channel, control):
-    """A worker that spawns one of its own and tells its pid."""
+    """Worker that spawns another worker and answers its pid."""
     server = ForkServer(control, Path.cwd())
     while True:
         channel.receive()
@@ -146,27 +146,27 @@ def foreman(channel, control):
 
 
 def grow_large(request):
-    """A job that wants more than it may have."""
+    """Job that exceeds its memory limit."""
     return {"grown": len(bytearray(1 << 32))}
 
 
 def double(request):
-    """A job."""
+    """Simple job."""
     return {"doubled": 2 * request["number"]}
 
 
 def fail(request):
-    """A job that raises."""
+    """Job that raises."""
     raise LookupError("no such thing")
 
 
 def sleep(request):
-    """A job that takes too long."""
+    """Job that exceeds its time limit."""
     time.sleep(600)
 
 
 def hold_lock(channel, control):
-    """Takes the lock that the request names, says so, and gives it back at the next message."""
+    """Take the requested lock, report it, and release it at the next message."""
     from adaexplore.sandbox.device_lock import device_lent, device_lock
 
     request = channel.receive()
@@ -183,7 +183,7 @@ def hold_lock(channel, control):
 
 
 def open_tensors(channel, control):
-    """Opens shared tensors and says what it sees, or fills them."""
+    """Open shared tensors and report their content, or fill them."""
     from adaexplore.evaluate.wire.tensors import fingerprint, open_shared
 
     request, fds = channel.receive_with_fds()
@@ -209,7 +209,7 @@ def open_tensors(channel, control):
 
 
 def change_under_watch(request):
-    """A job that runs a change, and what a `Watch` tells of it."""
+    """Job that runs a change and returns the report of `integrity.Watch` about it."""
     import torch
 
     from adaexplore.evaluate.judge.integrity import Watch
