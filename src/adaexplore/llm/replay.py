@@ -85,9 +85,7 @@ class ReplayClient:
             raise BadInputError(f"{folder}: no such folder of recorded calls")
         if not any(folder.glob(f"*{_suffix(model)}")):
             recorded = sorted({load(path).model for path in folder.glob("*.json")})
-            others = (
-                f"only calls of {', '.join(recorded)}" if recorded else "nor of any other model"
-            )
+            others = f"only of {', '.join(recorded)}" if recorded else "nor of any other model"
             raise BadInputError(f"{folder}: no calls of {model} are recorded there, {others}")
 
     @property
