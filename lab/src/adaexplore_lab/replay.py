@@ -117,7 +117,7 @@ class _Retracing:
             )
 
     def _compare_talk(self, ask: Ask, outcome: Proposal | None) -> None:
-        prompts, proposal = self._study.retrace(ask)
+        prompts, proposal = self._study.replay(ask)
         if self._calls[ask.id]:
             self._note("prompt", ask, _prompt_change(self._calls[ask.id], prompts))
         if outcome:

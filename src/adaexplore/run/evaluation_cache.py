@@ -1,4 +1,4 @@
-"""What a run has evaluated, by all that makes one candidate the same as another."""
+"""The evaluations of a run, found again for identical candidates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from adaexplore.core.node import Node
 from adaexplore.languages.fingerprint import fingerprint
 
 
-class Known:
-    """The first evaluation of every text, and of what passed by its form and its compiled code.
+class EvaluationCache:
+    """The first evaluation of each source, passed fingerprint and passed compiled code.
 
-    What failed is tried again unless its text is the same: what it is told names its lines. Where a
-    hash is empty, or an older release evaluated, nothing is the same.
+    Failures are cached by exact source only, because their messages quote line numbers. An empty
+    hash is equal to none.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Known:
         self._by_code: dict[str, Passed] = {}
 
     def add(self, node: Node) -> None:
-        """Takes note of a recorded step; not of one without a candidate or without a verdict."""
+        """Add a recorded step, unless it has no candidate or no verdict."""
         evaluation = node.evaluation
         if node.proposal.failure or evaluation.status == "infra_error":
             return
@@ -33,7 +33,7 @@ class Known:
             self._by_code.setdefault(evaluation.descriptor.code, evaluation)
 
     def of(self, candidate: Candidate) -> Evaluation | None:
-        """The evaluation of one that reads the same; None if there is none."""
+        """Return the evaluation of an identical candidate; None if there is none."""
         same_text = self._by_text.get(candidate.digest)
         if same_text is not None:
             return same_text
@@ -41,7 +41,10 @@ class Known:
         return taken_over(self._by_form[key], Cost()) if key and key in self._by_form else None
 
     def compiled_alike(self, evaluation: Evaluation) -> Passed | None:
-        """The evaluation of one that passed too and compiled to the same, at this one's cost."""
+        """Return the evaluation of a candidate with the same compiled code, at this one's cost.
+
+        None unless both passed in the same precision class.
+        """
         if not isinstance(evaluation, Passed) or evaluation.descriptor is None:
             return None
         code = evaluation.descriptor.code
@@ -52,7 +55,7 @@ class Known:
 
 
 def taken_over(passed: Passed, cost: Cost) -> Passed:
-    """A result as another's: nobody compared that with its parent."""
+    """Return the result for another candidate, whose parent it was not compared with."""
     timing = passed.measured
     if timing is None:
         return replace(passed, cost=cost)

@@ -296,7 +296,7 @@ class Search:
         """Return the evaluation of an identical candidate, waiting for one that is in flight."""
         while not self._error and (judging := self._judging.get(proposal.candidate.digest)):
             yield judging.wait
-        return self._study.known(proposal)
+        return self._study.cached(proposal)
 
     def _evaluate(
         self, number: int, ask: Ask, proposal: Proposal
@@ -311,7 +311,7 @@ class Search:
         recorded = self._judging[proposal.candidate.digest] = threading.Event()
         try:
             first = yield partial(evaluate, again=False)
-            if self._error or not self._study.is_to_be_rechecked(first):
+            if self._error or not self._study.needs_remeasure(first):
                 return (first,)
             yield Remeasuring(number, proposal)
             return (first, (yield partial(evaluate, again=True)))

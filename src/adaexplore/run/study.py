@@ -1,13 +1,13 @@
-"""Ask and tell: a search as a place where steps are handed out and their results come back.
+"""Ask and tell: hand out the steps of a search and take back their results.
 
     ask, turn = study.prompt("manual")
-    while isinstance(turn, Prompt):                    # somebody answers, now or next week
+    while isinstance(turn, Prompt):                    # a person answers, now or next week
         turn = study.tell(ask.id, turn_number, reply)
     for ask, proposal in study.queued():               # on the machine with the GPU
         study.record(ask, proposal, evaluation)
 
-Everything is in the store: a study is made anew in every process. Asks may be open side by side, be
-answered in any order, late, or never.
+Everything is in the store: every process makes a new study. Several asks may be open at once; they
+are answered in any order, late, or never.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from adaexplore.core.policy import Policy
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.proposer import Context, Dialogue, Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
-from adaexplore.run.evaluation_cache import Known
+from adaexplore.run.evaluation_cache import EvaluationCache
 from adaexplore.search import (
     POLICIES,
     Tree,
@@ -40,14 +40,14 @@ from adaexplore.search import (
 from adaexplore.store import Store
 
 Turn = Prompt | Proposal
-"""Where an ask stands: what is to be asked next, or what came of it."""
+"""The state of an ask: the prompt that waits for a reply, or the proposal."""
 
 
 class Study:
-    """One run's search, over its store.
+    """The search of one run, over its store.
 
-    `proposers` answers asks, by name. `make_policy` takes the place of the policy that the settings
-    name.
+    `proposers` answer asks and are keyed by name. `make_policy` replaces the policy that the
+    configuration names.
     """
 
     def __init__(
@@ -65,26 +65,26 @@ class Study:
         self._policy = (make_policy or POLICIES[settings.chosen_policy])(settings)
         self._reward = reward_function(self._run.config.reward)
         self._tree = Tree()
-        self._known = Known()
+        self._cache = EvaluationCache()
         self.nodes: list[Node] = []
         self.best: Node | None = None
         self._tuned = 0
         for node in store.nodes():
-            self._take(node)
-        self._under_way: dict[int, Ask] = {}
+            self._add(node)
+        self._in_flight: dict[int, Ask] = {}
         for record in store.asks("open", "queued"):
             self._begin_step(record.ask)
 
     def ask(self, proposer: str) -> Ask:
-        """Opens an ask: chooses where the tree is to grow next, as if all others had failed."""
+        """Open an ask where the policy grows the tree next; asks in flight count as failed."""
         ask = self.choose(proposer)
         self.begin(ask)
         return ask
 
     def prompt(self, proposer: str) -> tuple[Ask, Prompt]:
-        """Opens an ask for somebody who is to be asked, and its first prompt.
+        """Open an ask that a model or a person answers; return it with its first prompt.
 
-        Opens none, and raises `BadInputError`, where the prompt cannot be made.
+        Raises `BadInputError`, and opens no ask, where the prompt cannot be made.
         """
         ask = self.choose(proposer)
         prompt = next(self.dialogue(ask))
@@ -92,7 +92,7 @@ class Study:
         return ask, prompt
 
     def choose(self, proposer: str) -> Ask:
-        """The next ask, not opened yet."""
+        """Return the next ask without opening it."""
         self.expire_late()
         number = self._store.ask_count() + 1
         rng = step_rng(self._run.seed, number)
@@ -112,7 +112,7 @@ class Study:
         )
 
     def choose_variant(self, base: Node) -> Ask:
-        """An ask for a kernel with other numbers in its source, not opened yet."""
+        """Return an ask for a variant of a kernel, with other numbers, without opening it."""
         number = self._store.ask_count() + 1
         return Ask(
             id=number,
@@ -128,51 +128,51 @@ class Study:
 
     @property
     def to_tune(self) -> Node | None:
-        """The kernel whose numbers are worth varying: the best, or what it is a variant of."""
+        """The kernel whose numbers are worth varying: the best, or the base of that variant."""
         node = self.best
         while node is not None and node.step_kind == "tune":
             node = self.nodes[node.parent_id - 1]
         return node
 
     def begin(self, ask: Ask) -> None:
-        """Opens an ask that was chosen."""
+        """Open an ask that was chosen."""
         self._store.open_ask(ask)
         self._begin_step(ask)
 
     @property
     def searched(self) -> int:
-        """How many steps are recorded; those that tuned are beside the plan."""
+        """The number of recorded steps that were planned; variants of the tuner are not."""
         return len(self.nodes) - self._tuned
 
     @property
     def left(self) -> int:
-        """How many of the planned steps are neither recorded nor under way."""
-        under_way = sum(ask.step_kind != "tune" for ask in self._under_way.values())
+        """The number of planned steps that are neither recorded nor in flight."""
+        under_way = sum(ask.step_kind != "tune" for ask in self._in_flight.values())
         return self._run.steps - self.searched - under_way
 
     def open(self) -> list[Ask]:
-        """The asks that wait for a reply."""
+        """Return the asks that wait for a reply."""
         self.expire_late()
         return [record.ask for record in self._store.asks("open")]
 
     def turn(self, ask_id: int) -> tuple[int, Turn]:
-        """Where an ask stands and how many replies it has had; queues a proposal that is new.
+        """Return the number of replies of an ask, and its state; queue a proposal that is new.
 
-        Raises `BadInputError` for an ask that is not there, done or expired.
+        Raises `BadInputError` for an ask that is unknown, done or expired.
         """
         record = self._record_of(ask_id)
         if record.proposal is not None:
             return len(self._store.calls(ask_id)), record.proposal
-        prompts, proposal = self.retrace(record.ask)
+        prompts, proposal = self.replay(record.ask)
         if proposal is None:
             return len(prompts) - 1, prompts[-1]
         return len(prompts), self.queue(record.ask, proposal)
 
     def tell(self, ask_id: int, turn: int, reply: Reply) -> Turn:
-        """Takes the reply to turn number `turn` (from 0) of an ask; what comes after it.
+        """Keep the reply to prompt number `turn` (from 0) of an ask; return the state after it.
 
-        Raises `BadInputError`, and keeps nothing, for a turn that has been answered already, or an
-        ask that is not there, done or expired.
+        Raises `BadInputError`, and keeps nothing, for a prompt that has a reply already, or an ask
+        that is unknown, done or expired.
         """
         answered, prompt = self.turn(ask_id)
         if turn != answered or isinstance(prompt, Proposal):
@@ -184,31 +184,31 @@ class Study:
         return after
 
     def keep(self, ask_id: int, prompt: Prompt, reply: Reply) -> None:
-        """Keeps one turn of an open ask, for who goes through its dialogue: before it is used."""
+        """Keep one exchange of an open ask; a caller keeps it before using the reply."""
         self._store.add_call(Exchange(ask_id, prompt, reply, self._now()))
 
     def queue(self, ask: Ask, proposal: Proposal) -> Proposal:
-        """Keeps what an ask's dialogue came to, as it waits for its evaluation from now on."""
+        """Keep the proposal of an ask, which waits for its evaluation from now on."""
         proposal = replace(proposal, origin=ask.proposer)
         self._store.queue(ask.id, proposal)
         return proposal
 
     def queued(self) -> list[tuple[Ask, Proposal]]:
-        """Proposals that wait for their evaluation."""
+        """Return the proposals that wait for their evaluation."""
         records = self._store.asks("queued")
         return [(record.ask, record.proposal) for record in records if record.proposal]
 
-    def known(self, proposal: Proposal) -> Evaluation | None:
-        """The evaluation of a candidate that reads the same, if there is one in this run."""
-        return self._known.of(proposal.candidate)
+    def cached(self, proposal: Proposal) -> Evaluation | None:
+        """Return the evaluation of an identical candidate of this run, None if there is none."""
+        return self._cache.of(proposal.candidate)
 
-    def is_to_be_rechecked(self, evaluation: Evaluation) -> bool:
-        """Whether a candidate is to be evaluated once more before it is recorded."""
+    def needs_remeasure(self, evaluation: Evaluation) -> bool:
+        """Return True for an evaluation that must be repeated before it is recorded."""
         best = self.best.evaluation if self.best else None
         return self._run.config.rechecks and needs_remeasure(evaluation, best)
 
     def parent(self, ask: Ask) -> Node | None:
-        """The node an ask grows from; None for the empty root."""
+        """Return the node that an ask grows from; None for the empty root."""
         return self.nodes[ask.parent_id - 1] if ask.parent_id else None
 
     def record(
@@ -221,8 +221,11 @@ class Study:
         reused: bool = False,
         repeats: tuple[Evaluation, ...] = (),
     ) -> Node:
-        """Makes a step of a queued ask; what compiled to the same as another has its evaluation."""
-        first = None if reused else self._known.compiled_alike(evaluation)
+        """Record the step of a queued ask.
+
+        A candidate that compiled to the same code as another takes over its evaluation.
+        """
+        first = None if reused else self._cache.compiled_alike(evaluation)
         node = Node(
             id=len(self.nodes) + 1,
             parent_id=ask.parent_id,
@@ -237,13 +240,13 @@ class Study:
         )
         self._store.record(node)
         self._end_step(ask.id)
-        self._take(node)
+        self._add(node)
         return node
 
-    def retrace(self, ask: Ask) -> tuple[list[Prompt], Proposal | None]:
-        """What an ask's recorded replies lead to with the prompts and parsers of today.
+    def replay(self, ask: Ask) -> tuple[list[Prompt], Proposal | None]:
+        """Replay the recorded replies of an ask with the current prompts and parsers.
 
-        The prompts in order, and the proposal; None where one more reply would be needed.
+        Returns the prompts in order, and the proposal; None where one more reply is needed.
         """
         dialogue, prompts = self.dialogue(ask), []
         try:
@@ -255,14 +258,14 @@ class Study:
         return prompts, None
 
     def replies(self, ask: Ask) -> list[Reply]:
-        """The replies that an ask has had, in order."""
+        """Return the replies of an ask, in order."""
         return [call.reply for call in self._store.calls(ask.id)]
 
     def expire_late(self) -> None:
-        """Ends open asks that nobody answered in time."""
+        """End the open asks whose time for an answer is over."""
         limit_s = 3600.0 * self._run.config.ask_expires_h
         now = self._now()
-        if all(now - ask.opened_at <= limit_s for ask in self._under_way.values()):
+        if all(now - ask.opened_at <= limit_s for ask in self._in_flight.values()):
             return
         for record in self._store.asks("open"):
             if self._now() - record.ask.opened_at > limit_s:
@@ -281,13 +284,13 @@ class Study:
         return record
 
     def dialogue(self, ask: Ask) -> Dialogue:
-        """An ask's dialogue from its beginning, which may go on in any thread.
+        """Return the dialogue of an ask from its beginning; any thread may continue it.
 
-        Raises `BadInputError` for an ask of somebody who is not at hand.
+        Raises `BadInputError` for an ask whose proposer is not available here.
         """
         proposer = self._proposers.get(ask.proposer)
         if proposer is None:
-            raise BadInputError(f"ask {ask.id} is for {ask.proposer}, which is not at hand here")
+            raise BadInputError(f"ask {ask.id} is for {ask.proposer}, which is not available here")
         nodes = self.nodes
         return proposer.begin(
             Context(
@@ -304,17 +307,17 @@ class Study:
         )
 
     def _begin_step(self, ask: Ask) -> None:
-        """Has the tree count an ask as failed until it is recorded: the next one goes elsewhere."""
-        self._under_way[ask.id] = ask
+        """Count an ask in flight as failed in the tree, so that the next ask goes elsewhere."""
+        self._in_flight[ask.id] = ask
         self._tree.begin(ask.parent_id, ask.step_kind)
 
     def _end_step(self, ask_id: int) -> None:
-        ask = self._under_way.pop(ask_id, None)
+        ask = self._in_flight.pop(ask_id, None)
         if ask is not None:
             self._tree.end(ask.parent_id, ask.step_kind)
 
-    def _take(self, node: Node) -> None:
-        """Adds a recorded node to what is known."""
+    def _add(self, node: Node) -> None:
+        """Add a recorded node to the tree, the policy and the cache."""
         evaluation = node.evaluation
         self.nodes.append(node)
         self._tuned += node.step_kind == "tune"
@@ -323,14 +326,14 @@ class Study:
             return
         self._grow(node)
         self._policy.record(self._tree, node.id, traits_of(node))
-        self._known.add(node)
+        self._cache.add(node)
         if isinstance(evaluation, Passed) and (
             self.best is None or rank(evaluation) > rank(self.best.evaluation)
         ):
             self.best = node
 
     def _grow(self, node: Node) -> None:
-        """Hangs a step into the tree; a repeat earns nothing, except in the published search."""
+        """Add a step to the tree; a repeat earns nothing, except in the published search."""
         evaluation, settings = node.evaluation, self._run.config
         if node.reused and isinstance(evaluation, Passed) and settings.reward != "published":
             self._tree.add_repeat(node.id, node.parent_id, node.step_kind)

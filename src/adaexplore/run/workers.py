@@ -1,4 +1,4 @@
-"""Threads that wait for what takes its time, so that one thread can do all the rest."""
+"""Threads for slow calls, whose results one thread collects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Landed(Generic[Key]):
-    """What became of a piece of work: its result, or what it raised."""
+    """A finished call: its result, or the exception that it raised."""
 
     key: Key
     result: Any = None
@@ -23,24 +23,24 @@ class Landed(Generic[Key]):
 
 
 class Workers(Generic[Key]):
-    """Runs work in threads of its own and hands the results to the thread that asks for them.
+    """Runs calls in threads of its own and hands the results to the thread that calls `next`.
 
-    The threads end with the process: nobody waits for those that are still at work.
+    The threads are daemons: the process ends without waiting for them.
     """
 
     def __init__(self) -> None:
         self._landed: queue.SimpleQueue[Landed[Key]] = queue.SimpleQueue()
 
     def begin(self, key: Key, work: Callable[[], Any]) -> None:
-        """Starts a piece of work; its result comes out of `next` under this key."""
+        """Start a call; `next` returns its result under this key."""
         threading.Thread(target=self._run, args=(key, work), daemon=True).start()
 
     def put(self, landed: Landed[Key]) -> None:
-        """Have `next` return this; any thread may call it."""
+        """Make `next` return this; any thread may call it."""
         self._landed.put(landed)
 
     def next(self) -> Landed[Key]:
-        """Wait for the next piece of work that is done, and return it."""
+        """Wait for the next finished call, and return it."""
         return self._landed.get()
 
     def _run(self, key: Key, work: Callable[[], Any]) -> None:
@@ -54,9 +54,9 @@ class Workers(Generic[Key]):
 def map_parallel(
     items: Iterable[Key], work: Callable[[Key], Any], parallel: int
 ) -> Iterator[Landed[Key]]:
-    """What became of work on items, as they are done, so many of which are under way at once.
+    """Call `work` on every item, `parallel` at once; yield the results as they finish.
 
-    An item is taken when its work can begin: whoever makes the items may end them at any time.
+    An item is taken from the iterable when its call can begin.
     """
     workers: Workers[Key] = Workers()
     left, under_way = iter(items), 0

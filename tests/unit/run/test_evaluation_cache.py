@@ -8,7 +8,7 @@ from adaexplore.core.evaluation import Cost, Estimate, Failed, Paired, Passed, T
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
 from adaexplore.languages.fingerprint import fingerprint
-from adaexplore.run.evaluation_cache import Known
+from adaexplore.run.evaluation_cache import EvaluationCache
 
 SOURCE = "def f(count):\n    return count + 1\n"
 ALIKE = "def f(number):  # one more\n    return number + 1\n"
@@ -27,49 +27,49 @@ def node(source, evaluation, number=1, **more):
 
 
 @pytest.fixture
-def known():
-    known = Known()
-    known.add(node(SOURCE, passed(SOURCE)))
-    return known
+def cache():
+    cache = EvaluationCache()
+    cache.add(node(SOURCE, passed(SOURCE)))
+    return cache
 
 
-def test_the_same_text_has_the_same_evaluation(known):
-    assert known.of(Candidate(SOURCE, "cpp")) == passed(SOURCE)
-    assert known.of(Candidate(OTHER, "cpp")) is None
+def test_the_same_text_has_the_same_evaluation(cache):
+    assert cache.of(Candidate(SOURCE, "cpp")) == passed(SOURCE)
+    assert cache.of(Candidate(OTHER, "cpp")) is None
 
 
-def test_one_that_reads_the_same_cost_nothing_and_was_compared_with_no_parent(known):
-    found = known.of(Candidate(ALIKE, "cpp"))
+def test_one_that_reads_the_same_cost_nothing_and_was_compared_with_no_parent(cache):
+    found = cache.of(Candidate(ALIKE, "cpp"))
     first = passed(SOURCE)
     assert found == replace(first, cost=Cost(), timing=replace(first.timing, parent=None))
 
 
 def test_what_failed_is_tried_again_unless_its_text_is_the_same():
-    known = Known()
-    known.add(node(SOURCE, Failed("timeout", "too slow")))
-    assert known.of(Candidate(SOURCE, "cpp")) == Failed("timeout", "too slow")
-    assert known.of(Candidate(ALIKE, "cpp")) is None
+    cache = EvaluationCache()
+    cache.add(node(SOURCE, Failed("timeout", "too slow")))
+    assert cache.of(Candidate(SOURCE, "cpp")) == Failed("timeout", "too slow")
+    assert cache.of(Candidate(ALIKE, "cpp")) is None
 
 
-def test_one_that_compiled_to_the_same_keeps_its_cost_and_not_its_luck(known):
+def test_one_that_compiled_to_the_same_keeps_its_cost_and_not_its_luck(cache):
     lucky = replace(passed(OTHER, speedup=9.0), cost=Cost(7.0, 0.5))
-    found = known.compiled_alike(lucky)
+    found = cache.compiled_alike(lucky)
     assert (found.timing.speedup, found.cost) == (2.0, Cost(7.0, 0.5))
-    assert known.compiled_alike(passed(OTHER, code="f00d")) is None
-    assert known.compiled_alike(replace(lucky, precision="tf32")) is None
+    assert cache.compiled_alike(passed(OTHER, code="f00d")) is None
+    assert cache.compiled_alike(replace(lucky, precision="tf32")) is None
 
 
 def test_what_has_no_hash_is_like_nothing():
-    known = Known()
-    known.add(node("def (", replace(passed("def ("), descriptor=Descriptor())))
-    known.add(node(SOURCE, replace(passed(SOURCE), descriptor=None)))
-    assert known.of(Candidate("def [", "cpp")) is None
-    assert known.compiled_alike(replace(passed(OTHER), descriptor=Descriptor())) is None
-    assert known.compiled_alike(replace(passed(OTHER), descriptor=None)) is None
+    cache = EvaluationCache()
+    cache.add(node("def (", replace(passed("def ("), descriptor=Descriptor())))
+    cache.add(node(SOURCE, replace(passed(SOURCE), descriptor=None)))
+    assert cache.of(Candidate("def [", "cpp")) is None
+    assert cache.compiled_alike(replace(passed(OTHER), descriptor=Descriptor())) is None
+    assert cache.compiled_alike(replace(passed(OTHER), descriptor=None)) is None
 
 
 def test_an_estimate_is_taken_over_too():
     estimated = replace(passed(SOURCE), timing=Estimate(12.0, "memory", "sm_90"))
-    known = Known()
-    known.add(node(SOURCE, estimated))
-    assert known.compiled_alike(estimated) == estimated
+    cache = EvaluationCache()
+    cache.add(node(SOURCE, estimated))
+    assert cache.compiled_alike(estimated) == estimated

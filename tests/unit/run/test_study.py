@@ -184,7 +184,7 @@ def test_an_ask_that_comes_to_nothing_is_a_step_too(run):
         assert proposal.failure == "stopped"
         assert session.study.queued() == [(ask, proposal)]
         session.study.record(ask, proposal, Failed("rejected", "stopped"))
-        assert session.study.known(proposal) is None
+        assert session.study.cached(proposal) is None
 
 
 def test_late_ones_expire_and_say_so(run):
