@@ -142,6 +142,7 @@ KEYS = {
     "profile",
     "roofline",
     "descriptor",
+    "workloads",
     "reason",
     "fault",
     "mismatch",
