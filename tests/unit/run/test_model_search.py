@@ -235,7 +235,7 @@ def test_with_several_calls_in_flight_the_budget_holds_and_every_reply_is_kept(l
         asks, calls = directory.store.asks(), directory.store.calls()
         assert sum(ask.state == "done" for ask in asks) == len(found) >= len(asks) - 4
         study = Study(directory.store, {NAMES[0]: ModelProposer(Prompts(), SETTINGS)})
-        led_to = [study.retrace(ask.ask)[1] for ask in asks if ask.state == "done"]
+        led_to = [study.replay(ask.ask)[1] for ask in asks if ask.state == "done"]
     made = [node.proposal for node in study.nodes]
     assert sorted(map(repr, led_to)) == sorted(map(repr, made))  # in whatever order
     usages = [call.reply.usage for call in calls]
