@@ -136,7 +136,7 @@ def _read(file: Path) -> str:
 
 
 def _parse(source: str, file: Path) -> ast.Module:
-    """The syntax tree, after a full compilation: `return` at top level parses but cannot run."""
+    """Return the syntax tree of source that compiles (a top-level `return` parses alone)."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "\d" in a docstring is not this package's business
@@ -153,7 +153,7 @@ def _parse(source: str, file: Path) -> ast.Module:
 
 
 def _top_level_names(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
-    """Names bound at module level with the statement that binds them, also under `if` and `try`."""
+    """Yield the names bound at module level with their statements, also under `if` and `try`."""
     pending: list[ast.AST] = list(reversed(tree.body))
     while pending:
         node = pending.pop()
@@ -174,7 +174,7 @@ def _top_level_names(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def _missing(file: Path, required: str, mend: str, names: dict[str, ast.stmt]) -> str:
-    """One line: what is missing, which names come near it, and what to do."""
+    """Return one line: the missing name, the names near it, and the mend."""
     kind = ast.ClassDef if required == "Model" else ast.FunctionDef
     candidates = [name for name, node in names.items() if isinstance(node, kind)]
     near = difflib.get_close_matches(required, candidates, n=3, cutoff=0.5)

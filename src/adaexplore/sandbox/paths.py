@@ -1,4 +1,4 @@
-"""Which files a candidate's process may use."""
+"""The files that a candidate's process may use."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def rules(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = ()
 
 @cache
 def programs() -> list[Path]:
-    """Where programs and libraries lie: the system, the interpreter, this package, compilers.
+    """Return the folders of programs and libraries: system, interpreter, this package, compilers.
 
-    No folder that holds the working directory, the home directory or the temporary one: those may
-    hold the problem, the run, or somebody's keys. Of such a folder, the parts beside.
+    A folder that holds the working directory, the home directory or the temporary folder is left
+    out: these may hold the problem, the run, or somebody's keys. Its other entries are taken.
     """
     home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # not HOME, which is a worker's own folder
     private = [path.resolve() for path in (Path.cwd(), home, Path(tempfile.gettempdir()))]
@@ -63,14 +63,14 @@ def programs() -> list[Path]:
 
 
 def _needed() -> list[Path]:
-    """Without which nothing works, wherever it lies."""
+    """Return the folders that every process needs, wherever they lie."""
     names = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
     library = [Path(sysconfig.get_path(name)) for name in names]
     return [Path(__file__).parents[1], *library, Path(sys.executable).resolve().parent]
 
 
 def _toolchains() -> Iterator[Path]:
-    """The installations that compilers on the search path belong to."""
+    """Yield the installations of the compilers on the search path."""
     for tool in (os.environ.get("CC"), os.environ.get("CXX"), *_TOOLS):
         program = shutil.which(tool) if tool else None
         if program:
@@ -78,7 +78,7 @@ def _toolchains() -> Iterator[Path]:
 
 
 def _beside(path: Path, private: list[Path]) -> Iterator[Path]:
-    """The folder, or where it holds private ones, those of its entries that do not."""
+    """Yield the folder, or where it holds private folders, its entries that hold none."""
     path = path.resolve()
     inside = [folder for folder in private if folder.is_relative_to(path)]
     if not inside:
@@ -90,7 +90,7 @@ def _beside(path: Path, private: list[Path]) -> Iterator[Path]:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Those that exist, without those that lie in another."""
+    """Return the paths that exist, without those inside another of them."""
     found: list[Path] = []
     for path in sorted(path.resolve() for path in paths if path.exists()):
         if not (found and path.is_relative_to(found[-1])):

@@ -175,7 +175,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Where calls into user code begin, and where a reference's exceptions become one line."""
+    """The boundary to user code, at which a reference's exceptions become one line."""
 
     name: str
     file: Path
@@ -215,7 +215,7 @@ class Boundary:
 
 
 def _module_name(name: str, source: str) -> str:
-    """A name for `sys.modules` and the file system that no other source shares."""
+    """Return a name for `sys.modules` and the file system that no other source shares."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
     return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{digest}"
 
@@ -237,7 +237,7 @@ def _import(module_name: str, file: Path, runs_as: str) -> ModuleType:
 
 @contextmanager
 def _seeded(device: torch.device, seed: int) -> Iterator[None]:
-    """Every generator a problem may draw from starts at `seed`; new tensors lie on `device`."""
+    """Start every random generator of the process at `seed`; put new tensors on `device`."""
     random.seed(seed)
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":  # torch.manual_seed goes through all backends, a hundred times slower
@@ -260,7 +260,7 @@ def _perturb(model: nn.Module, seed: int) -> None:
 
 
 def _init_args(module: ModuleType) -> InitArgs:
-    """Constructor arguments in the forms in use: absent, list, dict, or `[list, dict]`."""
+    """Return the constructor's arguments, given as nothing, a list, a dict, or `[list, dict]`."""
     get_init_inputs = getattr(module, "get_init_inputs", None)
     if get_init_inputs is None:
         return InitArgs()
@@ -284,7 +284,7 @@ def _call_arguments(returned: Any) -> Arguments:
 
 
 def _line_in(file: Path, error: BaseException) -> int | None:
-    """The innermost line of `file` that the exception passed through."""
+    """Return the innermost line of `file` that the exception passed through."""
     line = None
     trace = error.__traceback__
     while trace is not None:
@@ -295,7 +295,7 @@ def _line_in(file: Path, error: BaseException) -> int | None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, of the device or of the machine.
+    """Return whether memory ran out, of the device or of the machine.
 
     CUDA's allocator has a type of its own, but after a fork it can fail to report with it; CUDA,
     its libraries and the CPU's allocator raise a `RuntimeError` that says so.
@@ -306,7 +306,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The exception and those it comes from; Dynamo wraps what a backend raises."""
+    """Yield the exception and its causes; Dynamo wraps the exceptions of a backend."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -314,13 +314,13 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _readable(size: str) -> str:
-    """The CPU allocator's "123 bytes" in GiB; CUDA's messages are readable already."""
+    """Return the CPU allocator's "123 bytes" in GiB; CUDA's messages are readable already."""
     number, _, unit = size.partition(" ")
     return f"{int(number) / 2**30:.1f} GiB" if unit == "bytes" else size
 
 
 def _capacity(device: torch.device) -> str:
-    """The device's memory; on the CPU, what the process may have of it (see `limits`)."""
+    """Return the device's memory; on the CPU, the process's limit (see `limits`)."""
     if device.type == "cuda":
         total = torch.cuda.get_device_properties(device).total_memory
     else:

@@ -18,7 +18,7 @@ NamedTensor = tuple[str, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """How something is called."""
+    """The positional and keyword arguments of a call."""
 
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -32,9 +32,9 @@ Inputs = Arguments
 
 
 def check_outputs(name: str, outputs: list[NamedTensor]) -> None:
-    """Raises `BadProblemError` unless every output of the reference `name` can be verified against.
+    """Raise `BadProblemError` for outputs of the reference `name` that verify nothing.
 
-    That is: there is at least one tensor, none is empty, none has NaN.
+    There must be at least one tensor, and none that is empty or holds NaN.
     """
     if not outputs:
         raise BadProblemError(f"{name}: forward() returns no tensor; return at least one")
@@ -53,7 +53,7 @@ def check_outputs(name: str, outputs: list[NamedTensor]) -> None:
 
 
 def flatten_outputs(value: Any, path: str = "output") -> list[NamedTensor]:
-    """The tensors in a returned value in order, each with its path.
+    """Return the tensors in a returned value in order, each with its path.
 
     Enters lists, tuples, named tuples, mappings and dataclasses; a `None` inside one is skipped.
     Raises `TypeError`, with the path, for anything else that is not a tensor.
@@ -77,13 +77,13 @@ def flatten_outputs(value: Any, path: str = "output") -> list[NamedTensor]:
 
 
 def map_tensors(fn: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
-    """The same arguments with `fn` applied to every tensor, however deep it lies."""
+    """Return the same arguments with `fn` applied to every tensor, at any depth."""
     args, kwargs = _map([inputs.args, inputs.kwargs], fn)
     return Inputs(args, kwargs)
 
 
 def tensors_of(inputs: Inputs) -> list[Tensor]:
-    """Every tensor among the arguments, in order."""
+    """Return every tensor among the arguments, in order."""
     found: list[Tensor] = []
 
     def note(tensor: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """Denied and allowed operations of a confined worker.
 
-What is denied is also done by a worker that is not confined, so each test fails without its
-mechanism.
+A worker that is not confined does every denied action, so each test fails without its mechanism.
 """
 
 import os

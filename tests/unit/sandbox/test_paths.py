@@ -10,7 +10,7 @@ from adaexplore.sandbox import paths
 
 @pytest.fixture
 def programs(monkeypatch):
-    """What may be read when the working directory and the search path are these."""
+    """Return the readable folders for a working directory and a search path."""
 
     sysconfig.get_config_vars()  # is read from the search path, once
 
