@@ -114,7 +114,7 @@ def _compatible(model: str, options: ClientOptions) -> Model:
         )
     if not re.match(r"https?://[^/\s]", url) or not urlsplit(url).hostname:
         raise BadInputError(
-            f"{COMPATIBLE}:{model}: the base URL is invalid; write it as http://localhost:8000/v1"
+            f"{COMPATIBLE}:{model}: the base URL is invalid; it looks like http://localhost:8000/v1"
         )
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
