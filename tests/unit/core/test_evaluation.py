@@ -19,6 +19,7 @@ from adaexplore.core.evaluation import (
     Profile,
     Roofline,
     Timing,
+    WorkloadTiming,
     evaluation_from_json,
     evaluation_to_json,
     rank,
@@ -77,6 +78,9 @@ descriptors = st.builds(
     form=st.text(),
     code=st.text(),
 )
+workloads = st.builds(
+    WorkloadTiming, st.text(), timings | estimates, roofline=st.none() | rooflines
+)
 measured_or_not = st.fixed_dictionaries(
     {
         "precision": st.sampled_from(["fp32", "tf32", "half"]),
@@ -87,6 +91,7 @@ measured_or_not = st.fixed_dictionaries(
         "profile": st.none() | profiles,
         "roofline": st.none() | rooflines,
         "descriptor": st.none() | descriptors,
+        "workloads": st.lists(workloads, max_size=2).map(tuple),
     }
 )
 measured = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, timings)
@@ -157,6 +162,7 @@ NEWER_KEYS = (
     "profile",
     "roofline",
     "descriptor",
+    "workloads",
     "fault",
     "mismatch",
 )

@@ -184,10 +184,12 @@ def hold_lock(channel, control):
 
 def open_tensors(channel, control):
     """Open shared tensors and report their content, or fill them."""
+    from adaexplore.evaluate.wire import codec
+    from adaexplore.evaluate.wire.messages import TensorHandle
     from adaexplore.evaluate.wire.tensors import fingerprint, open_shared
 
     request, fds = channel.receive_with_fds()
-    tensors = open_shared(request["handles"], fds)
+    tensors = open_shared([codec.read(TensorHandle, h) for h in request["handles"]], fds)
     if request["do"] == "fill":
         for tensor in tensors:
             tensor.fill_(request["value"])
@@ -209,12 +211,12 @@ def open_tensors(channel, control):
 
 
 def change_under_watch(request):
-    """Job that runs a change and returns the report of `integrity.Watch` about it."""
+    """Job that runs a change and returns the report of `integrity.ProcessState` about it."""
     import torch
 
-    from adaexplore.evaluate.judge.integrity import Watch
+    from adaexplore.evaluate.judge.integrity import ProcessState
 
-    watch = Watch()
+    watch = ProcessState()
     exec(request["change"], {"torch": torch})
     replaced, flags = watch.replaced(), watch.changed_flags()
     watch.restore_flags()

@@ -1,24 +1,26 @@
-"""The bench that a run's candidates are judged on: their processes, their parents, a second try."""
+"""The evaluation of candidates of one reference: their processes, live parents, second tries."""
 
 from __future__ import annotations
 
-import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
 import torch
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed
+from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.conversation import Conversation
-from adaexplore.evaluate.judge.live_parents import KeptCandidates
+from adaexplore.evaluate.judge.live_parents import LiveParents
+from adaexplore.evaluate.judge.measure import workload_timings
 from adaexplore.evaluate.judge.reference import Reference
-from adaexplore.evaluate.judge.verdict import CandidateRun, decided
+from adaexplore.evaluate.judge.verdict import DeviceUse, decided, evaluate_candidate
 from adaexplore.evaluate.kernels.toolkit import building_for
+from adaexplore.evaluate.timing.combine import combined
 from adaexplore.evaluate.timing.measure import discounted
-from adaexplore.evaluate.wire.tensors import share
+from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.device_lock import device_lock
 from adaexplore.sandbox.limits import candidate_limits
@@ -37,9 +39,8 @@ class Bench:
         self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
         self._limits = candidate_limits(memory_bytes, gpu=not on_cpu)
         self._environment = {} if on_cpu else _environment(reference.problem)
-        self._buffers = [share(t.contiguous()) for _, t in reference.outputs]
-        self._kept = KeptCandidates(reference.problem.device)
-        self._best_us = math.inf
+        self._parents = LiveParents(reference.problem.device)
+        self._best_us: dict[str, float] = {}  # by workload
         self._measured: dict[str, tuple[Candidate, Passed]] = {}  # by their code, the first of each
 
     def evaluate(
@@ -50,15 +51,15 @@ class Bench:
         *,
         again: bool = False,
     ) -> Evaluation:
-        """The verdict on one candidate, within `timeout_s` seconds of wall time.
+        """Return the verdict on one candidate, within `timeout_s` seconds of wall time.
 
-        With `parent`, a candidate that passed not long ago, it is timed beside that one too. One
-        that compiles to what another did is not timed, unless `again`.
+        With `parent`, a candidate that passed not long ago, both are timed side by side. A
+        candidate that compiles to the same code as an earlier one is not timed, unless `again`.
         """
         started, device_s = time.monotonic(), 0.0
         for last_try in (False, True):
             verdict, held_s = self._evaluate(candidate, timeout_s, parent, again)
-            if verdict.status == "out_of_memory" and (self._kept.clear() or not self._on_cpu):
+            if verdict.status == "out_of_memory" and (self._parents.clear() or not self._on_cpu):
                 with device_lock(self._reference.problem.device, exclusive=True):  # nobody beside
                     verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
             device_s += held_s
@@ -72,7 +73,7 @@ class Bench:
         return replace(verdict, cost=cost)
 
     def _of_others(self, candidate: Candidate) -> dict[str, Passed]:
-        """The results of other candidates by their code: asked again, one is measured again."""
+        """Return the results of other candidates by their code: the same one is measured again."""
         return {
             code: passed for code, (other, passed) in self._measured.items() if other != candidate
         }
@@ -80,56 +81,84 @@ class Bench:
     def _evaluate(
         self, candidate: Candidate, timeout_s: float, parent: Candidate | None, again: bool
     ) -> tuple[Evaluation, float]:
+        """Return the verdict, and the seconds that the device was held."""
+        reference = self._reference
         worker = self._server.spawn(
             WORKER,
             name="candidate",
             limits=self._limits,
             environment=self._environment,
             confined=self._confined,
-            readable=self._reference.problem.access.readable,
+            readable=reference.problem.access.readable,
         )
         talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
-        measured = {} if again else self._of_others(candidate)
-        run = CandidateRun(self._reference, self._buffers, candidate, talk, self._best_us, measured)
-        run.parent = self._kept.talk_to(parent, talk.deadline)
+        device = DeviceUse(reference.problem.device, talk)
+
+        def run() -> Passed:
+            return evaluate_candidate(
+                talk,
+                reference,
+                candidate,
+                device,
+                parent=self._parents.find(parent, talk.deadline),
+                best_us=self._best_us,
+                measured={} if again else self._of_others(candidate),
+            )
+
         passed = False
         try:
-            verdict: Evaluation = decided(run.verdict, talk, timeout_s)
+            verdict: Evaluation = decided(run, talk, timeout_s)
             passed = isinstance(verdict, Passed) and not isinstance(
-                decided(lambda: talk.ask({"op": "rest"}), talk, timeout_s), Failed
+                decided(lambda: talk.ask(wire.Rest()), talk, timeout_s), Failed
             )
             talk.freeze()
         finally:
             if not passed:
                 worker.end()
-        with device_lock(self._reference.problem.device, exclusive=False):
-            changed = self._reference.mend_inputs()
+        with device_lock(reference.problem.device, exclusive=False):
+            changed = reference.mend_inputs()
         if changed and verdict.status in ("passed", "wrong_output"):
             verdict = Failed("wrong_output", "forward() changes its inputs in place")
         if passed:
-            self._kept.keep(candidate, worker, talk)
-        if parent is not None and run.parent_lost:
-            self._kept.drop(parent)
-        if isinstance(verdict, Passed) and verdict.measured:
-            self._best_us = min(self._best_us, verdict.measured.time_us)
-        return verdict, run.device_s
+            self._parents.add(candidate, worker, talk)
+        for name, timing in self._timings(verdict).items():
+            self._best_us[name] = min(self._best_us.get(name, timing.time_us), timing.time_us)
+        return verdict, device.held_s
+
+    def _timings(self, verdict: Evaluation) -> Mapping[str, Timing]:
+        """Return the measured timings of a verdict by workload."""
+        if not isinstance(verdict, Passed) or verdict.measured is None:
+            return {}
+        if not verdict.workloads:
+            return {self._reference.timed[0].name: verdict.measured}
+        return {w.name: w.timing for w in verdict.workloads if isinstance(w.timing, Timing)}
 
     def _discounted(self, verdict: Evaluation) -> Evaluation:
         assert isinstance(verdict, Passed)
-        assert verdict.measured
-        timing = discounted(verdict.measured, self._reference.baselines.times_us)
-        return replace(verdict, timing=timing, labels=(*verdict.labels, "baselines-disturbed"))
+        quiet_us = {w.name: w.baselines_us for w in self._reference.timed}
+        timings = {
+            name: discounted(timing, quiet_us[name])
+            for name, timing in self._timings(verdict).items()
+        }
+        rooflines = {w.name: w.roofline for w in verdict.workloads if w.roofline}
+        return replace(
+            verdict,
+            timing=combined(list(timings.values())),
+            workloads=workload_timings(timings, rooflines),
+            labels=(*verdict.labels, "baselines-disturbed"),
+        )
 
     def _slowed(self, verdict: Evaluation) -> bool:
-        """Whether the baselines were slow beside a candidate and are fast without it."""
-        timing = verdict.measured if isinstance(verdict, Passed) else None
-        if timing is None:
+        """Return whether the baselines were slow beside a candidate and are fast without it."""
+        timings = self._timings(verdict)
+        if not timings:
             return False
+        beside_us = {name: timing.baselines_us for name, timing in timings.items()}
         with device_lock(self._reference.problem.device, exclusive=True):
-            return self._reference.baselines_slowed(timing.baselines_us)
+            return self._reference.baselines_slowed(beside_us)
 
 
 def _environment(problem: Problem) -> dict[str, str]:
-    """What a candidate's process on a GPU gets beside the usual."""
+    """Return the environment that a candidate's process on a GPU gets in addition."""
     building = building_for(torch.cuda.get_device_capability(problem.device))
     return {**DIALECTS[problem.language].environment, **building}

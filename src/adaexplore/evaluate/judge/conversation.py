@@ -1,22 +1,23 @@
-"""The judge's end of the talk with a candidate's process, which may say anything."""
+"""The judge's end of the exchange with a candidate's process, which may send anything."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import signal
 import time
-from collections.abc import Sequence
-from typing import Any
-
-import torch
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.judge.failures import raised
+from adaexplore.evaluate.wire import codec
+from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import SharedTensor
 from adaexplore.sandbox.family import family
 from adaexplore.sandbox.process import Worker
+
+_Reply = TypeVar("_Reply")
 
 
 class Stop(Exception):  # noqa: N818 - not an error: it carries a verdict out of nested calls
@@ -30,8 +31,8 @@ class Stop(Exception):  # noqa: N818 - not an error: it carries a verdict out of
 class Conversation:
     """Requests to one candidate's process, until `deadline` (by `time.monotonic`).
 
-    `source` is the candidate's, in which exceptions are placed. `stage` says in words what it is
-    doing, for whoever reads the verdict.
+    `source` is the candidate's, in which exceptions are placed. `stage` describes the present
+    activity, for the reader of the verdict.
     """
 
     def __init__(self, worker: Worker, deadline: float, source: str = "") -> None:
@@ -42,22 +43,23 @@ class Conversation:
 
     @property
     def pid(self) -> int:
-        """Of the candidate's process."""
+        """The id of the candidate's process."""
         return self._worker.pid
 
     def freeze(self) -> None:
-        """Stops every thread of the candidate's process and its descendants until `thaw`.
+        """Stop every thread of the candidate's process and its descendants until `thaw`.
 
-        While nobody attends to it none of them can be born (see `sandbox.watchdog`).
+        No process can be born meanwhile, since the watchdog does not attend to it (see
+        `sandbox.watchdog`).
         """
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Lets the candidate's process go on."""
+        """Let the candidate's process go on."""
         self._signal(signal.SIGCONT)
 
     def end(self) -> None:
-        """Ends the candidate's process and all its descendants."""
+        """End the candidate's process and all its descendants."""
         self._worker.kill()
 
     def _signal(self, number: int) -> None:
@@ -65,94 +67,33 @@ class Conversation:
             with contextlib.suppress(ProcessLookupError):  # it has ended; the next request says so
                 os.kill(pid, number)
 
-    def ask(
-        self, message: dict[str, Any], tensors: Sequence[SharedTensor] | None = None
-    ) -> dict[str, Any]:
-        """One request, with `tensors` to open; an exception in the candidate's process is `Stop`.
+    def ask(self, request: wire.Request[_Reply]) -> _Reply:
+        """Send a request and return its reply.
 
-        Raises `TimeoutError` at the deadline and `WorkerDiedError` where the process ends.
+        Raises `Stop` for an exception in the candidate's process and for a malformed reply,
+        `TimeoutError` at the deadline and `WorkerDiedError` where the process ends.
         """
-        if tensors is not None:
-            message["handles"] = [s.handle for s in tensors]
-        fds = [fd for s in tensors or () for fd in s.fds]
-        reply = self._worker.call(message, max(self.deadline - time.monotonic(), 0.1), fds)
-        if not _is_answer(reply, message):
-            raise Stop(
-                Failed("rejected", f"its process sent what is no answer, while {self.stage}")
-            )
-        if "raised" in reply:
-            log = self._worker.log_tail()
-            raise Stop(raised(reply["raised"], self.stage, self._source, log))
-        return reply
+        return self._ask(request, ())
 
+    def give(
+        self,
+        kind: Callable[..., wire.Request[wire.Done]],
+        tensors: Sequence[SharedTensor],
+        **fields: Any,
+    ) -> None:
+        """Send tensors in a request that has their handles; raises as `ask` does."""
+        handles = tuple(shared.handle for shared in tensors)
+        fds = [fd for shared in tensors for fd in shared.fds]
+        self._ask(kind(handles=handles, **fields), fds)
 
-def check_form(described: list[dict[str, Any]], wanted: list[tuple[str, torch.Tensor]]) -> None:
-    """`Stop` unless number, class, shape, dtype and device are those of the reference's outputs."""
-    if len(described) != len(wanted):
-        reason = f"{len(described)} output tensors; the reference returns {len(wanted)}"
-        raise Stop(Failed("wrong_output", reason))
-    for out, (path, reference) in zip(described, wanted, strict=True):
-        for what, got, want in (
-            ("shape", tuple(out["shape"]), tuple(reference.shape)),
-            ("dtype", out["dtype"], str(reference.dtype).partition(".")[2]),
-            ("device", out["device"], reference.device.type),
-        ):
-            if got != want:
-                reason = f"{path} has {what} {got}; the reference's has {want}"
-                raise Stop(Failed("wrong_output", reason))
-        if out["class"] not in ("Tensor", "Parameter"):
-            reason = f"{path} is of the tensor class {out['class']}; return a plain tensor"
-            raise Stop(Failed("rejected", reason))
-
-
-def _is_answer(reply: dict[str, Any], request: dict[str, Any]) -> bool:
-    """Whether a reply has the form of one; the candidate's code may have written it itself."""
-    match reply:
-        case {"raised": {"types": [*types], "type": str(), "message": str(), "traceback": str()}}:
-            return _all(types, str)
-        case {"raised": _}:
-            return False
-    match request["op"], reply:
-        case "run", {"outputs": [*outputs], **others}:
-            return not others and all(_is_description(out) for out in outputs)
-        case "time", {"times_us": [*times], **others}:
-            believable = _all(times, float) and all(0.0 < t < math.inf for t in times)
-            return not others and believable and len(times) == request["count"]
-        case "load", {"changed_flags": [*names], **others}:
-            return not others and _all(names, str)
-        case "inspect", {"replaced": [*replaced], "meddled": [*meddled], **others}:
-            return not others and _all(replaced, str) and _all(meddled, str)
-        case "profile", {"calls": int(), "kernels": [*_], "triton": [*_], **others}:
-            return not others  # what is in them, `read_profile` looks at
-        case "launched", {"kernels": [*_], **others}:
-            return not others  # what is in them, `describe` looks at
-        case "run_unlaunched", {"suppressed": int(), **others}:
-            return not others
-        case "capture", {"works": [*_], "launched": [*_], **others}:
-            return not others  # what is in these two, `offline.compiled` looks at
-        case "compile", {"resources": {}, "has_allocator": bool(), **others}:
-            return not others
-        case "kernels", {"kernels": [*names], **others}:
-            return not others and _all(names, str)
-        case op, _:
-            replying = ("run", "time", "load", "inspect", "profile", "launched", "run_unlaunched")
-            return op not in (*replying, "capture", "compile", "kernels") and not reply
-
-
-def _all(values: list[Any], kind: type) -> bool:
-    return all(isinstance(value, kind) for value in values)
-
-
-def _is_description(output: Any) -> bool:
-    match output:
-        case {
-            "path": str(),
-            "class": str(),
-            "shape": [*_],
-            "strides": [*strides],
-            "dtype": str(),
-            "device": str(),
-        }:
-            return _all(strides, int)
-        case _:
-            return False
+    def _ask(self, request: wire.Request[_Reply], fds: Sequence[int]) -> _Reply:
+        left_s = max(self.deadline - time.monotonic(), 0.1)
+        data = self._worker.call(wire.encode(request), left_s, fds)
+        try:
+            if "raised" not in data:
+                return wire.read_reply(request, data)
+            error = codec.read(wire.RaisedReply, data).raised
+        except codec.MalformedError:
+            reason = f"its process sent a malformed reply, while {self.stage}"
+            raise Stop(Failed("rejected", reason)) from None
+        raise Stop(raised(error, self.stage, self._source, self._worker.log_tail()))

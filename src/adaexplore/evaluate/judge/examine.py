@@ -25,9 +25,10 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
         facts = reference.untimed_facts()
     except BadProblemError as error:
         return _refused(str(error))
-    for path, tensor in reference.outputs:
-        if not bool(torch.isfinite(tensor).all()):
-            return _refused(f"{problem.name}.py: {path} is not finite")
+    for workload in reference.workloads:
+        for path, tensor in workload.outputs:
+            if not bool(torch.isfinite(tensor).all()):
+                return _refused(f"{problem.name}.py: {path} is not finite")
     return {"why": "", "facts": facts.to_json()}
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from adaexplore.core.evaluation import Failed, FailureStatus, Fault
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
+from adaexplore.evaluate.wire.messages import Raised
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -29,7 +27,7 @@ _WITHOUT_GPU: dict[str, FailureStatus] = {
     "NeedsGpuError": "rejected",
     "SlowInterpretationError": "timeout",
 }
-"""What `evaluate.offline` raises in a candidate's process where it is not the candidate's fault."""
+"""Exceptions of `evaluate.offline` that are no fault of the candidate's."""
 _MEMORY_TEXTS = (
     "can't allocate memory",
     "out of memory",
@@ -38,32 +36,32 @@ _MEMORY_TEXTS = (
     "CUDACachingAllocator",  # its own report of a full device can fail after a fork
 )
 COMPILING, LOADING = "compiling ahead", "importing and constructing"
-"""Stages before a candidate runs: whatever is raised in them is a compile error."""
+"""Stages before a candidate runs: an exception in them is a compile error."""
 
 _COMPILE_TEXTS = (BUILD_FAILED, "PassManager::run failed", "C++ compile error")
 _DETAIL_CHARS = 12_000
 
 
-def raised(error: Mapping[str, Any], stage: str, source: str = "", log: str = "") -> Failed:
-    """The verdict for an exception that the candidate's process reported.
+def raised(error: Raised, stage: str, source: str = "", log: str = "") -> Failed:
+    """Return the verdict for an exception that the candidate's process reported.
 
     `source` is the candidate's and `log` the end of what its process printed.
     """
-    status = _status(set(error["types"]), error["message"])
+    status = _status(set(error.types), error.message)
     if status == "runtime_error" and stage in (COMPILING, LOADING):
         status = "compile_error"
     fault = fault_of(error, source, log)
     what = f"{fault.type}: {fault.message}" if fault.message else fault.type
-    detail = error["traceback"][-_DETAIL_CHARS:]
+    detail = error.traceback[-_DETAIL_CHARS:]
     return Failed(status, f"{what} ({_place(fault)}while {stage})", detail, feedback=fault)
 
 
 def died(error: WorkerDiedError, stage: str) -> Failed:
-    """The verdict for a candidate's process that ended by itself or by a signal."""
+    """Return the verdict for a candidate's process that ended by itself or by a signal."""
     log = error.log[-_DETAIL_CHARS:]
     status: FailureStatus = "runtime_error"
     reason = f"its process ended while {stage}: {error}"
-    if error.status == -9:  # nobody here killed it: the kernel's out-of-memory killer did
+    if error.status == -9:  # not killed by the judge: by the kernel's out-of-memory killer
         status, reason = "out_of_memory", f"its process was killed while {stage}"
     elif _any_in(_MEMORY_TEXTS, log):
         status = "out_of_memory"
@@ -71,7 +69,7 @@ def died(error: WorkerDiedError, stage: str) -> Failed:
 
 
 def overran(error: LimitExceededError, stage: str) -> Failed:
-    """The verdict for a candidate that was ended because it took too much of something."""
+    """Return the verdict for a candidate that was ended because it exceeded a limit."""
     status: FailureStatus = "out_of_memory" if error.resource == "memory" else "rejected"
     return Failed(status, f"{error}, while {stage}")
 
@@ -89,7 +87,7 @@ def _any_in(texts: tuple[str, ...], message: str) -> bool:
 
 
 def _place(fault: Fault) -> str:
-    """Such as "line 12 in k, "; empty where nobody knows."""
+    """Return a place such as "line 12 in k, "; empty where it is unknown."""
     line = f"line {fault.line}" if fault.line else ""
     place = " in ".join(filter(None, [line, fault.frame]))
     return f"{place}, " if place else ""

@@ -1,7 +1,7 @@
-"""The state of a candidate's process that its candidate must leave alone.
+"""The state of a candidate's process that its candidate must not change.
 
-Checked in that very process, so a determined cheat can silence it; the judge's own clock and the
-outputs in the judge's own memory stand behind it. It names what others would only suspect.
+Checked in that very process, so a determined cheat can silence the check; the judge's own clock and
+the outputs in the judge's own memory stand behind it. This check names the cheat.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PYTORCH_REPLACES = frozenset(  # itself, when torch.compile is first used
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A global setting of PyTorch's: how to read it and how to put it back."""
+    """A global setting of PyTorch's, with functions that read it and put it back."""
 
     name: str
     get: Callable[[], Any]
@@ -97,18 +97,18 @@ FLAGS: tuple[Flag, ...] = (
 """`set_flags` of `precision` chooses the two about TF32; these are the state it leaves."""
 
 
-class Watch:
-    """The state before a candidate's code has run."""
+class ProcessState:
+    """The state of a candidate's process before the candidate's code has run."""
 
     def __init__(self) -> None:
         self._functions = dict(_functions())
         self._flags = _settings()
 
     def replaced(self) -> list[str]:
-        """Names of functions that are no longer what they were, and of hooks into the interpreter.
+        """Name the functions that were replaced, and hooks into the interpreter.
 
-        New names are nobody's business; only functions and classes count, since modules keep all
-        kinds of state in their attributes.
+        New names are allowed; only functions and classes count, since modules keep all kinds of
+        state in their attributes.
         """
         now = dict(_functions())
         changed = [
@@ -121,19 +121,19 @@ class Watch:
         return changed + hooks + (["a torch function or dispatch mode"] if modes else [])
 
     def changed_flags(self) -> list[str]:
-        """Names of the global settings that are no longer what they were."""
+        """Name the global settings that have changed."""
         now = _settings()
         return [name for name, was in self._flags.items() if now[name] != was]
 
     def restore_flags(self) -> None:
-        """Puts the global settings back."""
+        """Put the global settings back."""
         changed = self.changed_flags()
         for flag in FLAGS:
             if flag.name in changed:
                 flag.set(self._flags[flag.name])
 
     def keep_flags(self) -> None:
-        """Takes the settings as they are now for the state to keep."""
+        """Make the present settings the state to keep."""
         self._flags = _settings()
 
 
@@ -160,7 +160,7 @@ def _functions() -> Iterator[tuple[str, tuple[Any, ...]]]:
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
-    """The function and, of one written in Python, what could be put into it instead."""
+    """Return a function and, if it is written in Python, its replaceable parts."""
     function = getattr(value, "__func__", value)
     if not isinstance(function, FunctionType):
         return (value,)
@@ -172,7 +172,7 @@ def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 
 def _attributes(owner: ModuleType | type) -> dict[str, Any]:
-    """What an owner's names mean; a class's inherited ones too, which it could override."""
+    """Return an owner's attributes; for a class the inherited ones too, which it could override."""
     if isinstance(owner, ModuleType):
         return dict(vars(owner))
     found: dict[str, Any] = {}

@@ -1,21 +1,30 @@
-"""The trusted process of a run: holds the reference and sends candidates to their own processes."""
+"""The trusted process of a run: holds the reference; candidates have processes of their own."""
 
 from __future__ import annotations
 
 import gc
 import traceback
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import evaluation_to_json
+from adaexplore.core.evaluation import Evaluation, evaluation_to_json
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.bench import Bench
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.kernels.compile_cache import share_compiled
+from adaexplore.evaluate.wire import codec
+from adaexplore.evaluate.wire.judge_messages import (
+    BadProblem,
+    Broken,
+    Evaluate,
+    Evaluated,
+    Prepare,
+    Prepared,
+)
+from adaexplore.evaluate.wire.messages import decode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
@@ -25,46 +34,44 @@ from adaexplore.sandbox.user_code import causes, is_out_of_memory
 
 
 def main(channel: Channel, control: Channel | None) -> None:
-    """Worker entry: one "prepare", then any number of "evaluate" requests."""
+    """Answer one `Prepare`, then any number of `Evaluate` requests; a worker's entry."""
     assert control is not None
     share_compiled()
     folder = Path.cwd()
     server = ForkServer(control, folder)
     bench: Bench | None = None
     while True:
-        request = channel.receive()
+        request = decode(channel.receive())
         try:
-            if request["op"] == "prepare":
-                problem = Problem.from_json(request["problem"])
-                limit_calls(request["timeout_s"])
-                reference = _prepared(problem, folder, brief=request["brief"])
-                bench = Bench(reference, server, request["memory_bytes"])
-                reply: dict[str, Any] = {"facts": reference.facts().to_json()}
+            if isinstance(request, Prepare):
+                problem = Problem.from_json(request.problem)
+                limit_calls(request.timeout_s)
+                reference = _prepared(problem, folder, brief=request.brief)
+                bench = Bench(reference, server, request.memory_bytes)
+                reply: object = Prepared(reference.facts().to_json())
                 _release_memory()
             else:
+                assert isinstance(request, Evaluate)
                 assert bench is not None
-                candidate = Candidate(request["source"], request["language"])
-                evaluation = bench.evaluate(
-                    candidate,
-                    request["timeout_s"],
-                    Candidate(request["parent"], request["language"])
-                    if request["parent"]
-                    else None,
-                    again=request["again"],
-                )
+                reply = Evaluated(evaluation_to_json(_evaluated(bench, request)))
                 torch.cuda.empty_cache()  # without collecting garbage, which takes 0.15 s
-                reply = {"evaluation": evaluation_to_json(evaluation)}
         except BadProblemError as error:
-            reply = {"bad_problem": str(error)}
+            reply = BadProblem(str(error))
         except Exception as error:  # noqa: BLE001 - reported as infrastructure trouble
-            reply = {"broken": f"{type(error).__name__}: {error}", "log": traceback.format_exc()}
-        channel.send(reply)
+            reply = Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+        channel.send(codec.write(reply))
+
+
+def _evaluated(bench: Bench, request: Evaluate) -> Evaluation:
+    parent = Candidate(request.parent, request.language) if request.parent else None
+    candidate = Candidate(request.source, request.language)
+    return bench.evaluate(candidate, request.timeout_s, parent, again=request.again)
 
 
 def _prepared(problem: Problem, folder: Path, *, brief: bool) -> Reference:
-    """The reference, ready to judge by; made alone on a GPU that others left too little room on.
+    """Return the prepared reference; prepare it alone where a shared GPU has too little memory.
 
-    Raises `BadProblemError` for one that cannot be verified against.
+    Raises `BadProblemError` for a reference that cannot be verified against.
     """
     if problem.device == "cpu":
         compile_in_parallel()
@@ -96,6 +103,6 @@ def _prepared_beside_others(problem: Problem, folder: Path, *, brief: bool) -> R
 
 
 def _release_memory() -> None:
-    """Gives what preparing took back to the device, so that candidates have room."""
+    """Return the memory that preparing took to the device, for candidates."""
     gc.collect()
     torch.cuda.empty_cache()  # does nothing where CUDA was not used

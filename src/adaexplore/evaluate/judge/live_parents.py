@@ -1,8 +1,9 @@
-"""Candidates that passed, kept alive and still, so that their children can be timed beside them."""
+"""Candidates that passed, kept alive and stopped, so that their children are timed beside them."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -12,52 +13,62 @@ from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.sandbox.family import children
 from adaexplore.sandbox.process import Worker
 
-_MOST = {"cpu": 4, "cuda": 2}
+_LIMIT = {"cpu": 4, "cuda": 2}
 _FREE_SHARE = 0.5  # of the GPU's memory: with less, the next candidate needs it more
 
 
-class KeptCandidates:
-    """The processes of the last candidates that passed, stopped until they are asked again."""
+class LiveParent:
+    """A live parent during one evaluation; `drop` ends its process."""
+
+    def __init__(self, talk: Conversation, end: Callable[[], None]) -> None:
+        self.talk = talk
+        self.lost = False
+        self._end = end
+
+    def drop(self) -> None:
+        """End its process: it can no longer be timed."""
+        self.lost = True
+        self._end()
+
+
+class LiveParents:
+    """The processes of the last candidates that passed, stopped until the next request."""
 
     def __init__(self, device: str) -> None:
         self._device = device
-        self._kept: OrderedDict[str, tuple[Worker, Conversation]] = OrderedDict()
+        self._live: OrderedDict[str, tuple[Worker, Conversation]] = OrderedDict()
 
-    def keep(self, candidate: Candidate, worker: Worker, talk: Conversation) -> None:
-        """Takes over the worker: keeps it, or ends it where it is not alone or room is short."""
+    def add(self, candidate: Candidate, worker: Worker, talk: Conversation) -> None:
+        """Take over the worker: keep it, or end it where it has children or memory is short."""
         talk.freeze()
-        if not _is_alone(worker.pid) or candidate.digest in self._kept:
+        if not _is_alone(worker.pid) or candidate.digest in self._live:
             worker.end()
             return
-        self._kept[candidate.digest] = (worker, talk)
-        most = _MOST[self._device.partition(":")[0]] if self._room() else 0
-        while len(self._kept) > most:
-            _, (oldest, _) = self._kept.popitem(last=False)
+        self._live[candidate.digest] = (worker, talk)
+        limit = _LIMIT[self._device.partition(":")[0]] if self._has_memory() else 0
+        while len(self._live) > limit:
+            _, (oldest, _) = self._live.popitem(last=False)
             oldest.end()
 
-    def talk_to(self, candidate: Candidate | None, deadline: float) -> Conversation | None:
-        """A conversation with a kept candidate until a new deadline, None if it is not there."""
-        if candidate is None or candidate.digest not in self._kept:
+    def find(self, candidate: Candidate | None, deadline: float) -> LiveParent | None:
+        """Return a live candidate, to be asked until a new deadline; None if it is not there."""
+        if candidate is None or candidate.digest not in self._live:
             return None
-        self._kept.move_to_end(candidate.digest)
-        _, talk = self._kept[candidate.digest]
+        digest = candidate.digest
+        self._live.move_to_end(digest)
+        _, talk = self._live[digest]
         talk.deadline = deadline
-        return talk
-
-    def drop(self, candidate: Candidate) -> None:
-        """Ends a kept candidate."""
-        worker, _ = self._kept.pop(candidate.digest)
-        worker.end()
+        return LiveParent(talk, lambda: self._live.pop(digest)[0].end())
 
     def clear(self) -> bool:
-        """Ends all; true if there were any."""
-        any_kept = bool(self._kept)
-        while self._kept:
-            _, (worker, _) = self._kept.popitem()
+        """End all; return whether there were any."""
+        any_live = bool(self._live)
+        while self._live:
+            _, (worker, _) = self._live.popitem()
             worker.end()
-        return any_kept
+        return any_live
 
-    def _room(self) -> bool:
+    def _has_memory(self) -> bool:
         if self._device == "cpu":
             return True
         free, total = torch.cuda.mem_get_info(self._device)
@@ -65,7 +76,7 @@ class KeptCandidates:
 
 
 def _is_alone(pid: int) -> bool:
-    """Whether a process lives and has no children, which nobody would watch while it is kept."""
+    """Return whether a process lives and has no children, which would go unwatched."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
@@ -11,10 +11,15 @@ from adaexplore.core.evaluation import Evaluation, Failed, evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.extensions import BUILD_S
+from adaexplore.evaluate.wire import codec
+from adaexplore.evaluate.wire.judge_messages import BadProblem, Broken, Evaluate, Prepare
+from adaexplore.evaluate.wire.messages import Request, encode, read_reply
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.hang import hung_at
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
+
+_Reply = TypeVar("_Reply")
 
 JUDGE = "adaexplore.evaluate.judge.judge:main"
 _PREPARE_TIMES = 15  # the limit of a candidate: a reference runs often, and is compiled often
@@ -28,12 +33,12 @@ EXAMINE_JOB = "adaexplore.evaluate.judge.examine:job"
 
 
 class LocalEvaluator:
-    """Judges in processes of this machine, one candidate at a time; see `base.Evaluator`.
+    """Judges in processes of this machine, one candidate at a time; see `core.evaluator`.
 
     `timeout_s` bounds one candidate's wall time, `memory_bytes` its private memory on the CPU. A
-    `brief` one is for who wants verdicts: without `torch.compile`, and with rough times where a
-    candidate has no parent to be timed beside. A
-    judge that is lost (a driver fault, the out-of-memory killer) is replaced once per candidate.
+    `brief` evaluator gives verdicts without the `torch.compile` baseline, and rough times where a
+    candidate has no parent to be timed beside. A lost judge (a driver fault, the out-of-memory
+    killer) is replaced once per candidate.
     """
 
     judge_entry = JUDGE
@@ -59,22 +64,19 @@ class LocalEvaluator:
         self._facts = ReferenceFacts()
 
     def prepare(self) -> ReferenceFacts:
-        """See `base.Evaluator.prepare`."""
+        """See `Evaluator.prepare`."""
         if self._judge is None:
             judge = self._server.spawn(
                 self.judge_entry, name="judge", environment=self._environment, may_spawn=True
             )
             self._judge = judge
-            request = {
-                "op": "prepare",
-                "problem": self._problem.to_json(),
-                "memory_bytes": self._memory_bytes,
-                "brief": self._brief,
-                "timeout_s": self._timeout_s,
-            }
+            request = Prepare(
+                self._problem.to_json(), self._memory_bytes, self._brief, self._timeout_s
+            )
+            limit_s = _PREPARE_TIMES * self._timeout_s + self._grace_s
             try:
-                reply = self._ask(judge, request, _PREPARE_TIMES * self._timeout_s + self._grace_s)
-                self._facts = ReferenceFacts.from_json(reply["facts"])
+                reply = self._ask(judge, request, limit_s)
+                self._facts = ReferenceFacts.from_json(reply.facts)
             except BaseException:  # Ctrl-C too: this judge has no reference to judge by
                 self.close()
                 raise
@@ -83,15 +85,14 @@ class LocalEvaluator:
     def evaluate(
         self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False
     ) -> Evaluation:
-        """See `base.Evaluator.evaluate`."""
-        request = {
-            "op": "evaluate",
-            "source": candidate.source,
-            "language": candidate.language,
-            "timeout_s": self._timeout_s,
-            "parent": parent.source if parent else None,
-            "again": again,
-        }
+        """See `Evaluator.evaluate`."""
+        request = Evaluate(
+            source=candidate.source,
+            language=candidate.language,
+            timeout_s=self._timeout_s,
+            parent=parent.source if parent else None,
+            again=again,
+        )
         for last_try in (False, True):
             self.prepare()
             judge = self._judge
@@ -106,18 +107,18 @@ class LocalEvaluator:
                 if last_try:
                     return Failed("infra_error", str(error))
             else:
-                return evaluation_from_json(reply["evaluation"])
+                return evaluation_from_json(reply.evaluation)
         raise AssertionError("unreachable")
 
     def close(self) -> None:
-        """See `base.Evaluator.close`; what another thread is waiting for ends with an error."""
+        """See `Evaluator.close`; a call that another thread is waiting for ends with an error."""
         judge, self._judge = self._judge, None
         if judge is not None:
             judge.kill()
 
-    def _ask(self, judge: Worker, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    def _ask(self, judge: Worker, request: Request[_Reply], timeout_s: float) -> _Reply:
         try:
-            reply = judge.call(request, timeout_s)
+            reply = judge.call(encode(request), timeout_s)
         except TimeoutError as error:
             raise InfrastructureError(f"the judge did not answer in {timeout_s:g} s") from error
         except WorkerDiedError as error:
@@ -131,7 +132,7 @@ class LocalEvaluator:
             lines = error.log.strip().splitlines()
             raise InfrastructureError(f"the judge is gone: {error}; {lines[-1:]}") from error
         if "bad_problem" in reply:
-            raise BadProblemError(reply["bad_problem"])
+            raise BadProblemError(codec.read(BadProblem, reply).bad_problem)
         if "broken" in reply:
-            raise InfrastructureError(reply["broken"])
-        return reply
+            raise InfrastructureError(codec.read(Broken, reply).broken)
+        return read_reply(request, reply)

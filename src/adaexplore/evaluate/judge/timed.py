@@ -4,61 +4,61 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
-from typing import Any
 
 import torch
 
+from adaexplore.core.evaluation import Failed
+from adaexplore.evaluate.judge.check import Reached, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
-from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
-from adaexplore.evaluate.timing.fresh import FreshInputs
+from adaexplore.evaluate.wire import messages as wire
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _LATENCY_SPAN_NS = 5_000_000
 _LEAVING_S = 1.0
 
-Check = Callable[[int, list[torch.Tensor]], None]
-"""Compares the outputs of the call on a slot with the truth; raises `Stop` where they are wrong."""
-
 
 class TimedCandidate:
-    """A candidate as a party of `measure`.
+    """A candidate as a party of `measure`, on one workload.
 
-    `delivery_us` is how much longer handing over its outputs takes than the reference's.
+    `reached` is the class that its outputs have reached so far; `copy_us` is the time that handing
+    over its outputs takes beyond the reference's.
     """
 
     def __init__(
-        self, talk: Conversation, reference: Reference, check: Check, delivery_us: float
+        self, talk: Conversation, workload: JudgedWorkload, reached: Reached, copy_us: float
     ) -> None:
+        self.reached = reached
         self._talk = talk
-        self._reference = reference
-        self._check = check
-        self._delivery_us = delivery_us
+        self._workload = workload
+        self._copy_us = copy_us
+        self._device = workload.problem.device
         self._was_idle = False
         self._is_first = True
-        self._audit = Audit(talk.pid, reference.problem.device, torch.get_num_threads())
+        self._audit = Audit(talk.pid, self._device, torch.get_num_threads())
 
     def block(self, count: int) -> list[float]:
-        """Times `count` calls and checks one of them, chosen when all were done.
+        """Time `count` calls and check one of them, chosen after all were done.
 
-        The first block says how many calls fill the next ones: it gives the times as they were
-        told, for the fewer calls a block has, the more each of them could hide.
+        The first block says how many calls fill the next ones. It returns the times that the
+        candidate's process reported: the fewer calls a block has, the more each could hide.
         """
-        fresh, audit = self._reference.fresh, self._audit
+        workload, fresh, audit = self._workload, self._workload.fresh, self._audit
         audit.idle_until_now()
         self._talk.thaw()
-        self._talk.ask({"op": "warm"})
+        self._talk.ask(wire.Warm(workload.set_numbers))
         self._talk.freeze()
         audit.idle_from_now()
         fresh.refill(count)
         fresh.poison(count)
         self._synchronize()
+        request = time_request(workload, count)
         audit.idle_until_now()
         start, since = audit.account(), time.perf_counter_ns()
         self._talk.thaw()
-        reply = self._talk.ask(_time(fresh, count))
+        reply = self._talk.ask(request)
         wall_us = (time.perf_counter_ns() - since) / 1000.0
         self._talk.freeze()
         index = secrets.randbelow(count)
@@ -66,38 +66,51 @@ class TimedCandidate:
         end = audit.account()
         audit.idle_from_now()
         self._look_at_the_device()
-        overhead_us = self._reference.baselines.overhead_us + self._delivery_us
-        told = [float(t) for t in reply["times_us"]]
-        times = audit.block(start, end, wall_us, told, overhead_us)
+        overhead_us = workload.baselines.overhead_us + self._copy_us
+        times = audit.block(start, end, wall_us, reply.times_us, overhead_us)
         self._check(index, outputs)
         first, self._is_first = self._is_first, False
-        return told if first else times
+        return list(reply.times_us) if first else times
 
     def objection(self) -> str | None:
-        """Why the times cannot be believed, None if they can; the candidate may go on."""
+        """Return the objection to the reported times, None if they are believed."""
         self._audit.idle_until_now()
         self._talk.thaw()
         return self._audit.objection()
 
+    def _check(self, index: int, outputs: list[torch.Tensor]) -> None:
+        """Compare the outputs of a timed call; closely only where a glance does not decide."""
+        workload = self._workload
+        original = workload.fresh.original(index)
+        if original is None:
+            raise Stop(Failed("wrong_output", "forward() changes its inputs in place"))
+        if workload.is_near(original, outputs, self.reached.precision):
+            return
+        truths = workload.truths.of(original)
+        found = check_outputs(workload, outputs, truths, "fresh inputs, while being timed")
+        self.reached = self.reached.or_worse(found)
+
     def _look_at_the_device(self) -> None:
-        if self._reference.problem.device != "cpu" and not self._was_idle:
-            latency_us = _latency_us(self._reference.problem.device)
+        if self._device != "cpu" and not self._was_idle:
+            latency_us = _latency_us(self._device)
             self._audit.latency(latency_us)
             self._was_idle = latency_us < IDLE_LATENCY_US
 
     def _synchronize(self) -> None:
-        if self._reference.problem.device != "cpu":
+        if self._device != "cpu":
             torch.cuda.synchronize()
 
 
-def _time(fresh: FreshInputs, count: int) -> dict[str, Any]:
-    return {"op": "time", "count": count, "places": fresh.withheld.places(0)}
+def time_request(workload: JudgedWorkload, count: int) -> wire.Time:
+    """Return the request to time the first `count` slots of a workload."""
+    places = workload.fresh.late_inputs.places(0)
+    return wire.Time(workload.first_slot, count, tuple(places))
 
 
 def _latency_us(device: str) -> float:
-    """The longest that the device took for next to nothing, tried for some milliseconds.
+    """Return the longest time of a trivial kernel, tried for some milliseconds.
 
-    Kernels of another process that are running take turns with it, a time slice each.
+    A running kernel of another process takes turns with it, a time slice each.
     """
     tiny = torch.zeros(1, device=device)
     torch.cuda.synchronize(device)
@@ -110,9 +123,9 @@ def _latency_us(device: str) -> float:
 
 
 def is_busy(device: str) -> bool:
-    """Whether a GPU has work of other processes, none of which has the device's lock.
+    """Return whether a GPU has work of processes that do not take the device's lock.
 
-    Asked for a second: what an ended process has left on it takes a moment to be taken off.
+    Tried for a second: the kernels of an ended process take a moment to leave the GPU.
     """
     deadline = time.monotonic() + _LEAVING_S
     while time.monotonic() < deadline:
@@ -122,28 +135,29 @@ def is_busy(device: str) -> bool:
 
 
 class ParentLostError(Exception):
-    """The parent cannot be timed any more; no fault of the candidate's."""
+    """The parent can no longer be timed, through no fault of the candidate's."""
 
 
 class TimedParent:
     """A candidate that passed before, timed beside one that was made from it."""
 
-    def __init__(self, talk: Conversation, reference: Reference) -> None:
+    def __init__(self, talk: Conversation, workload: JudgedWorkload) -> None:
         self._talk = talk
-        self._fresh = reference.fresh
+        self._workload = workload
 
     def block(self, count: int) -> list[float]:
-        """Times `count` calls on fresh inputs; raises `ParentLostError`."""
+        """Time `count` calls on fresh inputs; raises `ParentLostError`."""
+        workload = self._workload
         self._talk.thaw()
         try:
-            self._talk.ask({"op": "warm"})
-            self._fresh.refill(count)
-            times = self._talk.ask(_time(self._fresh, count))["times_us"]
+            self._talk.ask(wire.Warm(workload.set_numbers))
+            workload.fresh.refill(count)
+            times = self._talk.ask(time_request(workload, count)).times_us
         except (Stop, TimeoutError, WorkerDiedError, LimitExceededError) as error:
             raise ParentLostError from error
         self.end()
-        return [float(t) for t in times]
+        return list(times)
 
     def end(self) -> None:
-        """Has it stand still again."""
+        """Stop the parent's process again."""
         self._talk.freeze()

@@ -1,9 +1,9 @@
 """Compiling a candidate's Triton kernels before it is given the GPU.
 
-A call on tensors without data shows which kernels a real call will start, with which arguments;
-compiling them takes processors and no GPU. The results lie in the cache of Triton's in the
-candidate's own folder, where its first real call finds them. All of it is done in children of the
-candidate's process, confined as it is; what goes wrong there is left for the real call to say.
+A call on tensors without data shows which kernels a real call starts, with which arguments;
+compiling them takes processors and no GPU. The results lie in Triton's cache in the candidate's own
+folder, where its first real call finds them. All of it runs in children of the candidate's process,
+confined as it is; the real call reports whatever fails there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adaexplore.sandbox.gpus import VISIBLE
 
 if TYPE_CHECKING:
     from adaexplore.evaluate.kernels.targets import Target
+    from adaexplore.evaluate.wire.messages import Build
 
 _CAPTURE_LIMIT_S = 10.0  # on no data: what takes longer does not end
 _MOST_KERNELS = 64  # an autotuner's configurations among them
@@ -29,39 +30,34 @@ _MOST_CHILDREN = 8
 _NICENESS = 10
 
 
-def compile_ahead(request: dict[str, Any]) -> None:
-    """Fills the cache for the candidate of a request; returns when that is done.
+def compile_ahead(request: Build) -> None:
+    """Fill the cache for a candidate; return when it is done.
 
-    However long that takes, a GPU would be held for as long, or longer, if it were done there: the
-    judge's limit ends it.
-
-    The request holds "source", pickled "init" and "inputs" (meta tensors), "capability" of the GPU
-    (such as [9, 0]), "seed", "mode" and "access" as JSON. The process must not have used CUDA yet.
+    Compiling on the GPU would hold it for as long, or longer; the judge's limit ends it. The
+    process must not have used CUDA yet.
     """
     _in_children([lambda: _capture_and_compile(request)])
 
 
 def stand_back() -> None:
-    """For a child that compiles: it sees no GPU, and yields its core to whoever is timed."""
+    """Hide the GPU from this child and lower its priority beside candidates that are timed."""
     os.environ[VISIBLE] = ""
     os.nice(_NICENESS)
 
 
 def target_for(capability: Sequence[int]) -> Target:
-    """A GPU of a compute capability, for those who ask about the one that is there."""
+    """Return a target with the compute capability of the GPU at hand."""
     from adaexplore.evaluate.kernels.targets import TARGETS
 
     major, minor = capability
     return replace(TARGETS["sm_90"], arch=10 * major + minor)
 
 
-def call_without_data(request: dict[str, Any], target: Target) -> None:
-    """Imports, constructs and calls the candidate of a request on meta tensors.
+def call_without_data(request: Build, target: Target) -> None:
+    """Import, construct and call a candidate on meta tensors that claim to lie on `target`.
 
-    It is told that they lie on `target`. Patches this process for good, and raises what the
-    candidate raises.
+    Patches this process for good, and raises any exception of the candidate's.
     """
-    from adaexplore.core.problem import Access
     from adaexplore.evaluate.kernels.count import without_values
     from adaexplore.evaluate.kernels.torch_shim import Shim
     from adaexplore.sandbox.user_code import Instance
@@ -70,20 +66,21 @@ def call_without_data(request: dict[str, Any], target: Target) -> None:
     shim.install()
     with shim.mode(), without_values():
         instance = Instance.load(
-            request["source"],
+            request.source,
             "ModelNew",
             device="meta",
-            seed=request["seed"],
-            mode=request["mode"],
+            seed=request.seed,
+            mode=request.mode,
             folder=Path.cwd(),
-            init=pickle.loads(base64.b64decode(request["init"])),
+            init=pickle.loads(base64.b64decode(request.init)),
             name="candidate",
-            access=Access.from_json(request["access"]),
+            access=request.access,
         )
-        instance(pickle.loads(base64.b64decode(request["inputs"])))
+        for inputs in request.inputs:
+            instance(pickle.loads(base64.b64decode(inputs)))
 
 
-def _capture_and_compile(request: dict[str, Any]) -> None:
+def _capture_and_compile(request: Build) -> None:
     import triton.compiler
 
     from adaexplore.evaluate.kernels import driver
@@ -91,7 +88,7 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
     from adaexplore.evaluate.kernels.triton_host import build_launcher
 
     stand_back()
-    target = target_for(request["capability"])
+    target = target_for(request.capability)
     really_compile = triton.compiler.compile
     driver.install(target)
     recorder = Recorder(lambda _: None, all_configurations=True)
@@ -100,7 +97,7 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
     signal.setitimer(signal.ITIMER_REAL, _CAPTURE_LIMIT_S)
     try:
         call_without_data(request, target)
-    finally:  # what was started before something went wrong will be started again
+    finally:  # launches before an exception happen again in the real call
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         kernels = {launch.kernel.key: launch.kernel for launch in recorder.launches}
         some = list(kernels.values())[:_MOST_KERNELS]
@@ -113,7 +110,7 @@ def _capture_and_compile(request: dict[str, Any]) -> None:
                         kernel.source, target=driver.gpu_target(target), options=kernel.options
                     )
                     build_launcher(compiled.src, compiled.metadata)
-                except Exception:  # noqa: BLE001 - the real call will say it
+                except Exception:  # noqa: BLE001 - the real call reports it
                     continue
 
         _in_children([partial(compile_share, first) for first in range(min(children, len(some)))])
@@ -124,7 +121,7 @@ def _give_up(*_: object) -> None:
 
 
 def _in_children(tasks: Sequence[Callable[[], None]]) -> None:
-    """Runs each task in a forked child."""
+    """Run each task in a forked child."""
     children = []
     for task in tasks:
         pid = os.fork()

@@ -1,7 +1,7 @@
-"""A correct candidate's descriptor, from what was compiled, launched, profiled and estimated.
+"""The descriptor of a correct candidate, from its compilation, launches, profile and estimate.
 
-What its process says of launches and code can be forged, so nothing here decides a verdict.
-docs/evaluator.md says what is safe to do with the hash of the code.
+The candidate's process can forge its launches and code, so nothing here decides a verdict.
+docs/evaluator.md lists the safe uses of the code's hash.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import Profile, Roofline
 from adaexplore.evaluate.kernels.instructions import of_source
+from adaexplore.evaluate.wire.messages import LaunchedKernels
 from adaexplore.languages.fingerprint import fingerprint
 
 _LEAST_SHARE = 0.01
-"""Kernels with less of the time are not part of how the work is divided."""
+"""Least share of the time of a kernel that the descriptor lists."""
 
 _CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class OwnKernels:
-    """A candidate's own Triton kernels: hashes of their code by name, and what they use."""
+    """A candidate's own Triton kernels: hashes of their code by name, and their instructions."""
 
     codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     instructions: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, kernels: Iterable[tuple[str, str, Iterable[str]]]) -> OwnKernels:
-        """From the name, the code's hash and the instructions of each."""
+        """Make it from the name, the code's hash and the instructions of each kernel."""
         codes, instructions = defaultdict[str, list[str]](list), set[str]()
         for name, code, used in kernels:
             codes[name].append(code)
@@ -51,27 +51,21 @@ class Part:
     block: tuple[int, ...] = ()
 
 
-def read_launched(reply: Mapping[str, Any]) -> OwnKernels:
-    """What the candidate's process says it launched; nothing where that makes no sense."""
-    kernels = []
-    for kernel in reply["kernels"]:
-        match kernel:
-            case {"name": str(name), "code": str(code), "instructions": [*used]} if all(
-                isinstance(each, str) for each in used
-            ):
-                kernels.append((name[:_CHARS], code[:_CHARS], [each[:_CHARS] for each in used]))
-            case _:
-                return OwnKernels()
-    return OwnKernels.of(kernels)
+def read_launched(reply: LaunchedKernels) -> OwnKernels:
+    """Return the kernels that the candidate's process says it launched."""
+    return OwnKernels.of(
+        (kernel.name[:_CHARS], kernel.code[:_CHARS], [i[:_CHARS] for i in kernel.instructions])
+        for kernel in reply.kernels
+    )
 
 
 def code_of_candidate(source: str, own: OwnKernels) -> str:
-    """What it shares with candidates that come to the same (see `Descriptor.code`)."""
+    """Return the hash that candidates with the same compiled code share (see `Descriptor.code`)."""
     return fingerprint(source, own.codes)
 
 
 def describe(source: str, own: OwnKernels, parts: Sequence[Part], bytes_per_s: float) -> Descriptor:
-    """The descriptor; instructions are read from the source where no kernel's are known."""
+    """Return the descriptor; its instructions are the source's where no kernel's are known."""
     total = sum(part.time_us for part in parts)
     main = max((part for part in parts if part.own), key=lambda part: part.time_us, default=None)
     return Descriptor(
@@ -88,7 +82,7 @@ def describe(source: str, own: OwnKernels, parts: Sequence[Part], bytes_per_s: f
 
 
 def measured_parts(profile: Profile | None) -> list[Part]:
-    """The parts of a call that was profiled."""
+    """Return the parts of a profiled call."""
     return [
         Part(
             use.origin == "custom",
@@ -102,11 +96,11 @@ def measured_parts(profile: Profile | None) -> list[Part]:
 
 
 def traffic(roofline: Roofline | None) -> float:
-    """Bytes a second of a measured candidate; 0 where nobody knows the problem's."""
+    """Return the bytes per second of a measured candidate; 0 without a roofline."""
     return roofline.bytes_per_s if roofline else 0.0
 
 
 def _shares(parts: Iterable[Part], total: float) -> tuple[float, ...]:
-    """Of the time, largest first."""
+    """Return the shares of the time, largest first."""
     shares = [part.time_us / total for part in parts] if total else []
     return tuple(sorted((round(s, 3) for s in shares if s >= _LEAST_SHARE), reverse=True))

@@ -2,8 +2,8 @@
 
 A C++ or CUDA extension takes compilers seconds to minutes, and no GPU. So the candidate is
 imported, constructed and called on tensors without data in a child of its process, which sees no
-GPU either. What that builds lies in the candidate's own folder, where PyTorch finds it again and
-compiles nothing. Only a failing build is told: whatever else goes wrong is left for the real call.
+GPU either. The extensions lie in the candidate's own folder, where PyTorch finds them again and
+compiles nothing. Only a failing build is reported here: the real call reports any other failure.
 """
 
 from __future__ import annotations
@@ -15,23 +15,32 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from adaexplore.evaluate.kernels.ahead import call_without_data, stand_back, target_for
+from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, describe
+from adaexplore.evaluate.wire.messages import Build, Raised
 from adaexplore.sandbox.family import children
 
 BUILD_S = 300.0
-"""How long a candidate's extensions may take to build."""
+"""Time limit for building a candidate's extensions."""
 
-_IDLE_S = 10.0  # who has had no compiler at work for so long will start none
+_IDLE_S = 10.0  # a child without a compiler at work for this long starts none
 
 
-def build_ahead(request: dict[str, Any]) -> dict[str, Any]:
-    """Builds the extensions of the candidate of a request, which is as for `compile_ahead`.
+class BuildFailedError(Exception):
+    """A build failed in the child; `raised` describes the exception."""
 
-    Returns {}, or the reply that tells of the build that failed. The process must not have used
-    CUDA yet.
+    def __init__(self, raised: Raised) -> None:
+        self.raised = raised
+        super().__init__(raised.message)
+
+
+def build_ahead(request: Build) -> None:
+    """Build the extensions of a candidate.
+
+    Raises `BuildFailedError`. The process must not have used CUDA yet.
     """
     with tempfile.TemporaryFile() as report:
         pid = os.fork()
@@ -43,24 +52,24 @@ def build_ahead(request: dict[str, Any]) -> dict[str, Any]:
         _wait(pid)
         report.seek(0)
         said = report.read()
-    reply: dict[str, Any] = json.loads(said) if said else {}
-    return reply
+    if said:
+        raise BuildFailedError(codec.read(Raised, json.loads(said)))
 
 
-def _build(request: dict[str, Any], report: IO[bytes]) -> None:
+def _build(request: Build, report: IO[bytes]) -> None:
     stand_back()
     try:
-        call_without_data(request, target_for(request["capability"]))
-    except Exception as error:  # noqa: BLE001 - the real call will say it
+        call_without_data(request, target_for(request.capability))
+    except Exception as error:  # noqa: BLE001 - the real call reports it
         if BUILD_FAILED in "".join(traceback.format_exception(error)):
-            report.write(json.dumps({"raised": describe(error, Path.cwd())}).encode())
+            report.write(json.dumps(codec.write(describe(error, Path.cwd()))).encode())
             report.flush()
 
 
 def _wait(pid: int) -> None:
-    """Until the child has ended; it is ended when it has no compilers at work for a while.
+    """Wait for the child to end; kill it once it has had no compiler at work for a while.
 
-    Never while there are any: PyTorch's lock on what they build would stay.
+    Not while a compiler is at work: PyTorch's lock on the extension would stay.
     """
     until = time.monotonic() + _IDLE_S
     while not os.waitpid(pid, os.WNOHANG)[0]:

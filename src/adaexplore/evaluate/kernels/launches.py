@@ -1,4 +1,4 @@
-"""What Triton launches in this process, and what happens if it does not.
+"""Triton's launches in this process, noted or suppressed.
 
 Pins `JITFunction.run`, through which every launch of a `@triton.jit` function goes (autotuned ones
 too; not those of a captured CUDA graph, nor TorchInductor's own). Called with `warmup=True` it
@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
+from adaexplore.evaluate.wire.messages import LaunchedKernel
 
 _REGISTER_BYTES = 4
 
 
 @dataclass
 class Launches:
-    """The launches that were seen: how many, and of which kernels by name.
+    """The launches so far: their number, and their kernels by name.
 
     `kernels` maps a kernel's name to whether it is defined under the candidate's folder and how
     many bytes a thread of it spills (None where it was not loaded). `compiled` holds Triton's
@@ -33,7 +34,7 @@ class Launches:
     compiled: dict[int, Any] = field(default_factory=dict)
 
     def add(self, function: Any, kernel: Any, folder: Path) -> None:
-        """Notes a launch; at little cost if it is not the first, since autotuners time it."""
+        """Note a launch, cheaply if it is not the first, since autotuners time it."""
         self.count += 1
         if id(kernel) in self.compiled:
             return
@@ -43,30 +44,30 @@ class Launches:
         spilled = None if spills is None else _REGISTER_BYTES * int(spills)
         self.kernels[kernel.metadata.name] = (folder in file.parents, spilled)
 
-    def codes(self) -> list[dict[str, Any]]:
-        """The candidate's own kernels, each with a hash of its code and what it uses."""
-        return [
-            {
-                "name": kernel.metadata.name,
-                "code": code_of(kernel.asm["ptx"], kernel.metadata._asdict()),
-                "instructions": sorted(of_kernel(kernel.asm)),
-            }
+    def own_kernels(self) -> tuple[LaunchedKernel, ...]:
+        """Return the candidate's own kernels, each with a hash of its code and its instructions."""
+        return tuple(
+            LaunchedKernel(
+                name=kernel.metadata.name,
+                code=code_of(kernel.asm["ptx"], kernel.metadata._asdict()),
+                instructions=tuple(sorted(of_kernel(kernel.asm))),
+            )
             for kernel in self.compiled.values()
             if self.kernels[kernel.metadata.name][0]
-        ]
+        )
 
 
 @contextmanager
 def watched_launches(
     folder: Path, *, suppress: bool = False, into: Launches | None = None
 ) -> Iterator[Launches]:
-    """Notes every launch in the body, in `into` where there is one.
+    """Note every launch in the body, in `into` if it is given.
 
     With `suppress`, none of them reaches the device.
     """
     seen = into or Launches()
     jit = sys.modules.get("triton.runtime.jit")
-    if jit is None:  # the candidate has no use for Triton
+    if jit is None:  # the candidate uses no Triton
         yield seen
         return
     original = jit.JITFunction.run

@@ -1,7 +1,7 @@
-"""What a candidate spends its time on, and whose kernels those are.
+"""The profile of a candidate: the share of each kernel, and its origin.
 
-The profile is taken in the candidate's process (see `profiler`), so it advises and labels; that
-own kernels matter to the result is tested by leaving them out (see `verdict`).
+The profile is taken in the candidate's process (see `profiler`), so it advises and labels; a run
+without the own kernels tests that they matter to the result (see `judge.diagnose`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from adaexplore.core.evaluation import KernelUse, Launch, Origin, Profile
 from adaexplore.core.problem import Language
 from adaexplore.evaluate.kernels.profiler import OUTSIDE
+from adaexplore.evaluate.wire.messages import LaunchForm, Profiled, ProfiledKernel, ProfiledTriton
 from adaexplore.languages import DIALECTS
 
 MOST_KERNELS = 24
@@ -46,29 +46,28 @@ _CPU_PATTERNS: tuple[tuple[Origin, re.Pattern[str]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A profile, and what a reader must know of it."""
+class LabelledProfile:
+    """A profile with its labels."""
 
     profile: Profile
     labels: tuple[str, ...]
 
 
-def read_profile(reply: Mapping[str, Any], source: str, language: Language) -> Found | None:
-    """The profile that the candidate's process reports; None where that makes no sense.
+def read_profile(reply: Profiled, source: str, language: Language) -> LabelledProfile | None:
+    """Return the profile that the candidate's process reports; None where it shows no time.
 
     `source` tells which kernels are the candidate's own. A kernel that TorchInductor generated
     counts as own where its text stands in the source, as in a compiler's proposal.
     """
-    calls, kernels = reply.get("calls"), reply.get("kernels")
-    if not isinstance(calls, int) or calls < 1 or not isinstance(kernels, list):
+    if reply.calls < 1:
         return None
-    triton = {t["name"]: t for t in reply.get("triton", ()) if _is_triton(t)}
-    own = own_kernels(source) | {name for name, t in triton.items() if t["own"]}
+    triton = {kernel.name: kernel for kernel in reply.triton}
+    own = own_kernels(source) | {name for name, kernel in triton.items() if kernel.own}
     on_cpu = not DIALECTS[language].on_gpu
     uses = [
-        _use(k, calls, triton, _CPU_PATTERNS if on_cpu else _PATTERNS, own)
-        for k in kernels
-        if _is_kernel(k)
+        _use(kernel, reply.calls, triton, _CPU_PATTERNS if on_cpu else _PATTERNS, own)
+        for kernel in reply.kernels
+        if math.isfinite(kernel.time_us) and kernel.time_us >= 0
     ]
     total = sum(use.time_us for use in uses)
     if total <= 0:
@@ -76,11 +75,11 @@ def read_profile(reply: Mapping[str, Any], source: str, language: Language) -> F
     uses.sort(key=lambda use: use.time_us, reverse=True)
     share = sum(use.time_us for use in uses if use.origin == "custom") / total
     profile = Profile(tuple(uses[:MOST_KERNELS]), total, share)
-    return Found(profile, () if on_cpu else _labels(uses, total, share, own))
+    return LabelledProfile(profile, () if on_cpu else _labels(uses, total, share, own))
 
 
 def own_kernels(source: str) -> set[str]:
-    """Names of the GPU kernels a source defines, in any of the languages."""
+    """Return the names of the GPU kernels that a source defines, in any of the languages."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -91,7 +90,7 @@ def own_kernels(source: str) -> set[str]:
 def origin_of(
     name: str, own: set[str], patterns: Sequence[tuple[Origin, re.Pattern[str]]] = _PATTERNS
 ) -> Origin:
-    """Whose kernel a name is. `own` holds the plain names of the candidate's kernels."""
+    """Return the origin of a kernel; `own` holds the plain names of the candidate's kernels."""
     plain = re.match(r"(?:void\s+)?((?:(?:\w+|\(anonymous namespace\))::)*)(\w+)", name)
     if name in own or (plain and plain[2] in own and not plain[1].startswith(("at::", "c10::"))):
         return "custom"
@@ -115,46 +114,24 @@ def _labels(
 
 
 def _use(
-    kernel: Mapping[str, Any],
+    kernel: ProfiledKernel,
     calls: int,
-    triton: Mapping[str, Mapping[str, Any]],
+    triton: Mapping[str, ProfiledTriton],
     patterns: Sequence[tuple[Origin, re.Pattern[str]]],
     own: set[str],
 ) -> KernelUse:
-    name = kernel["name"]
-    spills = triton[name]["spills_bytes"] if name in triton else None
+    name = kernel.name
+    spills = triton[name].spills_bytes if name in triton else None
     return KernelUse(
         name=name[:_NAME_CHARS],
         origin=origin_of(name, own, patterns),
-        launches=kernel["launches"] / calls,
-        time_us=kernel["time_us"] / calls,
-        launch=_launch(kernel["launch"], spills),
+        launches=kernel.launches / calls,
+        time_us=kernel.time_us / calls,
+        launch=_launch(kernel.launch, spills),
     )
 
 
-def _launch(data: Any, spills: int | None) -> Launch | None:
-    match data:
-        case {
-            "grid": [*grid],
-            "block": [*block],
-            "registers": int(registers),
-            "shared_bytes": int(shared),
-            "occupancy": occupancy,
-        } if all(isinstance(n, int) for n in (*grid, *block)):
-            known = float(occupancy) if isinstance(occupancy, int | float) else None
-            return Launch(tuple(grid), tuple(block), registers, shared, known, spills)
-    return None
-
-
-def _is_kernel(kernel: Any) -> bool:
-    match kernel:
-        case {"name": str(), "launches": int(), "time_us": int() | float() as time_us, "launch": _}:
-            return math.isfinite(time_us) and time_us >= 0
-    return False
-
-
-def _is_triton(kernel: Any) -> bool:
-    match kernel:
-        case {"name": str(), "own": bool(), "spills_bytes": int() | None}:
-            return True
-    return False
+def _launch(seen: LaunchForm | None, spills: int | None) -> Launch | None:
+    if seen is None:
+        return None
+    return Launch(seen.grid, seen.block, seen.registers, seen.shared_bytes, seen.occupancy, spills)

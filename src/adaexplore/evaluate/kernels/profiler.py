@@ -1,6 +1,6 @@
 """Profiling in the candidate's process, with PyTorch's own profiler (CUPTI on a GPU).
 
-Gives plain data: `profile` in the judge says what it means.
+Returns plain data, which `profile` interprets in the judge.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +17,27 @@ import torch
 from torch.autograd import profiler as kineto  # `torch.profiler` imports Dynamo when it starts
 
 from adaexplore.evaluate.kernels.launches import Launches, watched_launches
+from adaexplore.evaluate.wire.messages import LaunchForm, Profiled, ProfiledKernel, ProfiledTriton
 
 _DEVICE_EVENTS = ("kernel", "gpu_memcpy", "gpu_memset")
 OUTSIDE = "outside PyTorch's operators"
 
 
-def profile_calls(call: Callable[[int], object], count: int, device: str) -> dict[str, Any]:
-    """Runs `count` calls under the profiler: kernels (on the CPU: operators), totals per name.
+def profile_calls(call: Callable[[int], object], count: int, device: str) -> Profiled:
+    """Run `count` calls under the profiler: kernels (on the CPU: operators), totals per name.
 
-    The caches are as the call before left them: shares are what to read from it, while times
-    are measured elsewhere. Raises `RuntimeError` where the profiler does not work.
+    The caches hold the data of the call before, so the shares count; times are measured elsewhere.
+    Raises `RuntimeError` where the profiler does not work.
     """
-    call(0)  # what a first call does once is nobody's profile
+    call(0)  # the work of a first call alone belongs to no profile
     with watched_launches(Path.cwd()) as launches:
         kernels = _operators(call, count) if device == "cpu" else kernels_in(_trace(call, count))
-    return {"calls": count, "kernels": kernels, "triton": _described(launches)}
+    return Profiled(count, tuple(kernels), _described(launches))
 
 
 @contextmanager
 def poisoned_memory() -> Iterator[None]:
-    """Fills what `torch.empty` returns in the body with NaN, so that nothing stale looks right."""
+    """Fill the memory that `torch.empty` returns in the body with NaN, so stale data is wrong."""
     was = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(True, warn_only=True)  # under which PyTorch does so
@@ -45,36 +47,34 @@ def poisoned_memory() -> Iterator[None]:
         torch.use_deterministic_algorithms(was, warn_only=warn_only)
 
 
-def kernels_in(trace: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The kernels, copies and fills of a Chrome trace, summed by name; launches as first seen.
+def kernels_in(trace: Mapping[str, Any]) -> list[ProfiledKernel]:
+    """Return the kernels, copies and fills of a Chrome trace, summed by name.
 
-    Times in microseconds. `launch` is None for copies and fills.
+    Times in microseconds; the launch is the first one's, None for copies and fills.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, ProfiledKernel] = {}
     for event in trace["traceEvents"]:
         if event.get("cat") not in _DEVICE_EVENTS:
             continue
         name = event["name"]
-        entry = found.setdefault(
-            name, {"name": name, "launches": 0, "time_us": 0.0, "launch": _launch(event)}
-        )
-        entry["launches"] += 1
-        entry["time_us"] += float(event["dur"])
+        seen = found.get(name) or ProfiledKernel(name, 0, 0.0, _launch(event))
+        time_us = seen.time_us + float(event["dur"])
+        found[name] = replace(seen, launches=seen.launches + 1, time_us=time_us)
     return list(found.values())
 
 
-def _launch(event: Mapping[str, Any]) -> dict[str, Any] | None:
+def _launch(event: Mapping[str, Any]) -> LaunchForm | None:
     args = event.get("args", {})
     if event["cat"] != "kernel" or "grid" not in args:
         return None
     percent = args.get("est. achieved occupancy %")
-    return {
-        "grid": args["grid"],
-        "block": args["block"],
-        "registers": int(args.get("registers per thread", 0)),
-        "shared_bytes": int(args.get("shared memory", 0)),
-        "occupancy": None if percent is None else float(percent) / 100.0,
-    }
+    return LaunchForm(
+        grid=tuple(args["grid"]),
+        block=tuple(args["block"]),
+        registers=int(args.get("registers per thread", 0)),
+        shared_bytes=int(args.get("shared memory", 0)),
+        occupancy=None if percent is None else float(percent) / 100.0,
+    )
 
 
 def _trace(call: Callable[[int], object], count: int) -> dict[str, Any]:
@@ -89,21 +89,18 @@ def _trace(call: Callable[[int], object], count: int) -> dict[str, Any]:
     return trace
 
 
-def _operators(call: Callable[[int], object], count: int) -> list[dict[str, Any]]:
-    """Time in each operator itself, without those it calls; and what is left of the calls."""
+def _operators(call: Callable[[int], object], count: int) -> list[ProfiledKernel]:
+    """Return the time in each operator itself, without the operators that it calls."""
     for calls in (1, count):  # starting a profiler for the first time takes milliseconds
         with kineto.profile(use_kineto=True) as profiler:
             for i in range(calls):
                 with kineto.record_function(OUTSIDE):
                     call(i)
     return [
-        {"name": e.key, "launches": e.count, "time_us": e.self_cpu_time_total, "launch": None}
+        ProfiledKernel(e.key, e.count, float(e.self_cpu_time_total), None)
         for e in profiler.key_averages()
     ]
 
 
-def _described(launches: Launches) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "own": own, "spills_bytes": spilled}
-        for name, (own, spilled) in launches.kernels.items()
-    ]
+def _described(launches: Launches) -> tuple[ProfiledTriton, ...]:
+    return tuple(ProfiledTriton(name, *known) for name, known in launches.kernels.items())

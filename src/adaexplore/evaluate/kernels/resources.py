@@ -1,4 +1,7 @@
-"""What a kernel takes on its target, from a real compilation. Pins Triton's compile stages."""
+"""The resources that a kernel needs on its target, from a real compilation.
+
+Pins Triton's compile stages.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import stat
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import triton.compiler.compiler as compiler
@@ -20,6 +22,7 @@ from adaexplore.evaluate.kernels.capture import Kernel
 from adaexplore.evaluate.kernels.driver import gpu_target
 from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
 from adaexplore.evaluate.kernels.targets import WARP, Target
+from adaexplore.evaluate.wire.offline_messages import KernelResources
 
 _REGISTERS = 0x2F  # attributes of .nv.info, as cuobjdump and nvdisasm print them
 _FRAME = 0x11
@@ -36,30 +39,7 @@ class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no type
         return str(self.args[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """A compiled kernel's needs: bytes of shared memory a block; registers and spilled bytes a
-    thread; warps a block; bytes of global memory a program, which an allocator has to give.
-
-    `code` is a hash of its machine code, `instructions` what stands in it (see `instructions`).
-    """
-
-    kernel: str
-    num_warps: int
-    num_stages: int
-    shared_bytes: int
-    registers: int
-    spill_bytes: int
-    scratch_bytes: int
-    code: str
-    instructions: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-
-def compile_for(kernel: Kernel, target: Target) -> Resources:
+def compile_for(kernel: Kernel, target: Target) -> KernelResources:
     """Compiles a kernel for the target, up to machine code.
 
     Raises what Triton raises for a kernel that it refuses, or `TooLargeError`; that is known
@@ -90,7 +70,7 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
             if name == "llir":
                 _check_size(kernel.name, metadata, target)
     registers, frame = _registers_and_frame(module)
-    return Resources(
+    return KernelResources(
         kernel.name,
         metadata["num_warps"],
         metadata["num_stages"],
@@ -103,7 +83,7 @@ def compile_for(kernel: Kernel, target: Target) -> Resources:
     )
 
 
-def compile_any(kernels: Sequence[Kernel], target: Target) -> Resources:
+def compile_any(kernels: Sequence[Kernel], target: Target) -> KernelResources:
     """Compiles the first of an autotuned kernel's configurations that the target has room for.
 
     Raises what went wrong with the first one where there is none; an autotuner passes over the same

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.descriptor import Descriptor
@@ -15,26 +13,30 @@ from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.failures import died
 from adaexplore.evaluate.kernels.describe import OwnKernels, Part, describe
 from adaexplore.evaluate.kernels.launcher import NO_ALLOCATOR, RefusedLaunchError
-from adaexplore.evaluate.kernels.resources import Resources
 from adaexplore.evaluate.kernels.targets import TARGETS, WARP, Target
-from adaexplore.evaluate.offline.estimate import Work, estimate, kernel_us
+from adaexplore.evaluate.offline.estimate import combined, estimate, kernel_us, least
+from adaexplore.evaluate.offline.full_size import FullSize
+from adaexplore.evaluate.wire import offline_messages as wire
+from adaexplore.evaluate.wire.messages import Load
+from adaexplore.evaluate.wire.offline_messages import KernelResources
 from adaexplore.sandbox.process import WorkerDiedError
-
-_Read = TypeVar("_Read")
-_Launched = tuple[str, tuple[int, ...]]  # a kernel's name and its grid
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What is known of a candidate without running it: its kernels' needs, and an estimate."""
+    """Facts about a candidate without running it: its kernels' resources, and estimates.
 
-    resources: tuple[Resources, ...]
+    `estimates` are by timed workload, `estimate` is their geometric mean.
+    """
+
+    resources: tuple[KernelResources, ...]
     estimate: Estimate
     descriptor: Descriptor
+    estimates: Mapping[str, Estimate]
 
 
 class UncapturedError(Exception):
-    """The candidate does not run on meta tensors; `failure` is what it did there."""
+    """The candidate does not run on meta tensors; `failure` is its verdict there."""
 
     def __init__(self, failure: Failed) -> None:
         self.failure = failure
@@ -46,18 +48,18 @@ def compile_candidate(
     candidate: Candidate,
     problem: Problem,
     precision: Precision,
-    arguments: dict[str, Any],
-    floor: Estimate,
+    full: FullSize,
 ) -> Compiled:
-    """Compiles every kernel that a call at full size launches.
+    """Compile every kernel that a call at full size launches, on each workload.
 
-    `arguments` holds the pickled "init" and "inputs" of `full_size.job`; an estimate of a part is
-    not below the `floor`. Raises `UncapturedError` where there is nothing to compile yet, `Stop`
-    with what the compiler or the launcher refuses, `TimeoutError`.
+    The estimate is the geometric mean over the timed workloads; that of a part of the work is not
+    below the workload's least time. Raises `UncapturedError` where there is nothing to compile yet,
+    `Stop` for a refusal of the compiler or the launcher, `TimeoutError`.
     """
     assert problem.target is not None
+    target = TARGETS[problem.target]
     try:
-        works, launched = _captured(talk, candidate, problem, precision, arguments)
+        captured = _captured(talk, candidate, problem, precision, full)
     except Stop as stop:
         if _refused_by_the_launcher(stop.verdict):
             raise
@@ -65,26 +67,32 @@ def compile_candidate(
     except WorkerDiedError as error:
         raise UncapturedError(died(error, talk.stage)) from error
     resources = tuple(_compiled(talk, problem.target))
-    found = estimate(works, TARGETS[problem.target])
-    if found.partial and found.time_us < floor.time_us:
-        found = replace(floor, partial=True)
-    described = _described(candidate, resources, works, launched, TARGETS[problem.target])
-    return Compiled(resources, found, described)
+    estimates = {}
+    for workload in full.timed:
+        found = estimate(captured[workload.name].works, target)
+        floor = least(workload.least_bytes, workload.least_flops, precision, target)
+        if found.partial and found.time_us < floor.time_us:
+            found = replace(floor, partial=True)
+        estimates[workload.name] = found
+    first = captured[full.timed[0].name]
+    described = _described(candidate, resources, first, target)
+    return Compiled(resources, combined(list(estimates.values())), described, estimates)
 
 
 def _described(
     candidate: Candidate,
-    resources: Sequence[Resources],
-    works: Sequence[Work],
-    launched: Sequence[_Launched],
+    resources: Sequence[KernelResources],
+    captured: wire.Captured,
     target: Target,
 ) -> Descriptor:
-    """Its descriptor, with estimates for times: of operations of torch, and of its own launches."""
+    """Return its descriptor, with estimates for the times of operations and launches."""
+    works, launched = captured.works, captured.launched
     warps = {kernel.kernel: kernel.num_warps for kernel in resources}
     times_us = [kernel_us(work, target)[0] for work in works]
     operations = len(works) - len(launched)
     own: dict[str, Part] = {}
-    for (name, grid), time_us in zip(launched, times_us[operations:], strict=True):
+    for launch, time_us in zip(launched, times_us[operations:], strict=True):
+        name, grid = launch.kernel, launch.grid
         part = own.get(name, Part(True, 0.0, 0.0, grid, (WARP * warps.get(name, 0), 1, 1)))
         own[name] = replace(part, time_us=part.time_us + time_us, launches=part.launches + 1)
     parts = [Part(False, time_us) for time_us in times_us[:operations]] + list(own.values())
@@ -103,99 +111,50 @@ def _captured(
     candidate: Candidate,
     problem: Problem,
     precision: Precision,
-    arguments: dict[str, Any],
-) -> tuple[list[Work], list[_Launched]]:
-    talk.ask({"op": "begin", "target": problem.target, "device": "meta"})
+    full: FullSize,
+) -> dict[str, wire.Captured]:
+    """Return the work and the launches of a call, by workload."""
+    assert problem.target is not None
+    talk.ask(wire.Begin(problem.target, "meta"))
     talk.stage = "importing and constructing"
     talk.ask(
-        {
-            "op": "load",
-            "source": candidate.source,
-            "device": "meta",
-            "seed": problem.seed,
-            "mode": problem.mode,
-            "precision": precision,
-            "init": arguments["init"],
-            "access": problem.access.to_json(),
-        }
+        Load(
+            source=candidate.source,
+            device="meta",
+            seed=problem.seed,
+            mode=problem.mode,
+            precision=precision,
+            access=problem.access,
+            init=full.init,
+        )
     )
     talk.stage = "called at full size, on tensors without data"
-    reply = talk.ask({"op": "capture", "inputs": arguments["inputs"], "precision": precision})
-    return _read(talk, reply, _works_and_launches)
-
-
-def _works_and_launches(reply: dict[str, Any]) -> tuple[list[Work], list[_Launched]]:
-    works = [_work(item) for item in reply["works"]]
-    launched = [
-        (str(launch["kernel"]), tuple(map(int, launch["grid"]))) for launch in reply["launched"]
-    ]
-    if len(launched) > len(works):
-        raise ValueError(launched)
-    return works, launched
+    return {w.name: talk.ask(wire.Capture(w.inputs, precision)) for w in full.workloads}
 
 
 def _refused_by_the_launcher(failure: Failed) -> bool:
-    """Whether it failed as it would on a GPU, and for its full size."""
+    """Return whether it failed as it would on a GPU, and for its full size."""
     fault = failure.feedback
     return isinstance(fault, Fault) and fault.type == RefusedLaunchError.__name__
 
 
-def _compiled(talk: Conversation, target: str) -> list[Resources]:
-    found = []
-    for number, name in enumerate(talk.ask({"op": "kernels"})["kernels"]):
+def _compiled(talk: Conversation, target: str) -> Iterator[KernelResources]:
+    for number, name in enumerate(talk.ask(wire.ListKernels()).kernels):
         talk.stage = f"compiling {name[:80]} for {target}"
         try:
-            reply = talk.ask({"op": "compile", "kernel": number})
+            compiled = talk.ask(wire.CompileKernel(number))
         except Stop as stop:
-            if stop.verdict.status == "runtime_error":  # whatever a compiler raises
+            if stop.verdict.status == "runtime_error":  # any exception of a compiler
                 raise Stop(replace(stop.verdict, status="compile_error")) from stop
             raise
         except WorkerDiedError as error:
             raise Stop(replace(died(error, talk.stage), status="compile_error")) from error
-        found.append(_read(talk, reply["resources"], _resources))
-        if found[-1].scratch_bytes and not reply["has_allocator"]:
-            raise Stop(_without_allocator(found[-1]))
-    return found
+        if compiled.resources.scratch_bytes and not compiled.has_allocator:
+            raise Stop(_without_allocator(compiled.resources))
+        yield compiled.resources
 
 
-def _without_allocator(resources: Resources) -> Failed:
-    """What Triton raises at the launch of such a kernel."""
+def _without_allocator(resources: KernelResources) -> Failed:
+    """Return the failure that Triton raises at the launch of such a kernel."""
     reason = f"RuntimeError: {NO_ALLOCATOR} ({resources.kernel}, at its launch)"
     return Failed("runtime_error", reason, feedback=Fault("RuntimeError", NO_ALLOCATOR))
-
-
-def _read(talk: Conversation, data: Any, read: Callable[[Any], _Read]) -> _Read:
-    """What a reply says; the candidate's code may have written it itself."""
-    try:
-        return read(data)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        reason = f"its process sent what is no answer, while {talk.stage}"
-        raise Stop(Failed("rejected", reason)) from None
-
-
-def _work(data: dict[str, Any]) -> Work:
-    programs = data["programs"]
-    return Work(
-        _amount(data["memory_bytes"]),
-        _amount(data["cache_bytes"]),
-        {str(kind): _amount(flops) for kind, flops in data["flops"].items()},
-        programs if programs is None else max(int(programs), 1),
-        bool(data["partial"]),
-    )
-
-
-def _amount(value: Any) -> float:
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(value)
-    return float(value)
-
-
-def _resources(data: dict[str, Any]) -> Resources:
-    others = ("kernel", "code", "instructions")
-    numbers = {name: int(value) for name, value in data.items() if name not in others}
-    return Resources(
-        kernel=str(data["kernel"]),
-        code=str(data["code"]),
-        instructions=tuple(map(str, data["instructions"])),
-        **numbers,
-    )

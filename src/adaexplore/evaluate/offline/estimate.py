@@ -1,4 +1,4 @@
-"""How long a candidate would take on a GPU that is not there: a roofline over its operations.
+"""An estimate of a candidate's time on a GPU that is not there: a roofline over its operations.
 
 Every kernel takes as long as the slowest of three: memory, cache, arithmetic (Williams et al. 2009,
 with the cache as a second roof). The figures are peaks from data sheets, so this is a bound rather
@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -26,34 +26,20 @@ from adaexplore.evaluate.offline.builder import SlowInterpretationError
 from adaexplore.evaluate.offline.interpreter import Interpreter
 from adaexplore.evaluate.offline.traffic import TrafficMemory
 from adaexplore.evaluate.timing import roofline
-from adaexplore.evaluate.timing.roofline import Peaks, SpeedOfLight
+from adaexplore.evaluate.timing.combine import geometric_mean
+from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel
+from adaexplore.evaluate.wire.offline_messages import KernelWork
 
 LAUNCH_US = 5.0
-"""What starting a kernel takes the host, be it PyTorch's or Triton's; it overlaps with others."""
+"""The host's time for a launch, of PyTorch's or Triton's kernels; launches overlap with kernels."""
 
 _PROGRAMS = 4
 _CACHE_BYTES_PER_CLOCK = 5120  # NVIDIA A100 white paper; none is given for its successors
 _CLOCKS_HZ: dict[TargetName, float] = {"sm_80": 1.41e9, "sm_90": 1.98e9, "sm_100": 1.965e9}
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What one kernel does.
-
-    `memory_bytes` crosses the memory bus and `cache_bytes` that of the L2 cache. `flops` are by
-    what they are computed in, as in `Target.flops`. `programs` run side by side, as far as there
-    are multiprocessors; None where there are enough. `partial` says that there is more of it.
-    """
-
-    memory_bytes: float
-    cache_bytes: float
-    flops: Mapping[str, float]
-    programs: int | None = None
-    partial: bool = False
-
-
-def estimate(works: Iterable[Work], target: Target) -> Estimate:
-    """The time of kernels that run one after the other while the host starts them.
+def estimate(works: Iterable[KernelWork], target: Target) -> Estimate:
+    """Return the time of kernels that run one after the other while the host launches them.
 
     The host is ahead of the GPU unless the kernels are shorter than their launches. It is partial
     if the work of a kernel is.
@@ -71,15 +57,28 @@ def estimate(works: Iterable[Work], target: Target) -> Estimate:
     return Estimate(kernels_us, max(spent, key=lambda name: spent[name]), target.name, partial)
 
 
+def combined(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the geometric mean over workloads, as for measured times.
+
+    It is partial if one of them is; `bound_by` is that of the longest.
+    """
+    if len(estimates) == 1:
+        return estimates[0]
+    longest = max(estimates, key=lambda each: each.time_us)
+    time_us = geometric_mean([each.time_us for each in estimates])
+    partial = any(each.partial for each in estimates)
+    return replace(longest, time_us=time_us, partial=partial)
+
+
 def least(bytes_moved: int, flops: int, precision: Precision, target: Target) -> Estimate:
-    """The least time of a problem that moves and multiplies so much (see `roofline`)."""
+    """Return the least time of a call with this traffic and these operations (see `roofline`)."""
     peaks = Peaks(target.bandwidth, {p: target.flops[p] for p in PRECISIONS}, LAUNCH_US)
-    light = SpeedOfLight(roofline.Work(bytes_moved, flops, 0), peaks, precision)
+    light = RooflineModel(roofline.Work(bytes_moved, flops, 0), peaks, precision)
     return Estimate(light.floor_us, light.bound_by, target.name)
 
 
-def work_of_op(op: Op, precision: Precision) -> Work:
-    """An operation of torch, its products in a precision class.
+def work_of_op(op: Op, precision: Precision) -> KernelWork:
+    """Return the work of an operation of torch, its products in a precision class.
 
     Half-precision operands are multiplied as such in every class, float64 ones as two of fp32.
     """
@@ -87,7 +86,7 @@ def work_of_op(op: Op, precision: Precision) -> Work:
     flops = op.flops
     if op.dtype in (torch.float64, torch.complex64, torch.complex128):
         kind, flops = "fp32", 2 * flops
-    return Work(op.bytes, op.bytes, {kind: flops} if flops else {})
+    return KernelWork(op.bytes, op.bytes, {kind: flops} if flops else {})
 
 
 class DryRuns:
@@ -96,10 +95,10 @@ class DryRuns:
     def __init__(self, interpreter: Interpreter, launch_s: float) -> None:
         self._interpreter = interpreter
         self._launch_s = launch_s
-        self._known: dict[Any, Work] = {}
+        self._known: dict[Any, KernelWork] = {}
 
-    def work(self, launch: Launch) -> Work:
-        """What a launch does; its tensors need addresses and sizes only.
+    def work(self, launch: Launch) -> KernelWork:
+        """Return the work of a launch; its tensors need addresses and sizes only.
 
         It is partial where there is no time for a single program. Raises what `Interpreter.run`
         raises.
@@ -109,10 +108,10 @@ class DryRuns:
             self._known[key] = self._run(launch)
         return self._known[key]
 
-    def _run(self, launch: Launch) -> Work:
+    def _run(self, launch: Launch) -> KernelWork:
         total = math.prod(launch.grid)
         if total == 0:
-            return Work(0.0, 0.0, {})
+            return KernelWork(0.0, 0.0, {})
         # From the middle of equal parts: the amount of work may grow along the grid.
         chosen = sorted({(2 * i + 1) * total // (2 * _PROGRAMS) for i in range(_PROGRAMS)})
         memory = TrafficMemory(launch.args.values())
@@ -134,11 +133,11 @@ class DryRuns:
         share = started / total
         memory_bytes, cache_bytes = memory.moved_bytes(share)
         scaled = {kind: count / share for kind, count in flops.items()}
-        return Work(memory_bytes, cache_bytes, scaled, programs=total, partial=partial)
+        return KernelWork(memory_bytes, cache_bytes, scaled, programs=total, partial=partial)
 
 
-def kernel_us(work: Work, target: Target) -> tuple[float, BoundBy]:
-    """A kernel's time in microseconds, and what that is spent on."""
+def kernel_us(work: KernelWork, target: Target) -> tuple[float, BoundBy]:
+    """Return a kernel's time in microseconds, and the limit that sets it."""
     cache_bandwidth = _CACHE_BYTES_PER_CLOCK * _CLOCKS_HZ[target.name]
     busy = 1.0
     if work.programs is not None:
@@ -152,7 +151,7 @@ def kernel_us(work: Work, target: Target) -> tuple[float, BoundBy]:
 
 
 def _form(value: Any) -> Any:
-    """What of an argument decides how much work a launch is."""
+    """Return the parts of an argument that decide the work of a launch."""
     if isinstance(value, torch.Tensor):
         return (tuple(value.shape), value.stride(), value.dtype)
     return value if isinstance(value, int | float | str | bool | None) else repr(value)

@@ -1,44 +1,55 @@
-"""Whether a GPU has room for a candidate's Triton kernels, found out without the GPU."""
+"""A job that checks, without a GPU, that a GPU has room for a candidate's Triton kernels."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels import driver
 from adaexplore.evaluate.kernels.ahead import call_without_data, target_for
 from adaexplore.evaluate.kernels.capture import Recorder
-from adaexplore.evaluate.offline import full_size
+from adaexplore.evaluate.offline.full_size import full_size
+from adaexplore.evaluate.wire.messages import Build
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
-    """Compiles what a call at full size launches, for a GPU of a compute capability.
+    """Compile the kernels that a call at full size launches, for a GPU of a compute capability.
 
-    A job (see `sandbox.jobs`) from {"problem", "source", "capability"} to {"why"}: what there is no
-    room for, in one line, and empty where all fits or nobody can tell without the GPU. Patches its
-    process for good.
+    A job (see `sandbox.jobs`) from {"problem", "source", "capability"} to {"why"}: in one line, the
+    resource that the GPU lacks; empty where all fits or only a GPU can tell. Patches its process
+    for good.
     """
     from triton.compiler.errors import CompilationError
     from triton.runtime.errors import OutOfResources
 
     from adaexplore.evaluate.kernels.resources import compile_for
 
-    arguments = full_size.job(request)
-    if arguments["why"]:
+    problem = Problem.from_json(request["problem"])
+    full = full_size(problem)
+    if full.why:
         return {"why": ""}
-    problem, target = request["problem"], target_for(request["capability"])
+    target = target_for(request["capability"])
     driver.install(target)
     recorder = Recorder(lambda _: None)
     recorder.install()
-    asked = {"source": request["source"], "seed": problem["seed"], "mode": problem["mode"]}
-    asked["access"] = problem["access"]
+    build = Build(
+        source=request["source"],
+        capability=tuple(request["capability"]),
+        seed=problem.seed,
+        mode=problem.mode,
+        access=problem.access,
+        init=full.init,
+        inputs=tuple(workload.inputs for workload in full.workloads),
+        extensions=False,
+    )
     try:
-        call_without_data(asked | arguments, target)
+        call_without_data(build, target)
         for kernel in {launch.kernel.key: launch.kernel for launch in recorder.launches}.values():
             compile_for(kernel, target)
     except OutOfResources as error:
         return {"why": str(error)}
     except CompilationError as error:
         return {"why": f"{type(error).__name__}: {error}"}
-    except Exception:  # noqa: BLE001 - whatever else it raises, the judge says it with its reason
+    except Exception:  # noqa: BLE001 - the judge reports any other exception, with its reason
         return {"why": ""}
     return {"why": ""}

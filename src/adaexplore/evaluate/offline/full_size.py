@@ -4,54 +4,96 @@ from __future__ import annotations
 
 import base64
 import pickle
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Problem
+from adaexplore.core.facts import OutputForm
+from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
+from adaexplore.evaluate.wire import codec
+from adaexplore.evaluate.wire.messages import Pickled
+from adaexplore.evaluate.wire.offline_messages import KernelWork
 from adaexplore.sandbox.user_code import Instance
 from adaexplore.sandbox.values import check_outputs, tensors_of
 
 
-def job(request: dict[str, Any]) -> dict[str, Any]:
-    """A problem's arguments, pickled with meta tensors, and the shapes that come out.
+@dataclass(frozen=True)
+class FullSizeWorkload:
+    """A workload at its full size.
 
-    A job (see `sandbox.jobs`) from {"problem"} to {"init", "inputs", "outputs", "parameters",
-    "works", "least", "why"}; "works" holds what the operations of the reference do, and "least" the
-    bytes and FLOPs that it takes at least: its inputs and outputs once, since parameters can be
-    folded together ahead of time, and its products (see `estimate`). Where the file does not run on
-    the meta device there is only "why", in one line; else it is empty.
+    `inputs` are meta tensors, `works` the work of the reference's operations. `least_bytes` and
+    `least_flops` are the least that a call takes: its inputs and outputs once, since parameters can
+    be folded together ahead of time, and its products (see `estimate.least`).
     """
-    problem = Problem.from_json(request["problem"])
+
+    name: str
+    timed: bool
+    inputs: Pickled
+    outputs: tuple[OutputForm, ...]
+    works: tuple[KernelWork, ...]
+    least_bytes: int
+    least_flops: int
+
+
+@dataclass(frozen=True)
+class FullSize:
+    """A problem at its full size, or in one line `why` it does not run on the meta device.
+
+    `init` are the constructor's arguments, `parameters` the number of the model's.
+    """
+
+    why: str = ""
+    init: Pickled = ""
+    parameters: int = 0
+    workloads: tuple[FullSizeWorkload, ...] = ()
+
+    @property
+    def timed(self) -> list[FullSizeWorkload]:
+        """The workloads whose time counts: those that the problem names, or else the first."""
+        return [w for w in self.workloads if w.timed] or list(self.workloads[:1])
+
+
+def job(request: dict[str, Any]) -> dict[str, Any]:
+    """Run the reference of `request["problem"]` on meta tensors; return a `FullSize` as JSON."""
+    return codec.write(full_size(Problem.from_json(request["problem"])))  # type: ignore[no-any-return]
+
+
+def full_size(problem: Problem) -> FullSize:
+    """Run a problem's reference on meta tensors; see `FullSize`."""
     try:
         with without_values():
             instance = Instance.of(problem, Path.cwd(), device="meta")
-            inputs = instance.inputs(problem.seed, problem.workloads[0])
-            with OpCounter() as counter:
-                outputs = instance(inputs)
-            if not outputs or any(t.numel() == 0 for _, t in outputs):
-                check_outputs(f"{problem.name}.py", outputs)
+            workloads = tuple(_workload(problem, instance, w) for w in problem.workloads)
     except BadProblemError as error:
-        return {"why": str(error)}
-    return {
-        "init": _pickled(instance.init),
-        "inputs": _pickled(inputs),
-        "parameters": sum(p.numel() for p in instance.model.parameters()),
-        "outputs": [
-            {"path": path, "shape": list(t.shape), "dtype": str(t.dtype).partition(".")[2]}
-            for path, t in outputs
-        ],
-        "works": [asdict(work_of_op(op, problem.precision)) for op in counter.ops],
-        "least": {
-            "bytes_moved": sum(map(bytes_of, [*tensors_of(inputs), *(t for _, t in outputs)])),
-            "flops": counter.flops,
-        },
-        "why": "",
-    }
+        return FullSize(why=str(error))
+    return FullSize(
+        init=_pickled(instance.init),
+        parameters=sum(p.numel() for p in instance.model.parameters()),
+        workloads=workloads,
+    )
 
 
-def _pickled(value: Any) -> str:
+def _workload(problem: Problem, instance: Instance, workload: Workload) -> FullSizeWorkload:
+    inputs = instance.inputs(problem.seed, workload)
+    with OpCounter() as counter:
+        outputs = instance(inputs)
+    if not outputs or any(t.numel() == 0 for _, t in outputs):
+        check_outputs(f"{problem.name}.py", outputs)
+    return FullSizeWorkload(
+        name=workload.name,
+        timed=workload.timed,
+        inputs=_pickled(inputs),
+        outputs=tuple(
+            OutputForm(path, tuple(t.shape), str(t.dtype).partition(".")[2]) for path, t in outputs
+        ),
+        works=tuple(work_of_op(op, problem.precision) for op in counter.ops),
+        least_bytes=sum(map(bytes_of, [*tensors_of(inputs), *(t for _, t in outputs)])),
+        least_flops=counter.flops,
+    )
+
+
+def _pickled(value: Any) -> Pickled:
     return base64.b64encode(pickle.dumps(value)).decode()

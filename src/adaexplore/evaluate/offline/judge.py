@@ -1,4 +1,4 @@
-"""The trusted process where there is no GPU: holds the small references, decides on candidates."""
+"""The trusted process without a GPU: holds the small references, decides on candidates."""
 
 from __future__ import annotations
 
@@ -21,18 +21,28 @@ from adaexplore.core.evaluation import (
     Passed,
     evaluation_to_json,
 )
-from adaexplore.core.facts import OutputForm, ReferenceFacts
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Problem
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.verdict import decided
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline import full_size, shrink
 from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, compile_candidate
-from adaexplore.evaluate.offline.estimate import Work, estimate, least
+from adaexplore.evaluate.offline.estimate import combined, estimate
 from adaexplore.evaluate.offline.memory import OutOfBoundsError
 from adaexplore.evaluate.offline.shrink import Variant
 from adaexplore.evaluate.offline.specialised import made_for_sizes
-from adaexplore.evaluate.offline.verify import WORKER, Limit, SmallBench
+from adaexplore.evaluate.offline.verify import WORKER, Estimates, Limit, SmallBench
+from adaexplore.evaluate.wire import codec
+from adaexplore.evaluate.wire.judge_messages import (
+    BadProblem,
+    Broken,
+    Evaluate,
+    Evaluated,
+    Prepare,
+    Prepared,
+)
+from adaexplore.evaluate.wire.messages import decode
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.jobs import run_job
@@ -55,32 +65,29 @@ _NO_ESTIMATE = Estimate(0.0, "overhead", "")  # of what is not going to pass
 
 
 def main(channel: Channel, control: Channel | None) -> None:
-    """Worker entry: one "prepare", then any number of "evaluate" requests."""
+    """Answer one `Prepare`, then any number of `Evaluate` requests; a worker's entry."""
     assert control is not None
     server = ForkServer(control, Path.cwd())
     bench: OfflineBench | None = None
     while True:
-        request = channel.receive()
+        request = decode(channel.receive())
         try:
-            if request["op"] == "prepare":
-                problem = Problem.from_json(request["problem"])
-                bench = OfflineBench(problem, server, Path.cwd(), request["memory_bytes"])
-                reply: dict[str, Any] = {"facts": bench.facts().to_json()}
+            if isinstance(request, Prepare):
+                problem = Problem.from_json(request.problem)
+                bench = OfflineBench(problem, server, Path.cwd(), request.memory_bytes)
+                reply: object = Prepared(bench.facts().to_json())
             else:
+                assert isinstance(request, Evaluate)
                 assert bench is not None
-                candidate = Candidate(request["source"], request["language"])
-                reply = {
-                    "evaluation": evaluation_to_json(
-                        bench.evaluate(candidate, request["timeout_s"])
-                    )
-                }
+                candidate = Candidate(request.source, request.language)
+                reply = Evaluated(evaluation_to_json(bench.evaluate(candidate, request.timeout_s)))
         except BadProblemError as error:
-            reply = {"bad_problem": str(error)}
+            reply = BadProblem(str(error))
         except InfrastructureError as error:
-            reply = {"broken": str(error)}
+            reply = Broken(str(error))
         except Exception as error:  # noqa: BLE001 - reported as infrastructure trouble
-            reply = {"broken": f"{type(error).__name__}: {error}", "log": traceback.format_exc()}
-        channel.send(reply)
+            reply = Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+        channel.send(codec.write(reply))
 
 
 class OfflineBench:
@@ -97,14 +104,10 @@ class OfflineBench:
         self._server = server
         self._folder = folder
         self._memory_bytes = memory_bytes
-        self._full = self._job(full_size, {"problem": problem.to_json()})
-        if self._full["why"]:
-            raise BadProblemError(self._full["why"])
-        request = {
-            "source": problem.source,
-            "mode": problem.mode,
-            "access": problem.access.to_json(),
-        }
+        request = {"problem": problem.to_json()}
+        self._full = codec.read(full_size.FullSize, self._job(full_size, request))
+        if self._full.why:
+            raise BadProblemError(self._full.why)
         self._variants = {v.name: v for v in shrink.from_job(self._job(shrink, request))}
         self._benches: dict[str, SmallBench | None] = {}
         self._small = self._bench("small", thorough=True)
@@ -116,12 +119,9 @@ class OfflineBench:
         return ReferenceFacts(
             precision=reference.precision,
             errors=reference.errors,
-            input_sets=tuple(s.name for s in reference.sets),
-            parameters=self._full["parameters"],
-            outputs=tuple(
-                OutputForm(out["path"], tuple(out["shape"]), out["dtype"])
-                for out in self._full["outputs"]
-            ),
+            input_sets=tuple(name for w in reference.workloads for name in w.set_names),
+            parameters=self._full.parameters,
+            outputs=self._full.workloads[0].outputs,
             notes=tuple(reference.notes),
             target=self._problem.target,
             estimate=self._estimate(),
@@ -129,19 +129,13 @@ class OfflineBench:
         )
 
     def _estimate(self) -> Estimate:
-        """Of the reference as it is, by the roofline that candidates are estimated with."""
+        """Estimate the reference as it is, by the roofline that candidates are estimated with."""
         assert self._problem.target is not None
-        works = [Work(**work) for work in self._full["works"]]
-        return estimate(works, TARGETS[self._problem.target])
-
-    def _floor(self) -> Estimate:
-        """The least time that the problem takes."""
-        assert self._problem.target is not None
-        precision, target = self._small.reference.precision, TARGETS[self._problem.target]
-        return least(**self._full["least"], precision=precision, target=target)
+        target = TARGETS[self._problem.target]
+        return combined([estimate(workload.works, target) for workload in self._full.timed])
 
     def evaluate(self, candidate: Candidate, timeout_s: float) -> Evaluation:
-        """The verdict on one candidate, within `timeout_s` seconds of wall time."""
+        """Return the verdict on one candidate, within `timeout_s` seconds of wall time."""
         started = time.monotonic()
         verdict = self._verdict(candidate, Limit.of(timeout_s))
         return replace(verdict, cost=Cost(wall_s=time.monotonic() - started))
@@ -160,13 +154,13 @@ class OfflineBench:
         return verdict
 
     def _at_other_sizes(self, candidate: Candidate, limit: Limit, compiled: Compiled) -> Evaluation:
-        """On small sizes, and on odd ones that show what hides where blocks divide sizes."""
-        small = self._small.evaluate(candidate, limit, compiled.estimate)
+        """Verify on small sizes, and on odd ones, where blocks do not divide sizes."""
+        small = self._small.evaluate(candidate, limit, Estimates.of(compiled))
         if isinstance(small, Failed):
             return self._at_its_sizes(candidate, limit, compiled, small)
         if self._odd is None:
             return small
-        odd = self._odd.evaluate(candidate, limit, compiled.estimate)
+        odd = self._odd.evaluate(candidate, limit, Estimates.of(compiled))
         if isinstance(odd, Passed):
             loosest = max(small.precision, odd.precision, key=PRECISIONS.index)
             labels = tuple(dict.fromkeys((*small.labels, *odd.labels)))
@@ -183,7 +177,7 @@ class OfflineBench:
         return self._at_its_sizes(candidate, limit, compiled, odd)
 
     def compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
-        """What its kernels need at full size, or why that is not known."""
+        """Compile at full size; return the failure where that is impossible."""
         limits = candidate_limits(self._memory_bytes, gpu=False)
         worker = self._server.spawn(
             WORKER,
@@ -196,7 +190,7 @@ class OfflineBench:
         talk = Conversation(worker, limit.deadline, candidate.source)
         precision = self._small.reference.precision
         compile_all = partial(
-            compile_candidate, talk, candidate, self._problem, precision, self._full, self._floor()
+            compile_candidate, talk, candidate, self._problem, precision, self._full
         )
         try:
             return decided(compile_all, talk, limit.timeout_s)
@@ -204,7 +198,7 @@ class OfflineBench:
             uncaptured = error.failure
         finally:
             worker.end()
-        small = self._small.evaluate(candidate, limit, _NO_ESTIMATE)
+        small = self._small.evaluate(candidate, limit, Estimates(_NO_ESTIMATE))
         if isinstance(small, Failed):  # a fault of its own, and tensors with data show it better
             return small
         reason = f"it cannot be followed at full size without a GPU: {uncaptured.reason}"
@@ -213,8 +207,10 @@ class OfflineBench:
     def _at_its_sizes(
         self, candidate: Candidate, limit: Limit, compiled: Compiled, failure: Failed
     ) -> Evaluation:
-        """Another look at a candidate that fails at other sizes: with its batch alone reduced, or
-        where it has none, at the sizes of the problem themselves."""
+        """Judge a candidate that fails at other sizes again.
+
+        With only its batch reduced or, without a batch, at the problem's own sizes.
+        """
         if failure.status not in _OF_ITS_OWN:
             return failure
         made = made_for_sizes(candidate.source, self._small.variant.replaced)
@@ -223,7 +219,7 @@ class OfflineBench:
         benches = map(self._bench_if_any, filter(self._affords, _LIKE_ITS_OWN))
         bench = next(filter(None, benches), None)
         if bench is not None:
-            verdict = bench.evaluate(candidate, limit, compiled.estimate)
+            verdict = bench.evaluate(candidate, limit, Estimates.of(compiled))
             if isinstance(verdict, Passed):
                 return _specialised(verdict, failure, bench.variant)
             if verdict.status in _OF_ITS_OWN:
@@ -231,8 +227,8 @@ class OfflineBench:
         return replace(failure, reason=f"{failure.reason}; {_NOT_SEEN}") if made else failure
 
     def _affords(self, name: str) -> bool:
-        """Whether the interpreter is done with these sizes in good time."""
-        variant, parameters = self._variants.get(name), self._full["parameters"]
+        """Return whether the interpreter can run these sizes in time."""
+        variant, parameters = self._variants.get(name), self._full.parameters
         return (
             variant is not None
             and variant.elements - parameters <= _MOST_ELEMENTS
@@ -273,7 +269,7 @@ class OfflineBench:
 
 
 def _refuses(odd: Failed) -> bool:
-    """Whether host code raised, as a check of shapes does, and no kernel went astray."""
+    """Return whether host code raised, as a check of shapes does, and no kernel left its memory."""
     fault = odd.feedback
     return (
         odd.status in ("runtime_error", "compile_error")
@@ -283,7 +279,7 @@ def _refuses(odd: Failed) -> bool:
 
 
 def _specialised(verdict: Passed, elsewhere: Failed, seen: Variant) -> Passed:
-    """A pass at the sizes of a variant by a candidate that fails at others."""
+    """Mark a pass at the sizes of a variant by a candidate that fails at other sizes."""
     labels = [SPECIALISED, SMALLER_BATCH] if seen.name == "batch-only" else [SPECIALISED]
     where = "the sizes of the problem"
     if seen.replaced:
@@ -293,7 +289,7 @@ def _specialised(verdict: Passed, elsewhere: Failed, seen: Variant) -> Passed:
 
 
 def _needs(compiled: Compiled) -> str:
-    """The kernels' resources, one line each."""
+    """Return the kernels' resources, one line each."""
     return "\n".join(
         f"{r.kernel}: {r.num_warps} warps, {r.registers} registers, {r.spill_bytes} bytes spilled, "
         f"{r.shared_bytes} bytes of shared memory"

@@ -1,9 +1,9 @@
-"""Smaller shapes for a problem, so that Triton's interpreter can run its candidates.
+"""Smaller sizes for a problem, so that Triton's interpreter can run its candidates.
 
 The sizes of a reference in KernelBench form are integers in its file: constants at the top level,
-and literals in `get_inputs` and `get_init_inputs`. They are replaced in the syntax tree, and what
-comes out counts only if it runs on the meta device. The names of the constants say nothing here:
-whether sizes fit together is found out by running.
+and literals in `get_inputs` and `get_init_inputs`. They are replaced in the syntax tree, and the
+result counts only if it runs on the meta device with every workload. The names of the constants
+mean nothing here: running shows whether sizes fit together.
 
 This executes the problem's file: call it in a worker (`job`), never in a trusted process.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -21,13 +21,14 @@ from typing import Any
 import torch
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Access, Mode
+from adaexplore.core.problem import Access, Mode, Problem, Workload
 from adaexplore.evaluate.kernels.count import OpCounter, without_values
 from adaexplore.evaluate.offline.sizes import Replaced, Site, assigned, edited, in_setup
 from adaexplore.sandbox.user_code import Instance
 from adaexplore.sandbox.values import Inputs, check_outputs, tensors_of
 
 _NO_ACCESS = Access()
+_DEFAULT = Workload()
 SMALLEST = 16
 """Integers below are no sizes but kernel widths, strides, numbers of layers: they stay."""
 
@@ -70,30 +71,39 @@ class Variant:
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
-    """Run `variants` as a job (see `sandbox.jobs`).
+    """Run `variants` as a job (see `sandbox.jobs`): {"problem"} to {"variants": [...], "why"}.
 
-    From {"source", "mode", "access"} to {"variants": [...]}.
-
-    A reference that does not run on the meta device has no variants, and "why" says why.
+    A reference that does not run on the meta device has no variants, and "why" is the reason.
     """
+    problem = Problem.from_json(request["problem"])
     try:
-        access = Access.from_json(request["access"])
-        found = variants(request["source"], mode=request["mode"], access=access)
+        found = variants(
+            problem.source,
+            mode=problem.mode,
+            access=problem.access,
+            workloads=problem.workloads,
+        )
     except BadProblemError as error:
         return {"variants": [], "why": str(error)}
     return {"variants": [asdict(variant) for variant in found], "why": ""}
 
 
 def from_job(reply: Mapping[str, Any]) -> list[Variant]:
-    """The variants in a reply of `job`."""
+    """Return the variants in a reply of `job`."""
     return [
         Variant(**{**data, "replaced": tuple(Replaced(**r) for r in data["replaced"])})
         for data in reply["variants"]
     ]
 
 
-def variants(source: str, *, mode: Mode = "as-built", access: Access = _NO_ACCESS) -> list[Variant]:
-    """Variants of a reference with other sizes, in the order in which to try them.
+def variants(
+    source: str,
+    *,
+    mode: Mode = "as-built",
+    access: Access = _NO_ACCESS,
+    workloads: Sequence[Workload] = (_DEFAULT,),
+) -> list[Variant]:
+    """Return variants of a reference with other sizes, in the order in which to try them.
 
     "small", always there, has its sizes halved until it fits the budget. "odd" has sizes next to
     those, primes where they are legal: `<` against `<=` hides where blocks divide sizes. For
@@ -103,7 +113,7 @@ def variants(source: str, *, mode: Mode = "as-built", access: Access = _NO_ACCES
     Raises `BadProblemError` where the reference as it is does not run on the meta device.
     """
     with tempfile.TemporaryDirectory() as folder:
-        shapes = _Shapes(source, mode, access, Path(folder))
+        shapes = _Shapes(source, mode, access, workloads, Path(folder))
         small = _small(shapes)
         chosen = {
             "small": small,
@@ -136,9 +146,10 @@ class _Forms:
     parameters: list[torch.Size]
 
     @classmethod
-    def of(cls, instance: Instance, inputs: Inputs) -> _Forms:
+    def of(cls, instance: Instance, inputs: Sequence[Inputs]) -> _Forms:
         parameters = instance.model.state_dict().values()
-        return cls([t.shape for t in tensors_of(inputs)], [t.shape for t in parameters])
+        given = [t.shape for each in inputs for t in tensors_of(each)]
+        return cls(given, [t.shape for t in parameters])
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +183,18 @@ _Choice = Mapping[_Size, int]
 class _Shapes:
     """A reference's sizes, and what happens when they change."""
 
-    def __init__(self, source: str, mode: Mode, access: Access, folder: Path) -> None:
+    def __init__(
+        self,
+        source: str,
+        mode: Mode,
+        access: Access,
+        workloads: Sequence[Workload],
+        folder: Path,
+    ) -> None:
         self._source = source
         self._mode = mode
         self._access = access
+        self._workloads = workloads
         self._folder = folder
         self._costs: dict[str, _Cost | None] = {}
         self._original = self._run(source, "meta")
@@ -245,21 +264,27 @@ class _Shapes:
         )
 
     def _run(self, source: str, device: str) -> _Cost:
-        """One `forward`; `BadProblemError` where it fails or gives what cannot be compared."""
+        """Run one `forward` per workload; return their sum.
+
+        Raises `BadProblemError` for a failure and for an output that cannot be compared.
+        """
         counter = OpCounter()
         with without_values():
             instance, inputs = self._load(source, device)
-            with counter:
-                outputs = instance(inputs)
-        if device != "meta":
-            check_outputs("problem.py", outputs)
-        elif not outputs or any(t.numel() == 0 for _, t in outputs):
-            raise BadProblemError("problem.py: forward() returns no tensor, or an empty one")
+            for each in inputs:
+                with counter:
+                    outputs = instance(each)
+                if device != "meta":
+                    check_outputs("problem.py", outputs)
+                elif not outputs or any(t.numel() == 0 for _, t in outputs):
+                    raise BadProblemError(
+                        "problem.py: forward() returns no tensor, or an empty one"
+                    )
         weights = sum(p.numel() for p in instance.model.parameters())
-        given = sum(t.numel() for t in tensors_of(inputs))
+        given = sum(t.numel() for each in inputs for t in tensors_of(each))
         return _Cost(counter.elements + weights + given, counter.flops)
 
-    def _load(self, source: str, device: str) -> tuple[Instance, Inputs]:
+    def _load(self, source: str, device: str) -> tuple[Instance, list[Inputs]]:
         instance = Instance.load(
             source,
             "Model",
@@ -270,7 +295,7 @@ class _Shapes:
             name="problem.py",
             access=self._access,
         )
-        return instance, instance.inputs(0)
+        return instance, [instance.inputs(0, workload) for workload in self._workloads]
 
 
 def _small(shapes: _Shapes) -> _Choice:

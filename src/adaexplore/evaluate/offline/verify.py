@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, WorkloadTiming
 from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation
+from adaexplore.evaluate.judge.load import first_call, inspect, load
 from adaexplore.evaluate.judge.reference import Reference
-from adaexplore.evaluate.judge.verdict import CandidateRun, decided
+from adaexplore.evaluate.judge.verdict import decided
+from adaexplore.evaluate.judge.verify import compare, compare_first, verify_other_weights
+from adaexplore.evaluate.offline.compiled import Compiled
 from adaexplore.evaluate.offline.shrink import Variant
 from adaexplore.evaluate.offline.sizes import follow
-from adaexplore.evaluate.wire.tensors import share
+from adaexplore.evaluate.wire import offline_messages as wire
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer
@@ -29,15 +32,29 @@ FEW_INPUTS = "verified-on-few-inputs"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The wall time an evaluation has: how much, and until when by `time.monotonic`."""
+    """The wall time of an evaluation: its length, and its deadline by `time.monotonic`."""
 
     timeout_s: float
     deadline: float
 
     @staticmethod
     def of(timeout_s: float) -> Limit:
-        """From now on."""
+        """Return the limit that begins now."""
         return Limit(timeout_s, time.monotonic() + timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """The estimate of a candidate, and that of each workload where there are several."""
+
+    estimate: Estimate
+    workloads: tuple[WorkloadTiming, ...] = ()
+
+    @staticmethod
+    def of(compiled: Compiled) -> Estimates:
+        """Return the estimates of a compiled candidate."""
+        several = compiled.estimates if len(compiled.estimates) > 1 else {}
+        return Estimates(compiled.estimate, tuple(WorkloadTiming(n, e) for n, e in several.items()))
 
 
 class SmallBench:
@@ -61,10 +78,9 @@ class SmallBench:
         self.reference = Reference(replace(problem, source=variant.source), folder)
         self._server = server
         self._limits = candidate_limits(memory_bytes, gpu=False)
-        self._buffers = [share(t.contiguous()) for _, t in self.reference.outputs]
 
-    def evaluate(self, candidate: Candidate, limit: Limit, estimate: Estimate) -> Evaluation:
-        """The verdict on these sizes; a pass carries the estimate for the real ones."""
+    def evaluate(self, candidate: Candidate, limit: Limit, compiled: Estimates) -> Evaluation:
+        """Return the verdict on these sizes; a pass carries the estimates for the real ones."""
         source = follow(candidate.source, self.variant.replaced)
         worker = self._server.spawn(
             WORKER,
@@ -75,54 +91,55 @@ class SmallBench:
             readable=self.reference.problem.access.readable,
         )
         talk = Conversation(worker, limit.deadline, source)
-        run = _InterpretedRun(
-            self.reference,
-            self._buffers,
-            replace(candidate, source=source),
-            talk,
-            limit=limit,
-            estimate=estimate,
-            thorough=self._thorough,
-        )
+        interpreted = replace(candidate, source=source)
         try:
-            verdict: Evaluation = decided(run.verdict, talk, limit.timeout_s)
+            verdict: Evaluation = decided(
+                lambda: self._verdict(talk, interpreted, limit, compiled), talk, limit.timeout_s
+            )
         finally:
             worker.end()
         if self.reference.mend_inputs() and verdict.status in ("passed", "wrong_output"):
             return Failed("wrong_output", "forward() changes its inputs in place")
         return verdict
 
+    def _verdict(
+        self, talk: Conversation, candidate: Candidate, limit: Limit, compiled: Estimates
+    ) -> Passed:
+        """Load and verify; raises as `verdict.evaluate_candidate` does."""
+        target = self.reference.problem.target
+        assert target is not None
+        talk.ask(wire.Begin(target, "cpu", limit.timeout_s * _LAUNCH_SHARE))
+        labels = load(talk, self.reference, candidate)
+        inspect(talk)
+        first_call(talk)
+        reached, few = self._verify(talk, limit)
+        inspect(talk)
+        return Passed(
+            reached.precision,
+            reached.error,
+            compiled.estimate,
+            labels=(*labels, *few),
+            workloads=compiled.workloads,
+        )
 
-class _InterpretedRun(CandidateRun):
-    """The usual steps, up to where time would be measured."""
-
-    def __init__(self, *arguments: Any, limit: Limit, estimate: Estimate, thorough: bool) -> None:
-        super().__init__(*arguments)
-        self._thorough = thorough
-        self._limit = limit
-        self._estimate = estimate
-
-    def verdict(self) -> Passed:
-        """Passed, or an exception as from `CandidateRun.verdict`."""
-        target = self._reference.problem.target
-        begin = {"op": "begin", "target": target, "device": "cpu"}
-        self._talk.ask(begin | {"launch_s": self._limit.timeout_s * _LAUNCH_SHARE})
-        self._load()
-        self._verify()
-        self._inspect()
-        return Passed(self._taken, self._error, self._estimate, labels=tuple(self._labels))
-
-    def _give_slots(self) -> None:
-        pass  # nothing is timed
-
-    def _verify(self) -> None:
-        """On as many sets as there is time for: the problem's own and another at least."""
-        enough = time.monotonic() + self._limit.timeout_s * _VERIFY_SHARE
-        count = len(self._reference.sets) if self._thorough else _LEAST_SETS
-        for index in range(min(count, len(self._reference.sets))):
-            if index >= _LEAST_SETS and time.monotonic() > enough:
-                self._labels.append(FEW_INPUTS)
-                return
-            self._verify_set(index)
+    def _verify(self, talk: Conversation, limit: Limit) -> tuple[Reached, tuple[str, ...]]:
+        """Compare on as many sets as time allows, two of each workload at least; return labels."""
+        enough = time.monotonic() + limit.timeout_s * _VERIFY_SHARE
+        reached, needs_weights, few = Reached(), False, False
+        for workload in self.reference.workloads:
+            count = len(workload.sets) if self._thorough else _LEAST_SETS
+            for index in range(min(count, len(workload.sets))):
+                if index >= _LEAST_SETS and time.monotonic() > enough:
+                    few = True
+                    break
+                if workload.first_set + index == 0:
+                    compared, needs_weights = compare_first(talk, self.reference)
+                else:
+                    compared = compare(talk, workload, index)
+                reached = reached.or_worse(compared.reached)
+        if few:
+            return reached, (FEW_INPUTS,)
         if self._thorough:
-            self._verify_other_weights()
+            other = verify_other_weights(talk, self.reference, needs_weights=needs_weights)
+            reached = reached.or_worse(other)
+        return reached, ()

@@ -1,4 +1,4 @@
-"""What candidates are compared with: PyTorch as it is, and `torch.compile` with its defaults."""
+"""The baselines of a candidate: PyTorch eager, and `torch.compile` with its defaults."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.sandbox.device_lock import device_lent
-from adaexplore.sandbox.user_code import causes, is_out_of_memory
+from adaexplore.sandbox.user_code import Instance, causes, is_out_of_memory
 from adaexplore.sandbox.values import NamedTensor, flatten_outputs
 
 _OVERHEADS = 6  # blocks: the machine may be busier than it was
 
 
 class Baselines:
-    """The reference's models that are timed beside candidates, in the requested class.
+    """The reference's models that are timed beside candidates, on one workload.
 
-    `times_us` holds the first look at them that `time` took, for `facts`.
+    They run in the requested class. `compiled` is the reference under `torch.compile`; it is no
+    baseline where it fails or gives a wrong result.
     """
 
     def __init__(
@@ -37,24 +38,22 @@ class Baselines:
         runs: ReferenceRuns,
         sets: list[CheckedSet],
         notes: list[str],
-        *,
-        compiles: bool = True,
+        compiled: nn.Module | None,
     ) -> None:
         self._runs = runs
         self._sets = sets
         self._notes = notes
         self._clock: Clock = clock_for(runs.problem.device)
-        self.compiled = self._compile() if compiles else None
-        self.times_us: dict[str, float] = {}
+        self.compiled = compiled if compiled is not None and self._is_right(compiled) else None
         self._overheads_us: list[float] = []
 
     @property
     def overhead_us(self) -> float:
-        """What a call takes besides its timed window, by the judge's clock, as of late."""
+        """The time of a call outside its timed window, by the judge's clock, of the last blocks."""
         return median(self._overheads_us[-_OVERHEADS:])
 
     def calls_in(self, span_us: float) -> int:
-        """How many calls of the eager reference fill a span, roughly."""
+        """Return roughly the number of calls of the eager reference that fill a span."""
         [inputs, *_] = [s.inputs for s in self._sets if s.own]
 
         def call(_: int) -> object:
@@ -66,20 +65,20 @@ class Baselines:
         return math.ceil(span_us / each_us)
 
     def blocks(self, fresh: FreshInputs) -> dict[str, Callable[[int], list[float]]]:
-        """By name: how to time a number of calls on fresh inputs, at most as many as there are."""
+        """Return by name a function that times a number of calls, at most one on each slot."""
         models = {"eager": self._runs.instance.model} | (
             {"compile": self.compiled} if self.compiled is not None else {}
         )
         return {name: self._block(model, fresh) for name, model in models.items()}
 
     def time(self, fresh: FreshInputs) -> dict[str, float]:
-        """A quick look at the baselines, in microseconds; the caller holds the device."""
+        """Time the baselines briefly, in microseconds; the caller holds the device."""
         blocks, count = self.blocks(fresh), min(3, fresh.count)
         rounds = [{name: median(block(count)) for name, block in blocks.items()} for _ in range(5)]
         return {name: median(r[name] for r in rounds) for name in blocks}
 
     def _block(self, model: nn.Module, fresh: FreshInputs) -> Callable[[int], list[float]]:
-        """Times calls of a baseline in the requested class, just as candidates are timed."""
+        """Return a function that times calls of a baseline as candidates are timed."""
         slots = fresh.own_slots
 
         def warm_call(i: int) -> object:
@@ -104,9 +103,8 @@ class Baselines:
 
         return block
 
-    def _compile(self) -> nn.Module | None:
-        """The reference under `torch.compile`, checked on the first inputs; None if it fails."""
-        compiled = torch.compile(self._runs.instance.model)
+    def _is_right(self, compiled: nn.Module) -> bool:
+        """Compile for the first inputs; return whether the result is right."""
         device = self._runs.problem.device
         first = self._sets[0]
         try:
@@ -120,17 +118,29 @@ class Baselines:
                 ) from error
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             self._notes.append(f"torch.compile fails on the reference: {reason}")
-            return None
+            return False
         for (_, out), truth in zip(outputs, first.truths, strict=True):
             if truth.classify(truth.deviation(out)) is None:
                 self._notes.append("torch.compile gives a wrong result: it is no baseline here")
-                return None
-        return compiled  # type: ignore[return-value]
+                return False
+        return True
+
+
+def compiled_reference(instance: Instance, workloads: int) -> nn.Module:
+    """Return the reference under `torch.compile`, with its defaults.
+
+    With several workloads, each is compiled for its own shapes, which is the stronger baseline.
+    """
+    if workloads == 1:
+        return torch.compile(instance.model)  # type: ignore[return-value]
+    limit = torch._dynamo.config.recompile_limit
+    torch._dynamo.config.recompile_limit = max(limit, 2 * workloads)
+    return torch.compile(instance.model, dynamic=False)  # type: ignore[return-value]
 
 
 @contextmanager
 def _compiling_off(device: str) -> Iterator[None]:
-    """Lends the device to others whenever Inductor compiles; it takes seconds and no GPU.
+    """Lend the device to other processes while Inductor compiles, which takes seconds and no GPU.
 
     Pins `torch._inductor.compile_fx.compile_fx`, which `torch.compile` looks up for every graph.
     """

@@ -1,9 +1,9 @@
-"""Inputs that nobody has seen before, for every timed call, and a place for every call's outputs.
+"""New inputs for every timed call, and a place for the outputs of every call.
 
 A call on known inputs can be answered from a cache. So the judge draws the problem's own inputs
-anew, under seeds that it does not tell, before each block of timed calls; every call of the block
-has a slot to itself, and its outputs land in memory of the judge's before the block ends. Which of
-them are compared is decided after that.
+anew, under secret seeds, before each block of timed calls. Every call of the block has a slot to
+itself, and its outputs land in the judge's memory before the block ends. The judge chooses the
+outputs to compare after that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 
 from adaexplore.core.problem import Workload
-from adaexplore.evaluate.timing.late_inputs import Withheld
+from adaexplore.evaluate.timing.late_inputs import LateInputs
 from adaexplore.evaluate.truth.inputs import vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
@@ -39,10 +39,11 @@ _CUDA_SHARE = 0.03  # of the device's memory
 class FreshInputs:
     """Slots of inputs like `first` and places for outputs like `outputs`, in shared memory.
 
-    `slots` is what candidates are given, and can write to. `own_slots` is for the judge's calls:
-    the same, but with indices that nobody else can put out of range. `wanted` is how many calls a
-    block should have; memory and the time that drawing takes may allow fewer. Where draws of the
-    workload differ in shape, or not at all, the slots hold variations of `first` (see `vary`).
+    Candidates get `slots`, and can write to them. `own_slots` are for the judge's calls: the same,
+    but with indices that no other process can put out of range. A block should have `wanted` calls;
+    memory, which `sharing` workloads share, and the time that drawing takes may allow fewer. Where
+    draws of the workload differ in shape, or not at all, the slots hold variations of `first` (see
+    `vary`).
     """
 
     def __init__(
@@ -52,17 +53,19 @@ class FreshInputs:
         outputs: list[NamedTensor],
         wanted: int,
         workload: Workload = _DRAWN,
+        *,
+        sharing: int = 1,
     ) -> None:
         self._instance = instance
-        self._first = first
         self._workload = workload
+        self._first = first
         self._structures = [structure_of([t]) for t in tensors_of(first)]
         started = time.perf_counter()
         other = instance.inputs(secrets.randbelow(2**31), workload)
         seconds = time.perf_counter() - started
         self._redraws = _same_form(first, other) and _marks(first) != _marks(other)
         tensors = tensors_of(first)
-        self.count = _affordable(wanted, seconds, tensors + [t for _, t in outputs])
+        self.count = _affordable(wanted, seconds, tensors + [t for _, t in outputs], sharing)
         self.rings: list[SharedRing] = [share_ring(t, self.count) for t in tensors]
         self.out_rings: list[SharedRing] = [
             share_ring(t.contiguous(), self.count) for _, t in outputs
@@ -70,12 +73,12 @@ class FreshInputs:
         self.slots = [self._slot(i) for i in range(self.count)]
         self.own_slots = [map_tensors(_private, slot) for slot in self.slots]
         self._own_tensors = [tensors_of(slot) for slot in self.own_slots]
-        self.withheld = Withheld(self.rings, tensors)
+        self.late_inputs = LateInputs(self.rings, tensors)
         self._seeds: list[int] = []
         self.refill(self.count)
 
     def refill(self, count: int) -> None:
-        """Puts new inputs into the first `count` slots, but for what is withheld (`complete`)."""
+        """Put new inputs into the first `count` slots, except the late elements (`complete`)."""
         self._seeds = [secrets.randbelow(2**31) for _ in range(count)]
         for seed, slot, own in zip(self._seeds, self.slots, self.own_slots, strict=False):
             drawn = tensors_of(self._drawn(seed))
@@ -83,14 +86,14 @@ class FreshInputs:
                 copy_memory(shared, tensor)
                 if mine is not shared:
                     copy_memory(mine, tensor)
-        self.withheld.withhold(count)
+        self.late_inputs.withhold(count)
 
     def complete(self, index: int) -> None:
-        """Puts what is withheld from a slot into the judge's own; candidates do so with theirs."""
-        self.withheld.give(index, self._own_tensors[index])
+        """Put the late elements of a slot into the judge's own; candidates do so with theirs."""
+        self.late_inputs.give(index, self._own_tensors[index])
 
     def original(self, index: int) -> Inputs | None:
-        """What a slot was filled with, made again; None if the slot holds something else now."""
+        """Draw the inputs of a slot again; return None if the slot holds something else now."""
         drawn = self._drawn(self._seeds[index])
         slot = self.slots[index]
         pairs = zip(tensors_of(slot), tensors_of(drawn), strict=True)
@@ -99,17 +102,17 @@ class FreshInputs:
         return None
 
     def poison(self, count: int) -> None:
-        """Fills the first `count` places for outputs with what no honest result holds."""
+        """Fill the first `count` places for outputs with values that no honest result holds."""
         for ring in self.out_rings:
             for tensor in ring.tensors[:count]:
                 poison(tensor)
 
     def outputs(self, index: int) -> list[torch.Tensor]:
-        """What call `index` of the last block left."""
+        """Return the outputs of call `index` of the last block."""
         return [ring.tensors[index] for ring in self.out_rings]
 
     def take(self, index: int, outputs: list[NamedTensor]) -> None:
-        """Copies the outputs of a call to their place, as candidates do after every call."""
+        """Copy the outputs of a call to their place, as candidates do after every call."""
         for ring, (_, tensor) in zip(self.out_rings, outputs, strict=True):
             ring.tensors[index].copy_(tensor)
 
@@ -124,7 +127,7 @@ class FreshInputs:
 
 
 def poison_all(buffers: Sequence[SharedTensor]) -> None:
-    """Poisons buffers that another process will write to, and waits until that is done."""
+    """Poison buffers that another process will write to, and wait until it is done."""
     for shared in buffers:
         poison(shared.tensor)
     if buffers[0].tensor.is_cuda:
@@ -132,7 +135,7 @@ def poison_all(buffers: Sequence[SharedTensor]) -> None:
 
 
 def poison(tensor: torch.Tensor) -> None:
-    """Fills a tensor with what no honest result holds."""
+    """Fill a tensor with values that no honest result holds."""
     if tensor.is_floating_point() or tensor.is_complex():
         tensor.fill_(float("nan"))
     elif tensor.dtype is torch.bool:
@@ -141,15 +144,15 @@ def poison(tensor: torch.Tensor) -> None:
         tensor.fill_(torch.iinfo(tensor.dtype).min)
 
 
-def _affordable(wanted: int, draw_s: float, tensors: list[torch.Tensor]) -> int:
-    """How many slots memory and patience allow."""
+def _affordable(wanted: int, draw_s: float, tensors: list[torch.Tensor], sharing: int) -> int:
+    """Return the number of slots that memory and time allow."""
     each = max(sum(t.numel() * t.element_size() for t in tensors), 1)
     device = tensors[0].device
     most = _CPU_BYTES
     if device.type == "cuda":
         most = int(_CUDA_SHARE * torch.cuda.get_device_properties(device).total_memory)
     in_time = int(_DRAW_BUDGET_S / max(draw_s, 1e-6))
-    return max(min(wanted, _MOST[device.type], most // each, in_time), _FEWEST)
+    return max(min(wanted, _MOST[device.type], most // sharing // each, in_time), _FEWEST)
 
 
 def _private(tensor: torch.Tensor) -> torch.Tensor:
@@ -157,7 +160,7 @@ def _private(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _same_form(a: Inputs, b: Inputs) -> bool:
-    """Whether two draws differ in nothing but the numbers in their tensors."""
+    """Return whether two draws differ only in the numbers in their tensors."""
 
     def form(inputs: Inputs) -> list[object]:
         return [(t.shape, t.stride(), t.dtype) for t in tensors_of(inputs)]

@@ -17,7 +17,7 @@ from adaexplore.evaluate.wire.tensors import SharedRing, share_ring, stretch
 _ELEMENTS = 64
 
 
-class Withheld:
+class LateInputs:
     """What is withheld from the slots of `rings`, one ring for each input tensor like in `first`.
 
     `rings` of its own hold the withheld elements, slot by slot, for the candidate's process too.
@@ -52,10 +52,10 @@ class Withheld:
     def give(self, index: int, tensors: Sequence[torch.Tensor]) -> None:
         """Puts what was withheld from a slot into `tensors`, which are like its inputs."""
         late = [ring.tensors[index] for ring in self.rings]
-        arrive(tensors, late, self._places[index])
+        put_late(tensors, late, self._places[index])
 
 
-def arrive(
+def put_late(
     tensors: Sequence[torch.Tensor], late: Sequence[torch.Tensor], places: Sequence[int]
 ) -> None:
     """Copies the `late` elements of each input tensor to their place in it."""

@@ -20,7 +20,7 @@ TimeBlock = Callable[[int], list[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class MeasuringEffort:
     """How long to measure.
 
     A block of the candidate takes about `block_us`, one of any other party `other_us`. Rounds go on
@@ -40,20 +40,20 @@ class Effort:
     hopeless: float = 3.0
 
 
-def effort_for(device: str, *, brief: bool = False) -> Effort:
+def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
     """The effort that a device name asks for; a `brief` one gives a verdict and a rough time.
 
     A GPU's times vary little; the candidate's block is longer so that nothing hides in it.
     """
     if brief:
         block_us = 5000.0 if device == "cpu" else 20_000.0  # on a GPU more could hide in a block
-        return Effort(block_us=block_us, other_us=5000.0, max_rounds=9, budget_s=0.5)
-    return Effort() if device == "cpu" else Effort(other_us=10_000.0)
+        return MeasuringEffort(block_us=block_us, other_us=5000.0, max_rounds=9, budget_s=0.5)
+    return MeasuringEffort() if device == "cpu" else MeasuringEffort(other_us=10_000.0)
 
 
 def measure(
     parties: Mapping[str, TimeBlock],
-    effort: Effort | None = None,
+    effort: MeasuringEffort | None = None,
     *,
     most_calls: int = 100,
     best_us: float = math.inf,
@@ -65,7 +65,7 @@ def measure(
     all parties of a round alike, so the speedup is the median of the rounds' own ratios, and its
     interval is that of their median. `best_us` is the best time known of any other candidate.
     """
-    effort = effort or Effort()
+    effort = effort or MeasuringEffort()
     rng = random.Random(0)
     pilot = {name: median(block(min(3, most_calls))) for name, block in parties.items()}
     counts = {
@@ -133,7 +133,7 @@ def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
     return [r[baseline] / r[CANDIDATE] for r in rounds]
 
 
-def _narrow(rounds: list[dict[str, float]], effort: Effort) -> bool:
+def _narrow(rounds: list[dict[str, float]], effort: MeasuringEffort) -> bool:
     ratios = _ratios(rounds, _best_baseline(rounds))
     low, high = median_interval(ratios)
     enough = effort.coarse if high < 1.0 else effort.resolution

@@ -14,7 +14,7 @@ _TRIED = 3
 _SPREAD = 2  # sizes of the tensor that a layout may span: honest outputs have few gaps
 
 
-class Delivery:
+class OutputCopyCost:
     """Copies of outputs like `outputs` to the contiguous places that the judge has for them.
 
     A candidate's may lie in memory in another order than the reference's (channels last), and to

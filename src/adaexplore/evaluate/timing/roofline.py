@@ -1,4 +1,4 @@
-"""The speed of light: the least time a problem can take on this device (Williams et al. 2009).
+"""The roofline: the least time that a problem can take on this device (Williams et al. 2009).
 
 Least traffic is every input, parameter and output once. Operations are what PyTorch's FLOP counter
 finds in the reference's matrix products, convolutions and attention. Both are held against what
@@ -82,8 +82,8 @@ class Peaks:
         return max(allowed + looser)
 
 
-class SpeedOfLight:
-    """The least time of one problem on one device, in microseconds."""
+class RooflineModel:
+    """The least time of one workload on one device, in microseconds."""
 
     def __init__(self, work: Work, peaks: Peaks, precision: Precision) -> None:
         self._work = work

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from adaexplore.core.problem import PRECISIONS, Precision
+from adaexplore.core.problem import PRECISIONS, Precision, Tolerance
 from adaexplore.evaluate.truth.error_scale import Surroundings, surroundings
 from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, NORM_FACTOR
 from adaexplore.evaluate.truth.selections import Choice, excused
@@ -70,6 +70,27 @@ class Truth:
             if bound and deviation.norm <= bound.norm and deviation.element <= bound.element:
                 return precision
         return None
+
+
+def share_within(out: torch.Tensor, truth: Truth, tolerance: Tolerance) -> float:
+    """Return the share of an output's elements that are within a tolerance of the truth.
+
+    Elements that do not count (see `Truth.excused`) are within it.
+    """
+    expected = truth.value
+    if expected.numel() == 0:
+        return 1.0
+    out = _real(out)
+    if not expected.is_floating_point():
+        within = out == expected
+    else:
+        allowed = tolerance.atol + tolerance.rtol * expected.abs()
+        alike = (out == expected) | (out.isnan() & expected.isnan())
+        within = alike | ((out.double() - expected).abs() <= allowed) & expected.isfinite()
+    excused = truth.excused(out)
+    if excused is not None:
+        within |= excused
+    return float(within.double().mean())
 
 
 def near(out: torch.Tensor, strict: torch.Tensor, bound: float) -> bool:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Precision, Problem
+from adaexplore.core.problem import Precision, Problem, Workload
 from adaexplore.evaluate.truth.compare import exact
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
@@ -20,17 +20,26 @@ from adaexplore.evaluate.truth.widen import widened
 from adaexplore.sandbox.user_code import Instance, is_out_of_memory
 from adaexplore.sandbox.values import Inputs, NamedTensor, flatten_outputs, map_tensors, tensors_of
 
+_DEFAULT = Workload()
+
 
 class ReferenceRuns:
-    """Calls of the reference's model, each the way its class asks.
+    """Calls of the reference's model on one workload, each as its precision class asks.
 
     `precision` is the class that candidates may have: the problem's, or "half" for a reference
     whose own floating-point dtype is (`native_half`).
     """
 
-    def __init__(self, problem: Problem, instance: Instance, first: Inputs) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        instance: Instance,
+        first: Inputs,
+        workload: Workload = _DEFAULT,
+    ) -> None:
         self.problem = problem
         self.instance = instance
+        self.workload = workload
         self.native_half = _is_half(instance, first)
         self.precision: Precision = "half" if self.native_half else problem.precision
 

@@ -74,10 +74,12 @@ class Truths:
     inputs. Raises `BadProblemError` where there is no own input set to verify on.
     """
 
-    def __init__(self, runs: ReferenceRuns, notes: list[str]) -> None:
+    def __init__(
+        self, runs: ReferenceRuns, notes: list[str], *, other_weights: bool = True
+    ) -> None:
         self._runs = runs
         self._notes = notes
-        self.inputs = InputSets(runs.instance, runs.problem.seed)
+        self.inputs = InputSets(runs.instance, runs.problem.seed, runs.workload)
         drafts = list(self._drafts())
         own = [d.outputs for d in drafts if d.given.own]
         if not own:
@@ -93,7 +95,7 @@ class Truths:
             for outputs in zip(*own, strict=True)
         ]
         self.sets = [self._checked(draft) for draft in drafts]
-        self.other_weights = self._other_weights()
+        self.other_weights = self._other_weights() if other_weights else None
         self._leave_out_blind_classes()
 
     @property

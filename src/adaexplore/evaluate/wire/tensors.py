@@ -1,7 +1,7 @@
-"""Tensors that two processes see: memory files on the CPU, CUDA IPC on a GPU.
+"""Tensors shared by two processes: memory files on the CPU, CUDA IPC on a GPU.
 
-Sharing goes one way only: the judge shares, a candidate's process opens. What is opened may hold
-pickled data, so a candidate's process never shares anything with the judge.
+Sharing goes one way only: the judge shares, a candidate's process opens. A handle may hold pickled
+data, so a candidate's process never shares anything with the judge.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import fcntl
 import mmap
 import os
 import pickle
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import reduce_tensor
+
+from adaexplore.evaluate.wire.messages import RingForm, TensorHandle
 
 _CHUNK_WORDS = 1 << 24
 _ALIGNMENT_BYTES = 512  # of the tensors in a ring: as the allocators' own, or kernels would differ
@@ -25,34 +27,34 @@ _pools: dict[torch.device, Any] = {}
 
 @dataclass(frozen=True)
 class SharedTensor:
-    """A tensor in shared memory, with what another process needs to open it.
+    """A tensor in shared memory, and the handle by which another process opens it.
 
     On the CPU `fds` holds the memory file's descriptor, to be sent beside `handle`.
     """
 
     tensor: torch.Tensor
-    handle: dict[str, Any]
+    handle: TensorHandle
     fds: tuple[int, ...] = ()
 
     def fill(self, source: torch.Tensor) -> None:
-        """Takes over the content of `source`, which has the same shape, strides and dtype."""
+        """Copy the content of `source`, which has the same shape, strides and dtype."""
         copy_memory(self.tensor, source)
 
     def close(self) -> None:
-        """Closes the descriptor; the memory lives on while somebody maps it."""
+        """Close the descriptor; the memory lives on while a process maps it."""
         for fd in self.fds:
             os.close(fd)
 
 
 def share(tensor: torch.Tensor) -> SharedTensor:
-    """A copy of `tensor` in shared memory, with the same shape, strides and dtype."""
+    """Return a copy of `tensor` in shared memory, with the same shape, strides and dtype."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
-    shape, strides = list(tensor.shape), list(tensor.stride())
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
     if tensor.numel() == 0:
-        handle = {"kind": "empty", "device": str(tensor.device), "dtype": _name(tensor.dtype)}
-        return SharedTensor(tensor.clone(), handle | {"shape": shape, "strides": strides})
+        handle = TensorHandle("empty", shape, strides, _name(tensor.dtype), str(tensor.device))
+        return SharedTensor(tensor.clone(), handle)
     whole = _share_memory(_flat(tensor).numel(), tensor.dtype, tensor.device)
-    handle = whole.handle | {"shape": shape, "strides": strides}
+    handle = replace(whole.handle, shape=shape, strides=strides)
     shared = SharedTensor(whole.tensor.as_strided(shape, strides), handle, whole.fds)
     shared.fill(tensor)
     return shared
@@ -60,63 +62,62 @@ def share(tensor: torch.Tensor) -> SharedTensor:
 
 @dataclass(frozen=True)
 class SharedRing:
-    """Several tensors of one shape behind each other in one piece of shared memory."""
+    """Several tensors of one shape behind each other in one piece of shared memory.
+
+    `step` is the number of elements from one tensor to the next.
+    """
 
     memory: SharedTensor
     tensors: list[torch.Tensor]
+    step: int
 
     def rows(self, count: int, start: int, length: int) -> torch.Tensor:
-        """The same stretch of the memory of the first `count` tensors, one row for each."""
-        step = self.memory.handle["ring"]["step"]
-        return self.memory.tensor.as_strided((count, length), (step, 1), start)
+        """Return the same stretch of the memory of the first `count` tensors, a row for each."""
+        return self.memory.tensor.as_strided((count, length), (self.step, 1), start)
 
 
 def share_ring(like: torch.Tensor, count: int) -> SharedRing:
-    """`count` tensors of the shape, strides and dtype of `like`, not yet filled."""
+    """Make `count` tensors of the shape, strides and dtype of `like`, not yet filled."""
     elements = _flat(like).numel() if like.numel() else 0
     multiple = max(_ALIGNMENT_BYTES // like.element_size(), 1)
     step = max(-(-elements // multiple), 1) * multiple
     memory = _share_memory(count * step, like.dtype, like.device)
-    memory.handle["ring"] = {
-        "count": count,
-        "step": step,
-        "shape": list(like.shape),
-        "strides": list(like.stride()),
-    }
-    return SharedRing(memory, _parts(memory.tensor, memory.handle["ring"]))
+    form = RingForm(count, step, tuple(like.shape), tuple(like.stride()))
+    memory = replace(memory, handle=replace(memory.handle, ring=form))
+    return SharedRing(memory, _parts(memory.tensor, form), step)
 
 
-def open_ring(handle: dict[str, Any], fds: Sequence[int]) -> list[torch.Tensor]:
-    """The tensors of a ring from `share_ring`; takes over `fds`."""
-    return _parts(_open(handle, iter(fds)), handle["ring"])
+def open_ring(handle: TensorHandle, fds: Sequence[int]) -> list[torch.Tensor]:
+    """Open the tensors of a ring from `share_ring`; closes `fds`."""
+    assert handle.ring is not None
+    return _parts(_open(handle, iter(fds)), handle.ring)
 
 
-def _parts(memory: torch.Tensor, ring: dict[str, Any]) -> list[torch.Tensor]:
-    shape, strides, step = ring["shape"], ring["strides"], ring["step"]
-    return [memory.as_strided(shape, strides, i * step) for i in range(ring["count"])]
+def _parts(memory: torch.Tensor, ring: RingForm) -> list[torch.Tensor]:
+    return [memory.as_strided(ring.shape, ring.strides, i * ring.step) for i in range(ring.count)]
 
 
 def _share_memory(elements: int, dtype: torch.dtype, device: torch.device) -> SharedTensor:
     """A vector of uninitialised shared memory."""
-    handle = {"shape": [elements], "strides": [1], "dtype": _name(dtype)}
+    handle = TensorHandle("private", (elements,), (1,), _name(dtype))
     if device.type == "cuda":
         with torch.cuda.use_mem_pool(_pool(device)):
             memory = torch.empty(elements, dtype=dtype, device=device)
         reduced = base64.b64encode(pickle.dumps(_reduce(memory))).decode()
-        return SharedTensor(memory, handle | {"kind": "cuda", "ipc": reduced})
+        return SharedTensor(memory, replace(handle, kind="cuda", ipc=reduced))
     try:
         fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    except PermissionError:  # a confined process (see `examine`) has nobody to share with
-        return SharedTensor(torch.empty(elements, dtype=dtype), handle | {"kind": "private"})
+    except PermissionError:  # a confined process (see `examine`) shares with no other
+        return SharedTensor(torch.empty(elements, dtype=dtype), handle)
     os.ftruncate(fd, elements * dtype.itemsize)
-    # Who opens it may write to it, but not take it away under the judge's hands.
+    # The process that opens it may write to it, but cannot shrink it under the judge.
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     memory = _map(fd, elements, dtype)
-    return SharedTensor(memory, handle | {"kind": "cpu", "elements": elements}, (fd,))
+    return SharedTensor(memory, replace(handle, kind="cpu", elements=elements), (fd,))
 
 
 def _pool(device: torch.device) -> Any:
-    """Where shared CUDA tensors live, and nothing else.
+    """Return the memory pool of shared CUDA tensors, which holds nothing else.
 
     A CUDA IPC handle opens the whole block that a tensor lies in: in the common pool the process
     that opens an input would see the truths beside it.
@@ -130,8 +131,8 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).partition(".")[2]
 
 
-def open_shared(handles: Sequence[dict[str, Any]], fds: Sequence[int]) -> list[torch.Tensor]:
-    """The tensors behind `handles`; takes over `fds`, one for each handle of kind "cpu"."""
+def open_shared(handles: Sequence[TensorHandle], fds: Sequence[int]) -> list[torch.Tensor]:
+    """Open the tensors behind `handles`; closes `fds`, one for each handle of kind "cpu"."""
     left = iter(fds)
     return [_open(handle, left) for handle in handles]
 
@@ -140,24 +141,23 @@ def _reduce(memory: torch.Tensor) -> Any:
     return reduce_tensor(memory)  # type: ignore[no-untyped-call]
 
 
-def _open(handle: dict[str, Any], fds: Any) -> torch.Tensor:
-    dtype: torch.dtype = getattr(torch, handle["dtype"])
-    shape, strides = handle["shape"], handle["strides"]
-    if handle["kind"] == "empty":
-        return torch.empty(shape, dtype=dtype, device=handle["device"])
-    if handle["kind"] == "cuda":
-        rebuild, arguments = pickle.loads(base64.b64decode(handle["ipc"]))
+def _open(handle: TensorHandle, fds: Iterator[int]) -> torch.Tensor:
+    dtype: torch.dtype = getattr(torch, handle.dtype)
+    if handle.kind == "empty":
+        return torch.empty(handle.shape, dtype=dtype, device=handle.device)
+    if handle.kind == "cuda":
+        rebuild, arguments = pickle.loads(base64.b64decode(handle.ipc))
         memory: torch.Tensor = rebuild(*arguments)
-        return memory.as_strided(shape, strides)
+        return memory.as_strided(handle.shape, handle.strides)
     fd = next(fds)
     try:
-        return _map(fd, handle["elements"], dtype).as_strided(shape, strides)
+        return _map(fd, handle.elements, dtype).as_strided(handle.shape, handle.strides)
     finally:
         os.close(fd)
 
 
 def copy_memory(home: torch.Tensor, source: torch.Tensor) -> None:
-    """Copies memory to memory, since elements of an expanded tensor share theirs.
+    """Copy memory to memory, since elements of an expanded tensor share theirs.
 
     Both have the same shape, strides and dtype.
     """
@@ -166,7 +166,7 @@ def copy_memory(home: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def stretch(tensor: torch.Tensor, start: int = 0, length: int | None = None) -> torch.Tensor:
-    """Elements of a tensor in the order of its memory, from `start` on."""
+    """Return elements of a tensor in the order of its memory, from `start` on."""
     flat = _flat(tensor) if tensor.numel() else tensor.flatten()
     return flat[start:] if length is None else flat[start : start + length]
 
@@ -183,7 +183,7 @@ def _map(fd: int, elements: int, dtype: torch.dtype) -> torch.Tensor:
 
 
 def fingerprint(tensor: torch.Tensor) -> int:
-    """A number that changes when the tensor's content does: an order-sensitive 64-bit sum."""
+    """Return an order-sensitive 64-bit sum, which changes with the tensor's content."""
     if tensor.numel() == 0:
         return 0
     data = _flat(tensor.detach().resolve_conj().resolve_neg().contiguous()).view(torch.uint8)

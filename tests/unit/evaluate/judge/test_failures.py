@@ -1,18 +1,16 @@
+from dataclasses import replace
+
 import pytest
 
 from adaexplore.evaluate.judge.failures import COMPILING, LOADING, died, raised
+from adaexplore.evaluate.wire.messages import Place, Raised
 from adaexplore.sandbox.process import WorkerDiedError
 
 RUNNING, BUILDING = "running on the inputs 'own-0'", LOADING
 
 
 def error(name, message="", *bases):
-    return {
-        "types": [name, *bases, "Exception"],
-        "type": name,
-        "message": message,
-        "traceback": f"Traceback: {name}",
-    }
+    return Raised(name, message, (name, *bases, "Exception"), f"Traceback: {name}")
 
 
 class TestRaised:
@@ -57,8 +55,7 @@ class TestRaised:
         assert verdict.reason == f"CppCompileError: expected ';' (x.cpp:3, while {RUNNING})"
 
     def test_the_line_is_in_the_reason_and_in_the_feedback(self):
-        place = {"line": 2, "frame": "forward", "kernel": ""}
-        problem = error("ValueError", "no") | {"places": [place]}
+        problem = replace(error("ValueError", "no"), places=(Place(2, "forward"),))
         verdict = raised(problem, RUNNING, "def forward(x):\n    return y\n")
         assert verdict.reason == f"ValueError: no (line 2 in forward, while {RUNNING})"
         assert (verdict.feedback.line, verdict.feedback.source_line) == (2, "return y")
@@ -67,7 +64,7 @@ class TestRaised:
         assert raised(error("KeyError"), RUNNING).reason == f"KeyError (while {RUNNING})"
 
     def test_long_texts_are_cut(self):
-        verdict = raised(error("ValueError", "x" * 10**6) | {"traceback": "y" * 10**6}, RUNNING)
+        verdict = raised(replace(error("ValueError", "x" * 10**6), traceback="y" * 10**6), RUNNING)
         assert len(verdict.reason) < 1000
         assert len(verdict.detail) < 100_000
 

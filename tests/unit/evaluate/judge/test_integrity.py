@@ -9,7 +9,7 @@ from adaexplore.sandbox.jobs import run_job
 
 @pytest.fixture
 def after(server):
-    """What a `Watch` tells after a change: functions, flags, and flags once they are put back."""
+    """Name functions and flags that a change replaced, and flags that could not be put back."""
 
     def after(change):
         request = {"change": textwrap.dedent(change)}
@@ -28,12 +28,12 @@ REPLACED = {
     "a module's call": "torch.nn.Module.__call__ = lambda self, *a: None",
     "the clock": "from adaexplore.evaluate.timing import clock\n"
     "clock.CpuClock.block = lambda *a: [1.0]",
-    "the session": "from adaexplore.evaluate.judge.worker import Session\n"
-    "Session._time = lambda *a: {}",
+    "the session": "from adaexplore.evaluate.judge.worker import CandidateSession\n"
+    "CandidateSession._time = lambda *a: {}",
     "a function it uses": "from adaexplore.evaluate.judge import worker as w; w.finished = list",
     "the code in a function": """
-        from adaexplore.evaluate.judge.worker import Session
-        Session._time.__code__ = (lambda self, count: {}).__code__
+        from adaexplore.evaluate.judge.worker import CandidateSession
+        CandidateSession._time.__code__ = (lambda self, count: {}).__code__
     """,
     "a builtin": "import builtins; builtins.sum = lambda values: 0",
     "the interpreter's hook": "import sys; sys.setprofile(lambda *a: None)",

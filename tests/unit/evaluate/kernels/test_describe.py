@@ -1,5 +1,3 @@
-import pytest
-
 from adaexplore.core.evaluation import KernelUse, Launch, Profile
 from adaexplore.evaluate.kernels.describe import (
     OwnKernels,
@@ -8,6 +6,7 @@ from adaexplore.evaluate.kernels.describe import (
     measured_parts,
     read_launched,
 )
+from adaexplore.evaluate.wire.messages import LaunchedKernel, LaunchedKernels
 from adaexplore.languages.fingerprint import fingerprint
 
 SOURCE = "@triton.jit\ndef k(x):\n    tl.atomic_add(x, 1)\n"
@@ -46,10 +45,7 @@ def test_a_candidate_without_a_profile_is_described_by_its_source():
     assert found.code == found.form
 
 
-@pytest.mark.parametrize(
-    "kernel", [3, {"name": "k"}, {"name": "k", "code": 1, "instructions": []}, {"name": "k"} | {}]
-)
-def test_nonsense_from_its_process_is_nothing(kernel):
-    honest = {"name": "k", "code": "c0de", "instructions": ["dot"]}
-    assert read_launched({"kernels": [honest]}).codes == {"k": ["c0de"]}
-    assert read_launched({"kernels": [honest, kernel]}) == OwnKernels()
+def test_names_from_its_process_are_cut():
+    kernel = LaunchedKernel("k" * 1000, "c0de", ("dot",))
+    [(name, codes)] = read_launched(LaunchedKernels((kernel,))).codes.items()
+    assert (len(name), codes) == (80, ["c0de"])

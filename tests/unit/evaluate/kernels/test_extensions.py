@@ -8,6 +8,8 @@ import torch
 
 from adaexplore.core.problem import Access
 from adaexplore.evaluate.judge.failures import COMPILING, raised
+from adaexplore.evaluate.wire import codec
+from adaexplore.evaluate.wire.messages import Build, RaisedReply, encode
 from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.values import Arguments
 
@@ -64,17 +66,17 @@ def build(worker):
     inputs = torch.empty(4, FEATURES, device="meta")
 
     def build(source):
-        request = {
-            "op": "build",
-            "source": source,
-            "capability": [9, 0],
-            "seed": 0,
-            "mode": "as-built",
-            "access": Access().to_json(),
-            "init": pickled(Arguments([FEATURES])),
-            "inputs": pickled(Arguments([inputs])),
-        }
-        return worker.call(request, 120.0)
+        request = Build(
+            source=source,
+            capability=(9, 0),
+            seed=0,
+            mode="as-built",
+            access=Access(),
+            init=pickled(Arguments([FEATURES])),
+            inputs=(pickled(Arguments([inputs])),),
+            extensions=True,
+        )
+        return worker.call(encode(request), 120.0)
 
     return build
 
@@ -100,7 +102,7 @@ def test_a_gpu_is_talked_of_and_not_there(worker, build):
 
 def test_a_build_that_fails_is_a_compile_error_at_its_line(build):
     source = module(expression="2 * y")
-    verdict = raised(build(source)["raised"], COMPILING, source)
+    verdict = raised(codec.read(RaisedReply, build(source)).raised, COMPILING, source)
     assert verdict.status == "compile_error"
     assert "was not declared" in verdict.feedback.message
     assert verdict.feedback.source_line == "return 2 * y;"

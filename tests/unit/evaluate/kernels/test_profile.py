@@ -9,6 +9,7 @@ from adaexplore.core.evaluation import Launch
 from adaexplore.evaluate.kernels.launches import watched_launches
 from adaexplore.evaluate.kernels.profile import MOST_KERNELS, origin_of, own_kernels, read_profile
 from adaexplore.evaluate.kernels.profiler import OUTSIDE, kernels_in, poisoned_memory, profile_calls
+from adaexplore.evaluate.wire.messages import Profiled, ProfiledKernel, ProfiledTriton
 
 SOURCE = '''
 import triton
@@ -47,11 +48,7 @@ def event(name, dur, cat="kernel", **args):
 
 
 def reply(*events, calls=2, triton=()):
-    return {
-        "calls": calls,
-        "kernels": kernels_in({"traceEvents": list(events)}),
-        "triton": list(triton),
-    }
+    return Profiled(calls, tuple(kernels_in({"traceEvents": list(events)})), tuple(triton))
 
 
 def read(*events, source=SOURCE, **more):
@@ -75,7 +72,7 @@ class TestReading:
         assert found.profile.custom_share == 0.75
 
     def test_what_a_launch_holds(self):
-        spilling = {"name": "scale", "own": True, "spills_bytes": 48}
+        spilling = ProfiledTriton("scale", own=True, spills_bytes=48)
         found = read(event("scale", 1.0), triton=[spilling])
         assert found.profile.kernels[0].launch == Launch(
             (64, 2, 1), (128, 1, 1), 32, 16384, 0.75, 48
@@ -100,17 +97,11 @@ class TestReading:
     @pytest.mark.parametrize(
         "forged",
         [
-            {},
-            {"calls": 0, "kernels": []},
-            {"calls": 1, "kernels": "all mine"},
-            {"calls": 1, "kernels": [{"name": 3, "launches": 1, "time_us": 1.0, "launch": None}]},
-            {"calls": 1, "kernels": [{"name": "k", "launches": 1, "time_us": float("nan")}]},
-            {
-                "calls": 1,
-                "kernels": [
-                    {"name": "k", "launches": 1, "time_us": float("inf"), "launch": None},
-                ],
-            },
+            Profiled(0, (ProfiledKernel("k", 1, 1.0, None),), ()),
+            Profiled(1, (), ()),
+            Profiled(1, (ProfiledKernel("k", 1, float("nan"), None),), ()),
+            Profiled(1, (ProfiledKernel("k", 1, float("inf"), None),), ()),
+            Profiled(1, (ProfiledKernel("k", 1, -1.0, None),), ()),
         ],
     )
     def test_nonsense_is_no_profile(self, forged):
@@ -149,7 +140,7 @@ class TestLabels:
         assert (found.labels, found.profile.custom_share) == ((), 1.0)
 
     def test_a_kernel_that_only_the_launch_names_is_own(self):
-        renamed = {"name": "made_by_exec", "own": True, "spills_bytes": None}
+        renamed = ProfiledTriton("made_by_exec", own=True, spills_bytes=None)
         assert read(event("made_by_exec", 1.0), triton=[renamed]).profile.custom_share == 1.0
 
 

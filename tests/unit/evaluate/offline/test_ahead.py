@@ -9,6 +9,7 @@ from sources import DOUBLE_KERNEL, changed
 
 from adaexplore.core.problem import Access
 from adaexplore.evaluate.kernels.ahead import compile_ahead
+from adaexplore.evaluate.wire.messages import Build
 from adaexplore.sandbox.values import Arguments, Inputs
 
 WRAPPED = changed(
@@ -33,14 +34,15 @@ def test_the_kernels_of_a_call_lie_in_the_cache(source, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.chdir(tmp_path)
     compile_ahead(
-        {
-            "source": source,
-            "init": pickled(Arguments((), {})),
-            "inputs": pickled(Inputs((torch.empty(4096, device="meta"),), {})),
-            "capability": [9, 0],
-            "seed": 0,
-            "mode": "as-built",
-            "access": Access().to_json(),
-        }
+        Build(
+            source=source,
+            capability=(9, 0),
+            seed=0,
+            mode="as-built",
+            access=Access(),
+            init=pickled(Arguments((), {})),
+            inputs=(pickled(Inputs((torch.empty(4096, device="meta"),), {})),),
+            extensions=False,
+        )
     )
     assert len(list(tmp_path.rglob("*.cubin"))) == 1

@@ -13,7 +13,8 @@ from torch import nn
 
 from adaexplore.evaluate.kernels.count import OpCounter
 from adaexplore.evaluate.kernels.targets import TARGETS
-from adaexplore.evaluate.offline.estimate import LAUNCH_US, Work, estimate, least, work_of_op
+from adaexplore.evaluate.offline.estimate import LAUNCH_US, estimate, least, work_of_op
+from adaexplore.evaluate.wire.offline_messages import KernelWork
 
 H200 = TARGETS["sm_90"]
 N = 100_000
@@ -123,36 +124,36 @@ class TestOperations:
 
 class TestTime:
     def test_a_copy_runs_at_the_memorys_pace(self):
-        found = estimate([Work(H200.bandwidth, H200.bandwidth, {})], H200)
+        found = estimate([KernelWork(H200.bandwidth, H200.bandwidth, {})], H200)
         assert (found.bound_by, found.target) == ("memory", "sm_90")
         assert found.time_us == pytest.approx(1e6)
 
     @pytest.mark.parametrize("kind", ["fp32", "tf32", "half"])
     def test_a_large_product_runs_at_its_units_pace(self, kind):
-        found = estimate([Work(1e9, 1e9, {kind: H200.flops[kind]})], H200)
+        found = estimate([KernelWork(1e9, 1e9, {kind: H200.flops[kind]})], H200)
         assert found.bound_by == "compute"
         assert found.time_us == pytest.approx(1e6)
 
     def test_small_kernels_cost_their_launches(self):
-        found = estimate([Work(1e3, 1e3, {})] * 7, H200)
+        found = estimate([KernelWork(1e3, 1e3, {})] * 7, H200)
         assert found.bound_by == "overhead"
         assert found.time_us == 7 * LAUNCH_US
 
     def test_launches_hide_behind_long_kernels(self):
-        alone = estimate([Work(1e9, 1e9, {})], H200)
-        with_small = estimate([Work(1e9, 1e9, {}), Work(4.0, 4.0, {})], H200)
+        alone = estimate([KernelWork(1e9, 1e9, {})], H200)
+        with_small = estimate([KernelWork(1e9, 1e9, {}), KernelWork(4.0, 4.0, {})], H200)
         assert with_small.time_us == pytest.approx(alone.time_us)
 
     def test_reading_again_and_again_takes_the_cache_its_time(self):
-        once = estimate([Work(1e9, 1e9, {}, programs=10_000)], H200)
-        often = estimate([Work(1e9, 1e11, {}, programs=10_000)], H200)
+        once = estimate([KernelWork(1e9, 1e9, {}, programs=10_000)], H200)
+        often = estimate([KernelWork(1e9, 1e11, {}, programs=10_000)], H200)
         assert often.time_us > 5 * once.time_us
 
     def test_of_partial_work_it_is_partial(self):
-        whole, part = Work(1e9, 1e9, {}), Work(1e9, 1e9, {}, partial=True)
+        whole, part = KernelWork(1e9, 1e9, {}), KernelWork(1e9, 1e9, {}, partial=True)
         assert not estimate([whole, whole], H200).partial
         assert estimate([whole, part], H200).partial
-        assert estimate([Work(1.0, 1.0, {}, partial=True)], H200).partial
+        assert estimate([KernelWork(1.0, 1.0, {}, partial=True)], H200).partial
 
     def test_the_least_of_a_problem_is_its_roofline(self):
         moving = least(4_800_000_000, 0, precision="fp32", target=H200)
@@ -163,7 +164,7 @@ class TestTime:
 
     def test_few_programs_leave_multiprocessors_idle(self):
         few, many = (
-            estimate([Work(1e6, 1e6, {"tf32": 1e12}, programs=n)], H200) for n in (33, 132)
+            estimate([KernelWork(1e6, 1e6, {"tf32": 1e12}, programs=n)], H200) for n in (33, 132)
         )
         assert few.time_us == pytest.approx(4 * many.time_us)
 
@@ -175,7 +176,7 @@ class TestTime:
     )
     def test_more_work_never_takes_less_time(self, memory, flops, more, programs):
         def time_us(memory, flops):
-            return estimate([Work(memory, memory, {"fp32": flops}, programs)], H200).time_us
+            return estimate([KernelWork(memory, memory, {"fp32": flops}, programs)], H200).time_us
 
         assert time_us(memory + more, flops) >= time_us(memory, flops)
         assert time_us(memory, flops + more) >= time_us(memory, flops)

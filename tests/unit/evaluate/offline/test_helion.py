@@ -10,6 +10,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Fault
 from adaexplore.core.problem import Access, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
+from adaexplore.evaluate.wire.messages import Build, encode
 from adaexplore.languages import DIALECTS
 from adaexplore.run.session import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
@@ -134,19 +135,19 @@ def test_kernels_of_all_configurations_are_compiled_ahead(server):
     def pickled(value):
         return base64.b64encode(pickle.dumps(value)).decode()
 
-    request = {
-        "op": "ahead",
-        "source": changed(CONFIG, LIST).source,
-        "capability": [9, 0],
-        "seed": 0,
-        "mode": "as-built",
-        "access": Access().to_json(),
-        "init": pickled(Inputs((64, 32), {})),
-        "inputs": pickled(Inputs((torch.empty(48, 64, device="meta"),), {})),
-    }
+    request = Build(
+        source=changed(CONFIG, LIST).source,
+        capability=(9, 0),
+        seed=0,
+        mode="as-built",
+        access=Access(),
+        init=pickled(Inputs((64, 32), {})),
+        inputs=(pickled(Inputs((torch.empty(48, 64, device="meta"),), {})),),
+        extensions=False,
+    )
     worker = server.spawn("adaexplore.evaluate.judge.worker:main", name="candidate")
     try:
-        assert worker.call(request, 120.0) == {}
+        assert worker.call(encode(request), 120.0) == {}
         found = [path.name for path in worker.folder.glob("triton/*/*.cubin")]
     finally:
         worker.end()

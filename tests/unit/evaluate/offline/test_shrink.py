@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Access
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline import shrink
 from adaexplore.evaluate.offline.shrink import MAX_ELEMENTS, from_job, variants
 from adaexplore.evaluate.offline.sizes import Replaced, follow
@@ -259,10 +259,13 @@ def test_a_reference_that_cannot_run_says_why():
 
 def test_as_a_job_it_survives_code_that_ends_its_process(server):
     entry = "adaexplore.evaluate.offline.shrink:job"
-    rest = {"mode": "as-built", "access": Access().to_json()}
-    reply = run_job(server, entry, {"source": LINEAR} | rest, 60.0)
+
+    def asked(source):
+        return {"problem": Problem("example", source, "triton", "cpu").to_json()}
+
+    reply = run_job(server, entry, asked(LINEAR), 60.0)
     assert from_job(json.loads(json.dumps(reply))) == variants(LINEAR)
-    bad = run_job(server, entry, {"source": LINEAR + "\nraise SystemExit(3)"} | rest, 60.0)
+    bad = run_job(server, entry, asked(LINEAR + "\nraise SystemExit(3)"), 60.0)
     assert bad["variants"] == []
     assert "SystemExit" in bad["why"] or "3" in bad["why"]
 

@@ -97,7 +97,7 @@ def complete(fresh):
     """As the judge completes its own slots and a candidate's process the shared ones."""
     for i, slot in enumerate(fresh.slots):
         fresh.complete(i)
-        fresh.withheld.give(i, tensors_of(slot))
+        fresh.late_inputs.give(i, tensors_of(slot))
 
 
 class TestWithheld:
@@ -115,7 +115,7 @@ class TestWithheld:
         places = set()
         for _ in range(4):
             fresh.refill(fresh.count)
-            places.add(fresh.withheld.places(0)[0])
+            places.add(fresh.late_inputs.places(0)[0])
         assert len(places) == 4
 
     def test_slots_that_were_not_filled_again_keep_theirs(self, fresh_of):

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaexplore.evaluate.timing.measure import CANDIDATE, Effort, discounted, measure, summarize
+from adaexplore.evaluate.timing.measure import (
+    CANDIDATE,
+    MeasuringEffort,
+    discounted,
+    measure,
+    summarize,
+)
 
-QUICK = Effort(min_rounds=5, max_rounds=8)
+QUICK = MeasuringEffort(min_rounds=5, max_rounds=8)
 
 
 def constant(time_us: float):
@@ -67,18 +73,23 @@ class TestMeasure:
 
     def test_a_block_takes_about_as_long_as_asked(self):
         slow, fast = Counting(5000.0), Counting(50.0)
-        measure(parties(slow, eager=fast), Effort(block_us=20_000.0, min_rounds=3))
+        measure(parties(slow, eager=fast), MeasuringEffort(block_us=20_000.0, min_rounds=3))
         assert slow.blocks[-1] == 4
         assert fast.blocks[-1] == 100  # no more, however fast
 
     def test_a_call_longer_than_a_block_is_made_once(self):
         candidate = Counting(1e6)
-        measure(parties(candidate, eager=constant(1e6)), Effort(block_us=20_000.0, min_rounds=3))
+        measure(
+            parties(candidate, eager=constant(1e6)),
+            MeasuringEffort(block_us=20_000.0, min_rounds=3),
+        )
         assert candidate.blocks[-1] == 1
 
     def test_rounds_end_when_the_interval_is_narrow(self):
         candidate = Counting(100.0)
-        measure(parties(candidate, eager=constant(100.0)), Effort(min_rounds=5, max_rounds=40))
+        measure(
+            parties(candidate, eager=constant(100.0)), MeasuringEffort(min_rounds=5, max_rounds=40)
+        )
         assert len(candidate.blocks) == 1 + 5
 
     def test_noisy_rounds_go_on_to_the_limit(self):
@@ -89,7 +100,7 @@ class TestMeasure:
             blocks.append(count)
             return [rng.uniform(50.0, 150.0)] * count
 
-        measure(parties(noisy, eager=constant(100.0)), Effort(min_rounds=5, max_rounds=9))
+        measure(parties(noisy, eager=constant(100.0)), MeasuringEffort(min_rounds=5, max_rounds=9))
         assert len(blocks) == 1 + 9
 
     def test_a_hopeless_candidate_gets_the_fewest_rounds(self):
@@ -100,7 +111,7 @@ class TestMeasure:
             blocks.append(count)
             return [rng.uniform(1000.0, 2000.0)] * count
 
-        measure(parties(slow_and_noisy, eager=constant(100.0)), Effort(min_rounds=5))
+        measure(parties(slow_and_noisy, eager=constant(100.0)), MeasuringEffort(min_rounds=5))
         assert len(blocks) == 1 + 5
 
     def test_a_budget_of_no_time_ends_after_the_fewest_rounds(self):
@@ -111,7 +122,7 @@ class TestMeasure:
             blocks.append(count)
             return [rng.uniform(50.0, 150.0)] * count
 
-        measure(parties(noisy, eager=constant(100.0)), Effort(min_rounds=5, budget_s=0.0))
+        measure(parties(noisy, eager=constant(100.0)), MeasuringEffort(min_rounds=5, budget_s=0.0))
         assert len(blocks) == 1 + 5
 
 

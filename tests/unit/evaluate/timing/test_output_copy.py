@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from adaexplore.evaluate.timing.output_copy import Delivery
+from adaexplore.evaluate.timing.output_copy import OutputCopyCost
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
 
 def delivery(*shape, blocks_us=()):
     clock = Clock(*blocks_us)
-    return Delivery([("output", torch.zeros(*shape))], lambda: clock)
+    return OutputCopyCost([("output", torch.zeros(*shape))], lambda: clock)
 
 
 def test_the_reference_s_own_layout_takes_nothing_more():
@@ -55,4 +55,4 @@ def test_what_nobody_returns_is_granted_nothing(strides):
 
 def test_scalars_and_empty_tensors_take_nothing_more():
     outputs = [("a", torch.zeros(())), ("b", torch.zeros(0, 4))]
-    assert Delivery(outputs, Clock).extra_us([(), (1, 1)]) == 0.0
+    assert OutputCopyCost(outputs, Clock).extra_us([(), (1, 1)]) == 0.0

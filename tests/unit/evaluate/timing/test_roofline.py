@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from adaexplore.evaluate.timing.clock import CpuClock
-from adaexplore.evaluate.timing.roofline import Peaks, SpeedOfLight, Work, measure_peaks, work_of
+from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel, Work, measure_peaks, work_of
 from adaexplore.sandbox.user_code import Instance
 
 PEAKS = Peaks(
@@ -14,7 +14,7 @@ PEAKS = Peaks(
 
 def light(precision="fp32", **work):
     numbers = {"bytes": 0, "flops": 0, "unavoidable_bytes": 0} | work
-    return SpeedOfLight(Work(**numbers), PEAKS, precision)
+    return RooflineModel(Work(**numbers), PEAKS, precision)
 
 
 class TestFloor:

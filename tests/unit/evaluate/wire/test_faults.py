@@ -7,6 +7,7 @@ import pytest
 
 from adaexplore.core.evaluation import Fault
 from adaexplore.evaluate.wire.faults import describe, fault_of, headline
+from adaexplore.evaluate.wire.messages import Place, Raised
 
 triton_only = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton")
 
@@ -67,7 +68,7 @@ class TestPython:
         exec(compile(source, str(file), "exec"), scope)
         with pytest.raises(ValueError, match="no") as caught:
             scope["forward"]()
-        text = describe(caught.value, tmp_path)["traceback"]
+        text = describe(caught.value, tmp_path).traceback
         assert "candidate_1.py" in text
         assert __file__ not in text
 
@@ -104,20 +105,19 @@ class TestPython:
     def test_a_chain_tied_into_a_knot_ends(self, tmp_path):
         error = ValueError("round and round")
         error.__cause__ = error
-        assert describe(error, tmp_path)["type"] == "ValueError"
+        assert describe(error, tmp_path).type == "ValueError"
 
     @pytest.mark.parametrize(
         "places",
         [
-            [{"line": 10**9, "frame": "f", "kernel": ""}],
-            [{"line": -1, "frame": "f", "kernel": ""}],
-            [{"line": "1", "frame": "f", "kernel": ""}],
-            [{"line": 2, "frame": "", "kernel": "def nowhere():\n    pass"}],
-            ["nonsense", None, 3],
+            (Place(10**9, "f"),),
+            (Place(-1, "f"),),
+            (Place(2, "", "def nowhere():\n    pass"),),
+            (Place(10**9, "", "def nowhere():\n    pass"),),
         ],
     )
     def test_a_forged_place_is_no_place(self, places):
-        error = {"type": "ValueError", "message": "no", "places": places}
+        error = Raised("ValueError", "no", places=places)
         assert fault_of(error, "x = 1\n") == Fault("ValueError", "no")
 
 
@@ -196,13 +196,13 @@ class TestCompilers:
             "    2 |     int y = z;\n      |             ^\n"
             "/tmp/a/main.cpp:9:1: error: another\n"
         )
-        fault = fault_of({"type": "CppCompileError", "message": message}, self.SOURCE)
+        fault = fault_of(Raised("CppCompileError", message), self.SOURCE)
         assert fault.message == "'z' was not declared in this scope"
         assert (fault.line, fault.source_line, fault.frame) == (3, "int y = z;", "main.cpp:2")
 
     def test_nvcc_s(self):
         message = 'nvcc\n/tmp/cuda.cu(17): error: identifier "tid" is undefined\n'
-        fault = fault_of({"type": "RuntimeError", "message": message}, self.SOURCE)
+        fault = fault_of(Raised("RuntimeError", message), self.SOURCE)
         assert fault.message == 'identifier "tid" is undefined'
         assert (fault.line, fault.frame) == (0, "cuda.cu:17")
 
@@ -296,21 +296,21 @@ class TestCompilers:
         assert (fault.type, fault.message, fault.frame) == ("RuntimeError", message, frame)
         assert fault.line == (2 if frame else 0)
 
-    @pytest.mark.parametrize("excerpt", [None, 3, {}, {"line": 9, "kernel": "x"}, {"line": "1"}])
+    @pytest.mark.parametrize("excerpt", [None, Place(9, kernel="x"), Place(-1, kernel="x")])
     def test_a_forged_excerpt_is_none(self, excerpt):
-        error = {"type": "E", "message": "x.cu(2): error: no", "excerpt": excerpt}
+        error = Raised("E", "x.cu(2): error: no", excerpt=excerpt)
         assert fault_of(error, self.SOURCE) == Fault("E", "no", frame="x.cu:2")
 
     def test_what_mlir_wrote_to_the_log_says_more_than_its_exception(self):
         log = "warning\n/w/candidate_1.py:3:4: error: operand #0 must be ranked tensor\n"
-        error = {"type": "RuntimeError", "message": "PassManager::run failed"}
+        error = Raised("RuntimeError", "PassManager::run failed")
         fault = fault_of(error, self.SOURCE, log)
         assert fault.message == "operand #0 must be ranked tensor"
         assert (fault.line, fault.source_line) == (3, "int y = z;")
 
     def test_a_log_is_not_believed_about_anything_else(self):
         log = "x.py:1:1: error: forged"
-        assert fault_of({"type": "ValueError", "message": "no"}, "x = 1", log).message == "no"
+        assert fault_of(Raised("ValueError", "no"), "x = 1", log).message == "no"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.tensors import fingerprint, open_shared, share
 
 ENOUGH_S = 60.0
@@ -45,7 +46,7 @@ LAYOUTS = {
 def other_process(server):
     worker = server.spawn("worker_entries:open_tensors", name="opener")
     yield lambda request, shared: worker.call(
-        request | {"handles": [s.handle for s in shared]},
+        request | {"handles": [codec.write(s.handle) for s in shared]},
         ENOUGH_S,
         [fd for s in shared for fd in s.fds],
     )

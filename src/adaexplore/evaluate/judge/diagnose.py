@@ -1,4 +1,4 @@
-"""After a candidate has passed: what it spends its time on, and whether its own kernels matter."""
+"""Diagnosing a correct candidate: its profile, and a test that its own kernels matter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from adaexplore.core.evaluation import Profile
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.kernels.profile import DECOY_SHARE, read_profile
 from adaexplore.evaluate.timing.fresh import poison_all
 from adaexplore.evaluate.truth.precision import up_to
 from adaexplore.evaluate.truth.truth import CheckedSet
-from adaexplore.evaluate.wire.tensors import SharedTensor
+from adaexplore.evaluate.wire import messages as wire
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -26,14 +27,14 @@ _PATIENCE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A profile with its labels, or a `note` on why there is none."""
+    """A profile with its labels, or a `note` that says why there is none."""
 
     profile: Profile | None = None
     labels: tuple[str, ...] = ()
     note: str = ""
 
     def objection(self) -> str | None:
-        """Why this is no result where own kernels are required; None if it is one."""
+        """Return the objection where own kernels are required, None if there is none."""
         if self.profile is None:
             return f"its own kernels could not be seen: {self.note}"
         if "decoy" in self.labels:
@@ -44,24 +45,23 @@ class Diagnosis:
         return f"its own kernels take {100 * share:.2g} % of the device time"
 
 
-def diagnose(
-    talk: Conversation, reference: Reference, candidate: Candidate, buffers: list[SharedTensor]
-) -> Diagnosis:
-    """Profiles a candidate that has passed; whatever goes wrong here is no fault of its.
+def diagnose(talk: Conversation, reference: Reference, candidate: Candidate) -> Diagnosis:
+    """Profile a candidate that has passed, on the first timed workload.
 
-    Its process has to be given a new deadline afterwards, and may have ended.
+    A failure here is a note, no fault of the candidate's. Its process needs a new deadline
+    afterwards, and may have ended.
     """
     talk.stage = "being profiled"
     talk.deadline = time.monotonic() + _PATIENCE_S
-    problem = reference.problem
+    problem, workload = reference.problem, reference.timed[0]
     try:
-        reply = talk.ask({"op": "profile", "device": problem.device})
+        reply = talk.ask(wire.ProfileCalls(problem.device, workload.set_numbers))
         found = read_profile(reply, candidate.source, problem.language)
         if found is None:
             return Diagnosis(note="its process sent no profile")
         labels = found.labels
         own = any(use.origin == "custom" for use in found.profile.kernels)
-        if problem.device != "cpu" and own and _is_decoy(talk, reference, buffers):
+        if problem.device != "cpu" and own and _is_decoy(talk, workload):
             labels = ("decoy", *labels)
     except Stop as trouble:
         return Diagnosis(note=trouble.verdict.reason)
@@ -70,32 +70,32 @@ def diagnose(
     return Diagnosis(found.profile, labels)
 
 
-def _is_decoy(talk: Conversation, reference: Reference, buffers: list[SharedTensor]) -> bool:
-    """Whether the results are right although none of its Triton kernels was launched.
+def _is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:
+    """Return whether the results are right with none of the candidate's Triton kernels launched.
 
-    What a call before may have left in persistent buffers is the result of other inputs, whose
-    truth would be wrong here; where no two input sets differ so, nothing can be said.
+    Persistent buffers may hold the result of the call before. That call is on inputs whose truth
+    is wrong here; where no two input sets differ so, the answer is no.
     """
-    pair = _telling_pair(reference.sets, reference.precision)
+    precision = workload.runs.precision
+    pair = _telling_pair(workload.sets, precision)
     if pair is None:
         return False
     before, here = pair
     talk.stage = "running without its own kernels"
-    talk.ask({"op": "run", "set": before})
-    poison_all(buffers)
+    talk.ask(wire.Run(workload.first_set + before))
+    poison_all(workload.buffers)
     try:
-        reply = talk.ask({"op": "run_unlaunched", "set": here})
+        reply = talk.ask(wire.RunUnlaunched(workload.first_set + here))
     except Stop:  # it fails without them: they matter
         return False
-    suppressed = reply.get("suppressed")
-    if not isinstance(suppressed, int) or suppressed == 0:
-        return False  # they are launched in some other way, which nobody kept from happening
-    results = [shared.tensor for shared in buffers]
-    return _is_right(results, reference.sets[here], reference.precision)
+    if reply.suppressed == 0:
+        return False  # they are launched in some other way, which was not suppressed
+    results = [shared.tensor for shared in workload.buffers]
+    return _is_right(results, workload.sets[here], precision)
 
 
 def _telling_pair(sets: Sequence[CheckedSet], precision: Precision) -> tuple[int, int] | None:
-    """Two input sets of which the first one's results are wrong for the second."""
+    """Return two input sets where the results of the first are wrong for the second."""
     for i, other in enumerate(sets[1:], 1):
         results = [truth.value for truth in other.truths]
         if not _is_right(results, sets[0], precision):

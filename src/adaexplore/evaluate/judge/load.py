@@ -1,0 +1,149 @@
+"""Loading a candidate: everything up to the end of its first call."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Failed
+from adaexplore.evaluate.judge.conversation import Conversation, Stop
+from adaexplore.evaluate.judge.failures import COMPILING, LOADING
+from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.worker import Slot
+from adaexplore.evaluate.judge.workload import JudgedWorkload
+from adaexplore.evaluate.kernels.extensions import BUILD_S
+from adaexplore.evaluate.wire import messages as wire
+from adaexplore.evaluate.wire.tensors import SharedTensor
+from adaexplore.languages import DIALECTS
+from adaexplore.sandbox.channel import MAX_FDS
+from adaexplore.sandbox.values import Inputs, map_tensors
+
+
+def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tuple[str, ...]:
+    """Import and construct the candidate, and give it its inputs; return labels.
+
+    On a GPU, its kernels are compiled first, while another process may use the GPU.
+    """
+    problem = reference.problem
+    if problem.device != "cpu":
+        _compile_ahead(talk, reference, candidate)
+    talk.stage = LOADING
+    loaded = talk.ask(
+        wire.Load(
+            source=candidate.source,
+            device=problem.device,
+            seed=problem.seed,
+            mode=problem.mode,
+            precision=reference.precision,
+            access=problem.access,
+            init=_pickled(reference.instance.init),
+        )
+    )
+    talk.stage = "receiving its inputs"
+    for workload in reference.workloads:
+        talk.give(wire.TakeBuffers, workload.buffers)
+        for checked in workload.sets:
+            talk.give(wire.TakeInputs, checked.shared, form=_form(checked.inputs))
+    return ("sets-global-flags",) if loaded.changed_flags else ()  # its process puts them back
+
+
+def give_slots(talk: Conversation, reference: Reference) -> None:
+    """Give memory for the timed calls, each on inputs of its own."""
+    first = 0
+    for workload in reference.timed:
+        fresh = workload.fresh
+        workload.first_slot, first = first, first + fresh.count
+        rings = [r.memory for r in (*fresh.rings, *fresh.late_inputs.rings, *fresh.out_rings)]
+        talk.give(
+            wire.TakeSlots,
+            rings,
+            form=_form(fresh.slots[0]),
+            count=fresh.count,
+            inputs=len(fresh.rings),
+        )
+
+
+def first_call(talk: Conversation) -> None:
+    """Call the candidate for the first time; the caller holds the device."""
+    talk.stage = "its first call"
+    talk.ask(wire.Run(0))
+
+
+def give_parameters(talk: Conversation, parameters: Mapping[str, SharedTensor]) -> None:
+    """Give the reference's parameters and buffers, by name."""
+    names = list(parameters)
+    for part in (names[i : i + MAX_FDS] for i in range(0, len(names), MAX_FDS)):
+        tensors = [parameters[name] for name in part]
+        talk.give(wire.TakeParameters, tensors, names=tuple(part))
+
+
+def inspect(talk: Conversation) -> None:
+    """Raise `Stop` where the candidate's code has changed its process."""
+    found = talk.ask(wire.Inspect())
+    if found.replaced:
+        reason = f"it replaces {', '.join(found.replaced[:3])}; leave PyTorch and Python be"
+        raise Stop(Failed("rejected", reason))
+    if found.changed_in_forward:
+        changed = ", ".join(found.changed_in_forward[:3])
+        raise Stop(Failed("rejected", f"forward() changes {changed} for the whole process"))
+
+
+def _compile_ahead(talk: Conversation, reference: Reference, candidate: Candidate) -> None:
+    """Compile the candidate's kernels while another process may use the GPU."""
+    problem = reference.problem
+    extensions = DIALECTS[problem.language].built_ahead
+    request = wire.Build(
+        source=candidate.source,
+        capability=torch.cuda.get_device_capability(problem.device),
+        seed=problem.seed,
+        mode=problem.mode,
+        access=problem.access,
+        init=_pickled(reference.instance.init),
+        inputs=tuple(map(_without_data, reference.workloads)),
+        extensions=extensions,
+    )
+    talk.stage = COMPILING
+    if extensions:
+        _build(talk, request)
+    else:
+        talk.ask(request)
+
+
+def _build(talk: Conversation, request: wire.Build) -> None:
+    """Build the candidate's extensions, within a time limit of their own."""
+    started, left_s = time.monotonic(), talk.deadline - time.monotonic()
+    talk.deadline = started + BUILD_S
+    try:
+        talk.ask(request)
+    except TimeoutError as error:
+        raise Stop(Failed("timeout", f"not built after {BUILD_S:g} s")) from error
+    talk.deadline = time.monotonic() + left_s
+
+
+def _without_data(workload: JudgedWorkload) -> wire.Pickled:
+    def meta(t: torch.Tensor) -> torch.Tensor:
+        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+
+    return _pickled(map_tensors(meta, workload.sets[0].inputs))
+
+
+def _form(inputs: Inputs) -> wire.Pickled:
+    """Return the pickled arguments with a `Slot` in place of each tensor."""
+    count = 0
+
+    def to_slot(_: torch.Tensor) -> Any:
+        nonlocal count
+        count += 1
+        return Slot(count - 1)
+
+    return _pickled(map_tensors(to_slot, inputs))
+
+
+def _pickled(value: Any) -> wire.Pickled:
+    return base64.b64encode(pickle.dumps(value)).decode()

@@ -1,0 +1,159 @@
+"""Measuring a correct candidate on every timed workload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from adaexplore.core.evaluation import Failed, Roofline, Timing, WorkloadTiming
+from adaexplore.evaluate.judge.check import Reached
+from adaexplore.evaluate.judge.conversation import Conversation, Stop
+from adaexplore.evaluate.judge.live_parents import LiveParent
+from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.timed import ParentLostError, TimedCandidate, TimedParent, is_busy
+from adaexplore.evaluate.judge.verify import Verified
+from adaexplore.evaluate.judge.workload import JudgedWorkload
+from adaexplore.evaluate.timing.audit import IDLE_KERNELS
+from adaexplore.evaluate.timing.conditions import gauge_for
+from adaexplore.evaluate.timing.measure import (
+    CANDIDATE,
+    PARENT,
+    MeasuringEffort,
+    effort_for,
+    measure,
+)
+
+_BUSY = "other programs keep the GPU busy: nothing can be timed on it; end them and go on"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The timing of each timed workload, by name, and how right the timed calls were."""
+
+    timings: Mapping[str, Timing]
+    reached: Reached
+
+
+def measure_candidate(
+    talk: Conversation,
+    reference: Reference,
+    verified: Verified,
+    parent: LiveParent | None,
+    best_us: Mapping[str, float],
+) -> Measured:
+    """Time a candidate, beside its parent if that is alive; the caller holds the device.
+
+    `best_us` has the best time known of any other candidate by workload. Raises `Stop` where the
+    times cannot be believed or a timed output is wrong.
+    """
+    talk.stage = "being timed"
+    timings: dict[str, Timing] = {}
+    reached = verified.reached
+    layouts = dict(zip((w.name for w in reference.workloads), verified.layouts, strict=True))
+    for workload in reference.timed:
+        copy_us = workload.output_copy.extra_us(layouts[workload.name])
+        best = best_us.get(workload.name, math.inf)
+        for last_try in (False, True):  # noise of the machine does not come twice, a cheat does
+            timed = TimedCandidate(talk, workload, reached, copy_us)
+            timing, objection = _timed(timed, workload, reference, parent, best)
+            reached = reached.or_worse(timed.reached)
+            if objection is None:
+                timings[workload.name] = timing
+                break
+            if last_try:
+                raise Stop(_disbelieved(talk, reference, objection))
+    return Measured(timings, reached)
+
+
+def rooflines(reference: Reference, timings: Mapping[str, Timing]) -> dict[str, Roofline]:
+    """Hold times against the roofline, by workload; raise `Stop` for an impossible time."""
+    found = {}
+    for workload in reference.timed:
+        model, time_us = workload.roofline, timings[workload.name].time_us
+        if model is None:
+            continue
+        objection = model.objection(time_us)
+        if objection:
+            raise Stop(Failed("rejected", objection))
+        found[workload.name] = model.roofline(time_us)
+    return found
+
+
+def roofline_labels(reference: Reference, timings: Mapping[str, Timing]) -> tuple[str, ...]:
+    """Label times below the floor that the operations set."""
+    labels = (
+        label
+        for workload in reference.timed
+        if workload.roofline
+        for label in workload.roofline.labels(timings[workload.name].time_us)
+    )
+    return tuple(dict.fromkeys(labels))
+
+
+def workload_timings(
+    timings: Mapping[str, Timing], rooflines: Mapping[str, Roofline]
+) -> tuple[WorkloadTiming, ...]:
+    """Return the timing of each workload; empty where there is one, which is the summary."""
+    if len(timings) == 1:
+        return ()
+    return tuple(
+        WorkloadTiming(name, timing, rooflines.get(name)) for name, timing in timings.items()
+    )
+
+
+def _timed(
+    timed: TimedCandidate,
+    workload: JudgedWorkload,
+    reference: Reference,
+    parent: LiveParent | None,
+    best_us: float,
+) -> tuple[Timing, str | None]:
+    """Time the candidate on one workload; return also the objection to its times, if any."""
+    gauge = gauge_for(reference.problem.device)
+    gauge.start()
+    timing = None
+    if parent and not parent.lost:
+        timing = _timed_beside(timed, workload, reference, parent, best_us)
+    if timing is None:
+        timing = _timed_beside(timed, workload, reference, None, best_us)
+    assert timing is not None  # only a parent is lost
+    return replace(timing, conditions=gauge.read()), timed.objection()
+
+
+def _timed_beside(
+    timed: TimedCandidate,
+    workload: JudgedWorkload,
+    reference: Reference,
+    parent: LiveParent | None,
+    best_us: float,
+) -> Timing | None:
+    """Return the timing, the parent among the parties; None if the parent is lost meanwhile."""
+    parties = {CANDIDATE: timed.block} | workload.baselines.blocks(workload.fresh)
+    beside = TimedParent(parent.talk, workload) if parent else None
+    if beside:
+        parties[PARENT] = beside.block
+    effort = _effort(reference, brief=reference.brief and parent is None)
+    try:
+        return measure(parties, effort, most_calls=workload.fresh.count, best_us=best_us)
+    except ParentLostError:
+        assert parent is not None
+        parent.drop()
+        return None
+    finally:
+        if beside:
+            beside.end()
+
+
+def _effort(reference: Reference, *, brief: bool) -> MeasuringEffort:
+    """Return the effort for one workload: all workloads share the time budget of one."""
+    effort = effort_for(reference.problem.device, brief=brief)
+    return replace(effort, budget_s=effort.budget_s / len(reference.timed))
+
+
+def _disbelieved(talk: Conversation, reference: Reference, objection: str) -> Failed:
+    if objection == IDLE_KERNELS:
+        talk.end()
+        if is_busy(reference.problem.device):
+            return Failed("infra_error", _BUSY)
+    return Failed("rejected", objection)

@@ -1,0 +1,128 @@
+"""Verifying a loaded candidate: its outputs on every input set of every workload."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from adaexplore.core.evaluation import Failed
+from adaexplore.evaluate.judge.check import Reached, check_form, check_outputs
+from adaexplore.evaluate.judge.conversation import Conversation, Stop
+from adaexplore.evaluate.judge.load import give_parameters
+from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.workload import JudgedWorkload
+from adaexplore.evaluate.timing.fresh import poison_all
+from adaexplore.evaluate.truth.compare import Truth
+from adaexplore.evaluate.wire import messages as wire
+from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.watchdog import LimitExceededError
+
+Layout = tuple[tuple[int, ...], ...]
+"""The strides of each output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A right output: how right it is, and its layout in memory."""
+
+    reached: Reached
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A correct candidate: how right it is, and the layout of its outputs by workload."""
+
+    reached: Reached
+    layouts: tuple[Layout, ...]
+
+
+def verify(talk: Conversation, reference: Reference) -> Verified:
+    """Compare outputs on all input sets, and under other weights; raise `Stop` for a wrong one.
+
+    The candidate has been called on input set 0.
+    """
+    reached, layouts = Reached(), []
+    needs_weights = False
+    for workload in reference.workloads:
+        for index in range(len(workload.sets)):
+            if workload.first_set + index == 0:
+                compared, needs_weights = compare_first(talk, reference)
+            else:
+                compared = compare(talk, workload, index)
+            reached = reached.or_worse(compared.reached)
+        layouts.append(compared.layout)
+    other = verify_other_weights(talk, reference, needs_weights=needs_weights)
+    return Verified(reached.or_worse(other), tuple(layouts))
+
+
+def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compared:
+    """Compare the output on an input set, after the call on the next one has been made."""
+    number, name = workload.first_set + index, workload.set_name(index)
+    talk.stage = f"running on the inputs {name!r}"
+    if index == 0 and number > 0:  # the call before was on another workload
+        talk.ask(wire.Run(number))
+    following = workload.first_set + (index + 1) % len(workload.sets)
+    return _compare(talk, workload, following, workload.sets[index].truths, name)
+
+
+def compare_first(talk: Conversation, reference: Reference) -> tuple[Compared, bool]:
+    """Compare on the first input set; return also whether the candidate needs given weights.
+
+    The weights are first those that its constructor makes under the reference's seed, and the
+    reference's own only where these give a wrong output: to give them at once would undo a
+    constructor that folds a constant into a parameter.
+    """
+    try:
+        return compare(talk, reference.first, 0), False
+    except Stop as stop:
+        as_made = stop.verdict
+    if as_made.status != "wrong_output" or not reference.parameters:
+        raise Stop(as_made)
+    problem = reference.problem
+    try:
+        talk.ask(wire.Rebuild(problem.seed, problem.mode))
+        give_parameters(talk, reference.parameters)
+        talk.ask(wire.Run(0))
+        return compare(talk, reference.first, 0), True
+    except Stop as stop:
+        raise Stop(min(as_made, stop.verdict, key=_distance)) from stop
+    except (TimeoutError, WorkerDiedError, LimitExceededError) as error:
+        raise Stop(as_made) from error
+
+
+def verify_other_weights(
+    talk: Conversation, reference: Reference, *, needs_weights: bool
+) -> Reached:
+    """Compare a second model, constructed as the reference's was, under another seed."""
+    workload = reference.first
+    other = workload.truths.other_weights
+    if other is None:
+        return Reached()
+    talk.stage = "running with other weights"
+    index = next(i for i, s in enumerate(workload.sets) if s.own)
+    talk.ask(wire.Rebuild(other.seed, reference.problem.mode))
+    if needs_weights:
+        give_parameters(talk, other.parameters)
+    number = workload.first_set + index
+    talk.ask(wire.Run(number))
+    where = f"{workload.set_name(index)}, with other weights"
+    compared = _compare(talk, workload, number, other.truths, where)
+    talk.ask(wire.Restore())
+    return compared.reached
+
+
+def _compare(
+    talk: Conversation, workload: JudgedWorkload, number: int, truths: list[Truth], where: str
+) -> Compared:
+    """Call on input set `number`, and compare the outputs of the call before."""
+    poison_all(workload.buffers)
+    described = talk.ask(wire.Run(number)).outputs
+    check_form(described, workload.outputs)
+    outputs = [shared.tensor for shared in workload.buffers]
+    reached = check_outputs(workload, outputs, truths, where)
+    return Compared(reached, tuple(out.strides for out in described))
+
+
+def _distance(verdict: Failed) -> float:
+    return math.inf if verdict.error is None else verdict.error

@@ -1,0 +1,213 @@
+"""One workload of a reference, as the judge holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.facts import OutputForm, WorkloadFacts
+from adaexplore.core.problem import Precision, Problem, Workload
+from adaexplore.evaluate.timing.baselines import Baselines
+from adaexplore.evaluate.timing.clock import clock_for
+from adaexplore.evaluate.timing.fresh import FreshInputs
+from adaexplore.evaluate.timing.output_copy import OutputCopyCost
+from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
+from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within
+from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.evaluate.truth.truth import CheckedSet, Truths
+from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
+from adaexplore.sandbox.user_code import Instance, is_out_of_memory
+from adaexplore.sandbox.values import Inputs, NamedTensor, check_outputs, tensors_of
+
+_TIMED_SPAN_US = 40_000.0  # twice a block: a candidate may be faster
+_SLOWED = 1.5
+_RANDOM = 1e-2  # two runs of one reference that differ more than this draw random numbers
+
+
+class JudgedWorkload:
+    """The inputs, truths, fresh inputs, baselines and roofline of one workload.
+
+    Its input sets are numbered from `first_set` on in a candidate's process, and its slots from
+    `first_slot` on. `baselines_us` are the times of a first look. `sharing` is the number of timed
+    workloads, which share the memory for slots.
+
+    Raises `BadProblemError` where it cannot be verified against.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        instance: Instance,
+        workload: Workload,
+        notes: list[str],
+        *,
+        first_set: int,
+        sharing: int,
+    ) -> None:
+        self.problem = problem
+        self.workload = workload
+        self.first_set = first_set
+        self.first_slot = 0
+        self._instance = instance
+        self._notes = notes
+        self._sharing = sharing
+        first = instance.inputs(problem.seed, workload)
+        self.runs = ReferenceRuns(problem, instance, first, workload)
+        self.outputs = self._first_run(first)
+        del first  # the device's memory is for the input sets
+        self.truths = Truths(self.runs, notes, other_weights=first_set == 0)
+        self.sets = self.truths.sets
+        self._check_tolerances()
+        self.output_copy = OutputCopyCost(self.outputs, lambda: clock_for(problem.device))
+        self.baselines: Baselines
+        self.fresh: FreshInputs
+        self.baselines_us: dict[str, float] = {}
+        self.roofline: RooflineModel | None = None
+
+    @property
+    def name(self) -> str:
+        """The workload's name."""
+        return self.workload.name
+
+    @property
+    def own(self) -> CheckedSet:
+        """The first set of the problem's own inputs."""
+        return next(s for s in self.sets if s.own)
+
+    @property
+    def set_numbers(self) -> tuple[int, ...]:
+        """The numbers of its input sets in a candidate's process."""
+        return tuple(range(self.first_set, self.first_set + len(self.sets)))
+
+    @property
+    def set_names(self) -> tuple[str, ...]:
+        """The names of its input sets, with the workload's where the problem has several."""
+        return tuple(self.set_name(index) for index in range(len(self.sets)))
+
+    def set_name(self, index: int) -> str:
+        """Return the name of input set number `index`."""
+        name = self.sets[index].name
+        return f"{self.name}/{name}" if len(self.problem.workloads) > 1 else name
+
+    @property
+    def output_forms(self) -> tuple[OutputForm, ...]:
+        """The form of each output."""
+        return tuple(
+            OutputForm(path, tuple(t.shape), str(t.dtype).partition(".")[2])
+            for path, t in self.outputs
+        )
+
+    @cached_property
+    def buffers(self) -> list[SharedTensor]:
+        """Memory for a candidate's outputs."""
+        return [share(tensor.contiguous()) for _, tensor in self.outputs]
+
+    def prepare_timing(self, compiled: nn.Module | None) -> None:
+        """Make the baselines and the slots for timed calls."""
+        self.baselines = Baselines(self.runs, self.sets, self._notes, compiled)
+        self.fresh = FreshInputs(
+            self._instance,
+            self.own.inputs,
+            self.outputs,
+            self.baselines.calls_in(_TIMED_SPAN_US),
+            self.workload,
+            sharing=self._sharing,
+        )
+
+    def time_baselines(self) -> None:
+        """Time the baselines once and measure the roofline; the caller holds the device."""
+        self.baselines_us = self.baselines.time(self.fresh)
+        self.roofline = self._roofline()
+
+    def baselines_slowed(self, beside_us: Mapping[str, float]) -> bool:
+        """Return whether a baseline took much longer than at first, and no longer does."""
+
+        def slower(now_us: Mapping[str, float]) -> bool:
+            first_us = self.baselines_us
+            return any(now_us[name] > _SLOWED * first_us[name] for name in first_us)
+
+        return slower(beside_us) and not slower(self.baselines.time(self.fresh))
+
+    def is_near(self, inputs: Inputs, outputs: list[torch.Tensor], precision: Precision) -> bool:
+        """Return whether outputs on fresh inputs are, at a glance, as right as the class asks.
+
+        Never where the problem prescribes tolerances: these need a look at every element.
+        """
+        if self.problem.checks.tolerances:
+            return False
+        strict = self.runs.run("fp32", inputs)
+        return all(
+            near(out, expected, truth.bounds[precision].norm)
+            for out, (_, expected), truth in zip(outputs, strict, self.own.truths, strict=True)
+        )
+
+    def mend_inputs(self) -> bool:
+        """Restore inputs that a candidate changed; return whether there were any."""
+        changed = {s.name: s for s in self.sets if not s.intact()}
+        if changed:
+            for original in self.truths.inputs:
+                if original.name in changed:
+                    changed[original.name].restore(original.inputs)
+        return bool(changed)
+
+    def facts(self) -> WorkloadFacts:
+        """Return the facts about the workload."""
+        return WorkloadFacts(
+            name=self.name,
+            input_sets=tuple(s.name for s in self.sets),
+            outputs=self.output_forms,
+            baselines_us=self.baselines_us,
+            roofline=self.roofline.facts() if self.roofline else None,
+        )
+
+    def _roofline(self) -> RooflineModel | None:
+        try:
+            with self.runs.scope("fp32"):
+                work = work_of(self._instance, self.own.inputs)
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
+            self._notes.append(
+                f"no roofline: the reference's operations cannot be counted: {error}"
+            )
+            return None
+        clock, precision = clock_for(self.problem.device), self.runs.precision
+        peaks = measure_peaks(self.problem.device, clock, work.bytes, precision)
+        return RooflineModel(work, peaks, precision)
+
+    def _check_tolerances(self) -> None:
+        """Raise `BadProblemError` where PyTorch's own run misses a tolerance of the problem."""
+        for tolerance in self.problem.checks.tolerances:
+            outputs = self.runs.run(self.runs.precision, self.own.inputs)
+            for (path, out), truth in zip(outputs, self.own.truths, strict=True):
+                share_met = share_within(out, truth, tolerance)
+                if share_met < tolerance.matched:
+                    raise BadProblemError(
+                        f"{self.problem.name}.py: PyTorch's own {self.runs.precision} run misses "
+                        f"the tolerance of {tolerance.source} on {path}: {share_met:.2%} of its "
+                        f"elements are within atol {tolerance.atol:g} and rtol {tolerance.rtol:g}"
+                    )
+
+    def _first_run(self, inputs: Inputs) -> list[NamedTensor]:
+        """Return the outputs on the first own inputs, after checking that they can be verified."""
+        name = f"{self.problem.name}.py"
+        before = [fingerprint(t) for t in tensors_of(inputs)]
+        outputs = self.runs.run("fp32", inputs)
+        check_outputs(name, outputs)
+        if [fingerprint(t) for t in tensors_of(inputs)] != before:
+            raise BadProblemError(
+                f"{name}: forward() changes its inputs in place; work on a clone inside forward()"
+            )
+        again = self.runs.run("fp32", inputs, seed_offset=1)
+        for (path, first), (_, second) in zip(outputs, again, strict=True):
+            difference = deviation(second, exact(first))
+            if difference.norm > _RANDOM:
+                raise BadProblemError(
+                    f"{name}: {path} differs between two runs on the same inputs (dropout in "
+                    "training mode, or random numbers in forward()); try --mode eval"
+                )
+        return outputs
