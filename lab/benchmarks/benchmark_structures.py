@@ -1,8 +1,8 @@
 """Digests of the structures of benchmark problems, so that no synthesized task repeats one.
 
-    python benchmarks/benchmark_structures.py KernelBench/level{1,2,3}
+    python lab/benchmarks/benchmark_structures.py KernelBench/level{1,2,3}
 
-Writes src/adaexplore/synthesize/benchmarks.txt: digests alone, nothing of the problems.
+Writes lab/src/adaexplore_lab/synthesize/benchmarks.txt: digests alone, nothing of the problems.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.confined import PRELOAD
 from adaexplore_lab.synthesize.overlap import SHIPPED, rendered, structures_in
 
-OUTPUT = Path(__file__).parents[1] / "src/adaexplore/synthesize" / SHIPPED
+OUTPUT = Path(__file__).parents[1] / "src/adaexplore_lab/synthesize" / SHIPPED
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
         server.close()
     head = (
         "Structures of KernelBench's problems (levels 1 to 3), made by\n"
-        "python benchmarks/benchmark_structures.py KernelBench/level{1,2,3}\n"
+        "python lab/benchmarks/benchmark_structures.py KernelBench/level{1,2,3}\n"
         f"{len(told)} problems, of which {len(told) - len(untraced)} can be traced; "
         f"{len(structures)} structures"
     )

@@ -1,6 +1,6 @@
 """How often the intervals of `adaexplore compare` hold the truth.
 
-    python benchmarks/compare_coverage.py --trials 1000 -o docs/results/compare-coverage.json
+    python lab/benchmarks/compare_coverage.py --trials 1000 -o docs/results/compare-coverage.json
 
 Two arms on made-up problems: on each, one is faster by a factor whose `ln` is drawn around 0 (from
 a normal distribution, or a skewed, exponential one, of standard deviation 0.3), and every run is

@@ -1,6 +1,6 @@
 """Rank correlation of estimates without a GPU with the times that a run measured.
 
-    python benchmarks/estimate_ranks.py runs/* --target sm_90 --out ranks.jsonl
+    python lab/benchmarks/estimate_ranks.py runs/* --target sm_90 --out ranks.jsonl
 
 For each run: Spearman's rank correlation of estimated with measured times over its candidates that
 passed. Rows are appended to `--out` as they come.

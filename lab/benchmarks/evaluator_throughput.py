@@ -1,6 +1,6 @@
 """Throughput of this evaluator beside AdaExplore's own evaluation path, on the same candidates.
 
-    python benchmarks/evaluator_throughput.py \\
+    python lab/benchmarks/evaluator_throughput.py \\
         --kernels AdaExplore/results/saved_kernels/kernelbench \\
         --problems KernelBench/KernelBench --runner AdaExplore/src/eval_subprocess_runner.py \\
         --device cuda:0 --count 30 --parallel 6 --out throughput.json

@@ -1,7 +1,7 @@
 """A pool of candidates for one problem: what searches found, and variants of it in its numbers.
 
-    python benchmarks/kernel_variants.py runs/a runs/b --count 100 --out pool/
-    python benchmarks/parallel_search.py PROBLEM --candidates pool/ ...
+    python lab/benchmarks/kernel_variants.py runs/a runs/b --count 100 --out pool/
+    python lab/benchmarks/parallel_search.py PROBLEM --candidates pool/ ...
 
 Every candidate of the runs that a model proposed, right or not, and then variants of those that
 were right, each with numbers drawn from what the tuner would choose among.

@@ -1,6 +1,6 @@
 """What a search of many steps costs by itself: selecting, recording, resuming, reporting.
 
-    python benchmarks/large_tree.py --steps 10000
+    python lab/benchmarks/large_tree.py --steps 10000
 
 Grows trees over a simulated landscape, with every policy in memory, and with one through a study
 and its store, as a run does. Prints milliseconds of each of the last hundred steps (the median and
@@ -37,7 +37,7 @@ from adaexplore.report import render
 from adaexplore.run import Study, summary_of
 from adaexplore.search import POLICIES, Tree, context_ids, reward_function, step_rng
 from adaexplore.store import RunRecord, create_run, open_run
-from adaexplore_lab.simulate import SYNTHETIC, Kernel
+from adaexplore_lab.simulate import SYNTHETIC, SimulatedKernel
 
 LAST = 100
 SOURCE_LINES = 80
@@ -65,7 +65,7 @@ def in_memory(name: PolicyName, steps: int) -> list[float]:
     """Milliseconds of the last steps: select, expand and record in the tree and the policy."""
     settings = Config(policy=name)
     policy, tree, reward = POLICIES[name](settings), Tree(), reward_function(settings.reward)
-    world, kernels, spent = SYNTHETIC["families"].world(0), list[Kernel](), []
+    world, kernels, spent = SYNTHETIC["families"].world(0), list[SimulatedKernel](), []
     for step in range(1, steps + 1):
         clock = time.process_time()
         rng = step_rng(0, step)
@@ -101,7 +101,7 @@ def in_a_run(path: Path, steps: int) -> tuple[list[float], list[float]]:
         command="",
         created_at=0.0,
     )
-    world, kernels = SYNTHETIC["families"].world(0), list[Kernel]()
+    world, kernels = SYNTHETIC["families"].world(0), list[SimulatedKernel]()
     spent, waited = [], []
     with create_run(path, record) as run:
         study = Study(run.store, {"silent": Silent()})

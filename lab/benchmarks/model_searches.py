@@ -1,6 +1,6 @@
 """One table over searches by models, people or agents, from the runs they left.
 
-    python benchmarks/model_searches.py runs/* --released released.jsonl --out searches.json
+    python lab/benchmarks/model_searches.py runs/* --released released.jsonl --out searches.json
 
 For each run: the best like-for-like speedup after every few steps, the winner over eager, what the
 compiler's seeds and the released AdaExplore kernel of the problem reach (from the rows of

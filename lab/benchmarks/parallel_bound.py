@@ -1,6 +1,6 @@
 """What steps under way cost a search that knows everything, beside what they cost `archive`.
 
-    python benchmarks/parallel_bound.py --seeds 100 -o docs/results/simulate-parallel-bound.json
+    python lab/benchmarks/parallel_bound.py --seeds 100 -o docs/results/simulate-parallel-bound.json
 
 With several steps under way each is chosen before the last results are in, and no kernel has more
 ancestors than there have been rounds. An oracle tells that cost from a policy's own. It sees the
@@ -32,9 +32,9 @@ from adaexplore.core import StepKind
 from adaexplore.search import step_rng
 from adaexplore_lab.simulate import (
     SYNTHETIC,
-    Kernel,
+    ContenderResult,
     Outcome,
-    Standing,
+    SimulatedKernel,
     parse_contender,
     run,
     standings,
@@ -81,8 +81,10 @@ def oracle(
 ) -> Curve:
     """One search of the oracle's; the best true speedup after every step, 1 at the least."""
     world = terrain.world(seed)
-    passed: list[Kernel] = []
-    under_way: deque[tuple[Kernel | None, StepKind, list[Kernel], random.Random]] = deque()
+    passed: list[SimulatedKernel] = []
+    under_way: deque[
+        tuple[SimulatedKernel | None, StepKind, list[SimulatedKernel], random.Random]
+    ] = deque()
     curve: Curve = []
     for number in range(1, steps + parallel):
         if number <= steps:
@@ -111,7 +113,7 @@ def _gap_left(terrain: Terrain, steps: int, parallel: int) -> float:
     return share
 
 
-def _foreseen(kernel: Kernel, left: float) -> float:
+def _foreseen(kernel: SimulatedKernel, left: float) -> float:
     """`ln` of the speedup when so much of the kernel's gap is left."""
     gap: float = kernel.state.gap
     return math.log(kernel.speedup) + gap * (1.0 - left)
@@ -136,7 +138,7 @@ def _outcome(name: str, parallel: int, terrain: Terrain, curves: list[Curve]) ->
     return Outcome(f"{name}, {parallel} under way", terrain.name, optima, curves)
 
 
-def _table(found: Sequence[Standing]) -> Table:
+def _table(found: Sequence[ContenderResult]) -> Table:
     table = Table("landscape", "steps", "search", "speedup", "over one at a time", box=None)
     for standing in found:
         low, high = standing.ratio_interval

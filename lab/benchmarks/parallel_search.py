@@ -1,8 +1,8 @@
 """Wall time and quality of searches with several steps under way, beside one at a time.
 
-    python benchmarks/parallel_search.py examples/problems/mlp_block.py --device cpu \\
+    python lab/benchmarks/parallel_search.py examples/problems/mlp_block.py --device cpu \\
         --steps 12 --pool 24 --latency-s 5 --parallel 1 4 --out runs/parallel.json
-    python benchmarks/parallel_search.py KernelBench/level2/76_*.py --candidates kernels/76 \\
+    python lab/benchmarks/parallel_search.py KernelBench/level2/76_*.py --candidates kernels/76 \\
         --steps 50 --parallel 1 8 --budget-s 540 --out runs/parallel.json
 
 The model is simulated and everything else is real. It takes `--latency-s` seconds a reply (between

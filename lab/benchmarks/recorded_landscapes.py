@@ -1,6 +1,6 @@
 """What recorded searches say about steps and policies, and how sure that is.
 
-    python benchmarks/recorded_landscapes.py docs/results/landscapes-h200.json -o fit.json
+    python lab/benchmarks/recorded_landscapes.py docs/results/landscapes-h200.json -o fit.json
 
 What came of steps, by their kind and by how good the kernel was that they started from; whether
 better kernels have better children; what the fit foretells of the runs it was fitted to, beside
@@ -26,9 +26,9 @@ from rich.table import Table
 
 from adaexplore_lab.simulate import (
     FITS,
+    Experiment,
     Fitted,
     Outcome,
-    Plan,
     RecordedRun,
     fitted_landscapes,
     parse_contender,
@@ -137,7 +137,7 @@ def standings(landscapes: Sequence[Fitted], repeats: int, jobs: int) -> list[dic
     Each fit is searched `repeats` times; what fits differ by beyond the luck of the searches is a
     one-way analysis of variance with random effects. `gm` is the geometric mean over all.
     """
-    plan = Plan(
+    plan = Experiment(
         [parse_contender(name) for name in dict.fromkeys(("archive", *ALL))],
         landscapes,
         CHECKED[-1],

@@ -1,9 +1,10 @@
 """Judges released kernels, beside the criterion and the speedups that were published with them.
 
-    python benchmarks/released_kernels.py --kernels AdaExplore/results/saved_kernels/kernelbench \\
+    python lab/benchmarks/released_kernels.py \\
+        --kernels AdaExplore/results/saved_kernels/kernelbench \\
         --problems KernelBench/KernelBench --device cuda:0 --parallel 6 --out released.jsonl
-    python benchmarks/released_kernels.py ... --device cpu --target sm_90 --out offline.jsonl
-    python benchmarks/released_kernels.py --compare offline.jsonl released.jsonl
+    python lab/benchmarks/released_kernels.py ... --device cpu --target sm_90 --out offline.jsonl
+    python lab/benchmarks/released_kernels.py --compare offline.jsonl released.jsonl
 
 `--kernels` holds `level<n>/<id>.py` and `metrics_level<n>.json`, `--problems` KernelBench's
 `level<n>/<id>_<name>.py`. Each kernel is judged in the strictest precision class that it reaches,

@@ -1,6 +1,6 @@
 """Measures one kernel again and again: how far the figures spread, how honest the intervals are.
 
-    python benchmarks/repeat_measurement.py problem.py kernel.py --device cuda:0 --times 20
+    python lab/benchmarks/repeat_measurement.py problem.py kernel.py --device cuda:0 --times 20
 
 Every measurement has processes of its own, the reference's too; `--same-reference` keeps that one.
 """

@@ -1,6 +1,6 @@
 """Sets ways of sharing a budget over problems against each other, on simulated searches.
 
-    python benchmarks/simulate_campaign.py --seeds 100 -o docs/results/simulate-campaign.json
+    python lab/benchmarks/simulate_campaign.py --seeds 100 -o docs/results/simulate-campaign.json
 
 The loop, the allocation and the rules for stopping are those of `adaexplore campaign`; what a step
 comes to is drawn from the synthetic landscapes, two worlds of each kind, and `--idle` worlds in

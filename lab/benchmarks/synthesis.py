@@ -1,6 +1,6 @@
 """How much of what the grammar grows is worth learning on, and what it is made of.
 
-    python benchmarks/synthesis.py -n 500 --seed 0 -o docs/results/synthesis.jsonl
+    python lab/benchmarks/synthesis.py -n 500 --seed 0 -o docs/results/synthesis.jsonl
 
 Validates the tasks of so many seeds in a row, writes a row for each and prints the tables of
 docs/synthesis.md.

@@ -33,7 +33,7 @@ _CHOSEN = ("parent_id", "step_kind", "seed", "pool", "window")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReplayDifference:
     """What one ask came to today, and not when it was recorded, in one line."""
 
     part: Part
@@ -42,26 +42,26 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Retraced:
+class ReplayResult:
     """How many selections, prompts and candidates were compared, and those that differ, in order.
 
     Of an ask's prompts only the first that differs counts: the others go on from it.
     """
 
     compared: Mapping[Part, int]
-    differences: tuple[Difference, ...]
+    differences: tuple[ReplayDifference, ...]
 
 
-def retrace(store: Store, proposers: Mapping[str, Proposer]) -> Retraced:
+def retrace(store: Store, proposers: Mapping[str, Proposer]) -> ReplayResult:
     """Goes through the run in `store`.
 
     What a proposer that is not among `proposers` made is taken as it is. Raises `BadInputError` for
     a run that kept no asks.
     """
-    return _Retracing(store, proposers).go_through()
+    return _Replaying(store, proposers).go_through()
 
 
-class _Retracing:
+class _Replaying:
     def __init__(self, store: Store, proposers: Mapping[str, Proposer]) -> None:
         run = store.run()
         self._asks = store.asks()
@@ -81,9 +81,9 @@ class _Retracing:
         self._again = memory_store(run)
         self._study = Study(self._again, proposers, now=lambda: self._now)
         self._compared: Counter[Part] = Counter()
-        self._differences: list[Difference] = []
+        self._differences: list[ReplayDifference] = []
 
-    def go_through(self) -> Retraced:
+    def go_through(self) -> ReplayResult:
         for record in self._asks:
             ask = record.ask
             self._now = ask.opened_at
@@ -102,7 +102,7 @@ class _Retracing:
                 self._compare_talk(ask, outcome)
             if outcome:
                 self._study.queue(ask, outcome)
-        return Retraced(dict(self._compared), tuple(self._differences))
+        return ReplayResult(dict(self._compared), tuple(self._differences))
 
     def _record_steps(self, count: int) -> None:
         """Records the steps that are missing until there are so many."""
@@ -139,7 +139,7 @@ class _Retracing:
     def _note(self, part: Part, ask: Ask, change: str) -> None:
         self._compared[part] += 1
         if change:
-            self._differences.append(Difference(part, ask.id, change))
+            self._differences.append(ReplayDifference(part, ask.id, change))
 
 
 def _selection_change(recorded: Ask, chosen: Ask) -> str:

@@ -1,4 +1,4 @@
-"""memory lift: over real HTTP and by hand, with real evaluations."""
+"""The command lift: over real HTTP and by hand, with real evaluations."""
 
 import json
 import re

@@ -7,7 +7,7 @@ from test_memory_files import RULE
 from adaexplore.core.problem import Problem
 from adaexplore_lab.lift.summary import (
     RIGHT,
-    Attempted,
+    TaskTries,
     contrast,
     measured,
     noted,
@@ -27,7 +27,7 @@ def rule(name, **changes):
 def tried(task, arm, outcomes, rules=(), tokens=100):
     """Tries by a letter each: r is right, any other a failure."""
     names = {"r": RIGHT, "c": "compile_error", "w": "wrong_output"}
-    return Attempted(task, arm, tuple(names[o] for o in outcomes), frozenset(rules), tokens)
+    return TaskTries(task, arm, tuple(names[o] for o in outcomes), frozenset(rules), tokens)
 
 
 TRIES = [

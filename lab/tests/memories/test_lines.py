@@ -8,7 +8,14 @@ from test_memory_files import RULE
 from adaexplore.core.errors import BadInputError
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore_lab import rules
-from adaexplore_lab.memories.lines import Found, Saying, find, is_checkable, sayings, supported
+from adaexplore_lab.memories.lines import (
+    Saying,
+    SayingMatch,
+    find,
+    is_checkable,
+    sayings,
+    supported,
+)
 
 KNOWN = [*load_memory(memory_path(BUNDLED)), *rules.beliefs()]
 SAID = rules.sayings()
@@ -79,15 +86,15 @@ class TestFind:
     def test_any_text_will_do(self, text):
         [found] = find([Saying(text, 1)], KNOWN[:5])
         assert found.likeness >= 0.0
-        assert find([Saying(text, 1)], []) == [Found(Saying(text, 1), None)]
+        assert find([Saying(text, 1)], []) == [SayingMatch(Saying(text, 1), None)]
 
 
 def test_what_was_met_elsewhere_counts_as_support():
     other = dataclasses.replace(RULE, name="other")
     found = [
-        Found(Saying("a", 10), RULE),
-        Found(Saying("b", 5), RULE),
-        Found(Saying("c", 9), None),
+        SayingMatch(Saying("a", 10), RULE),
+        SayingMatch(Saying("b", 5), RULE),
+        SayingMatch(Saying("c", 9), None),
     ]
     [rule] = supported([RULE, other], found)
     assert (rule.name, rule.support, rule.source) == (RULE.name, 15, "import")

@@ -9,8 +9,8 @@ import pytest
 from adaexplore.core.errors import BadInputError
 from adaexplore_lab.simulate import (
     SYNTHETIC,
+    Experiment,
     Outcome,
-    Plan,
     checkpoints,
     parse_contender,
     run,
@@ -68,7 +68,9 @@ class TestSearches:
         assert 0.8 * alone < abreast < 1.25 * alone
 
     def test_more_processes_find_the_same(self):
-        plan = Plan([parse_contender("ps"), parse_contender("uct")], [FAMILIES], 10, range(12))
+        plan = Experiment(
+            [parse_contender("ps"), parse_contender("uct")], [FAMILIES], 10, range(12)
+        )
         done = []
         assert simulate(plan, jobs=2, progress=done.append) == simulate(plan)
         assert sum(done) == 24

@@ -6,7 +6,7 @@ import pytest
 
 from adaexplore.sandbox.process import ForkServer
 from adaexplore_lab.synthesize.confined import PRELOAD
-from adaexplore_lab.synthesize.task import Task
+from adaexplore_lab.synthesize.task import SyntheticTask
 from adaexplore_lab.synthesize.validate import Validator
 
 
@@ -47,6 +47,6 @@ def written():
             "def get_inputs():",
             f"    return [{inputs}]",
         ]
-        return Task(name, "\n".join(lines) + "\n", "creative", ops)
+        return SyntheticTask(name, "\n".join(lines) + "\n", "creative", ops)
 
     return written

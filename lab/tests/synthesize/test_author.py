@@ -7,7 +7,7 @@ from adaexplore.llm.providers import open_client
 from adaexplore_lab.synthesize.author import CHANGES, SHOWN, TEMPLATES, TOPICS, Author, Unusable
 from adaexplore_lab.synthesize.collect import attempts, collect
 from adaexplore_lab.synthesize.grammar import grow
-from adaexplore_lab.synthesize.task import STYLES, Task
+from adaexplore_lab.synthesize.task import STYLES, SyntheticTask
 from llm_server import Say
 
 MODULE = '''"""Row norms of a Gram matrix."""
@@ -49,7 +49,7 @@ def author(llm):
 @pytest.mark.parametrize("style", STYLES)
 def test_every_style_gives_a_task(llm, author, style):
     task = author.write(style, random.Random(0), KNOWN)
-    assert isinstance(task, Task)
+    assert isinstance(task, SyntheticTask)
     assert task.source == MODULE
     assert task.origin == style
     assert re.fullmatch(rf"{style.replace('-', '_')}_row_norms_of_[0-9a-f]{{6}}", task.name)
@@ -76,7 +76,7 @@ def test_the_same_seed_asks_the_same(author):
 )
 def test_a_reply_without_a_task_is_told_why_and_asked_again(llm, author, reply, why):
     llm.script.append(Say(reply))
-    assert isinstance(author.write("creative", random.Random(0), KNOWN), Task)
+    assert isinstance(author.write("creative", random.Random(0), KNOWN), SyntheticTask)
     said = llm.conversations[-1]
     assert [m["role"] for m in said] == ["system", "user", "assistant", "user"]
     assert why in said[-1]["text"]

@@ -20,7 +20,7 @@ _GROUP_SIZE = 12
 _Check = Callable[[Checker, Rule], Checked]
 
 
-class Bench(Protocol):
+class CheckerSource(Protocol):
     """The part of a `Machine` that checking rules needs."""
 
     @property
@@ -35,7 +35,7 @@ class Bench(Protocol):
 
 def check_rules(
     rules: Iterable[Rule],
-    machine: Bench,
+    machine: CheckerSource,
     report: Callable[[Checked], None],
     *,
     parallel: int | None = None,
@@ -61,7 +61,7 @@ def check_rules(
 def _check_all(
     rules: Sequence[Rule],
     check: _Check,
-    machine: Bench,
+    machine: CheckerSource,
     report: Callable[[Checked], None],
     parallel: int,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The command that measures what a memory is worth: memory lift."""
+"""The command that measures the lift of a memory: lift."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from adaexplore.run import (
     start_server,
 )
 from adaexplore_lab.console import say, write
-from adaexplore_lab.lift.first_tries import FIRST_TRY, MAY_CHANGE, Arm, FirstTries
-from adaexplore_lab.lift.summary import Attempted, Lift, measured, noted, source_of, to_json
+from adaexplore_lab.lift.first_tries import FIRST_TRY, MAY_CHANGE, FirstTries, MemoryArm
+from adaexplore_lab.lift.summary import Lift, TaskTries, measured, noted, source_of, to_json
 from adaexplore_lab.lift.view import show
 
 _WITHOUT = "-without-"
@@ -134,7 +134,7 @@ def _settings(pairs: Sequence[str]) -> Config:
     return parse_settings(pairs, FIRST_TRY)
 
 
-def _arms(options: LiftOptions) -> tuple[Arm, ...]:
+def _arms(options: LiftOptions) -> tuple[MemoryArm, ...]:
     """No memory, the memory, what it is set against, and itself without some rules."""
     named = {"": "none"} | {memory: _name(memory) for memory in (options.memory, *options.against)}
     names = list(named.values())
@@ -142,7 +142,7 @@ def _arms(options: LiftOptions) -> tuple[Arm, ...]:
         raise BadInputError(f"two memories are called {twice[0]}: rename one's file")
     kept = options.folder / "memories"
     arms = [
-        Arm(name, _as_begun(memory, kept / f"{name}.toml") if memory else ())
+        MemoryArm(name, _as_begun(memory, kept / f"{name}.toml") if memory else ())
         for memory, name in named.items()
     ]
     own = arms[1]
@@ -153,7 +153,7 @@ def _arms(options: LiftOptions) -> tuple[Arm, ...]:
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise BadInputError(f"--leave-out {rule}: {options.memory} has no such rule{hint}")
         rest = tuple(one for one in own.rules if one.name != rule)
-        arms.append(Arm(f"{own.name}{_WITHOUT}{rule}", rest, without=rule))
+        arms.append(MemoryArm(f"{own.name}{_WITHOUT}{rule}", rest, without=rule))
     return tuple(arms)
 
 
@@ -272,7 +272,7 @@ def _write_json(
     place: str,
     settings: Config,
     lift: Lift,
-    attempted: Sequence[Attempted],
+    attempted: Sequence[TaskTries],
 ) -> None:
     data = {
         "memory": options.memory,

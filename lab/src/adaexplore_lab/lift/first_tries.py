@@ -39,7 +39,7 @@ from adaexplore.run import (
 )
 from adaexplore.sandbox import ForkServer
 from adaexplore.store import RunDirectory, Store, is_run, make_run, open_run, read_run
-from adaexplore_lab.lift.summary import RIGHT, Attempted, rules_in
+from adaexplore_lab.lift.summary import RIGHT, TaskTries, rules_in
 
 FIRST_TRY = Config(
     policy="ps",
@@ -61,7 +61,7 @@ _NO_KERNEL = frozenset({"no-custom-kernel", "own-kernels-not-launched"})
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class MemoryArm:
     """What prompts have: the rules of a memory, or of one `without` a rule."""
 
     name: str
@@ -79,14 +79,14 @@ class FirstTries:
     """
 
     folder: Path
-    arms: tuple[Arm, ...]
+    arms: tuple[MemoryArm, ...]
     settings: Config
     repeats: int
     where: Platform
     plan: Plan
     demands: Mapping[str, str] = field(default_factory=dict)
 
-    def arms_for(self, problem: Problem) -> list[Arm]:
+    def arms_for(self, problem: Problem) -> list[MemoryArm]:
         """The arms of a task: leaving out a rule that its prompt has not would change nothing."""
         return [arm for arm in self.arms if not arm.without or self._has(problem, arm.without)]
 
@@ -134,7 +134,7 @@ class FirstTries:
                     self._go_on(run, running, clients)
         return self._written(problem) if self._by_hand else []
 
-    def attempted(self, problem: Problem) -> list[Attempted]:
+    def attempted(self, problem: Problem) -> list[TaskTries]:
         """What came of the tries so far, by arm."""
         found = []
         for arm in self.arms_for(problem):
@@ -149,7 +149,7 @@ class FirstTries:
         found = []
         for arm, path in self._runs(problem).items():
             with read_run(path) as run:
-                nodes = _Standing.of(run.store).spoiled
+                nodes = _TryCounts.of(run.store).spoiled
             verdicts = (node.evaluation for node in nodes)
             found += [
                 f"{problem.name}, {arm}: {failed.status}: {failed.reason}"
@@ -196,18 +196,18 @@ class FirstTries:
             return True
         for path in runs.values():
             with read_run(path) as run:
-                standing = _Standing.of(run.store)
+                standing = _TryCounts.of(run.store)
             waiting = standing.queued if self._by_hand else standing.under_way
             if waiting or standing.missing(self.repeats):
                 return True
         return False
 
-    def _opened(self, running: Session, problem: Problem, arm: Arm) -> RunDirectory:
+    def _opened(self, running: Session, problem: Problem, arm: MemoryArm) -> RunDirectory:
         """A run, open for writing; made where there is none."""
         path = self._path(problem, arm.name)
         if not is_run(path):
             plan = replace(self.plan, budget="", memory=arm.name, rules=arm.rules)
-            words = f"adaexplore memory lift, {arm.name}"
+            words = f"adaexplore-lab lift, {arm.name}"
             settings = self._settings(problem)
             record = record_of(running, problem, settings, plan, 0, self.repeats, words)
             make_run(path, record)
@@ -218,7 +218,7 @@ class FirstTries:
 
         What the machinery spoiled is judged again, and not asked for again.
         """
-        standing = _Standing.of(store)
+        standing = _TryCounts.of(store)
         missing = standing.missing(self.repeats)
         again = standing.spoiled[:missing]
         store.set_steps(store.node_count() + standing.under_way + missing)
@@ -256,11 +256,11 @@ class FirstTries:
                     files += write_prompts(run, 0, self._asks(problem, arm))
         return files
 
-    def _of(self, problem: Problem, arm: Arm, store: Store) -> Attempted:
+    def _of(self, problem: Problem, arm: MemoryArm, store: Store) -> TaskTries:
         judged = [node for node in store.nodes() if _is_judged(node)][: self.repeats]
         calls = store.calls()
         told = [message.text for message in calls[0].prompt.messages] if calls else []
-        return Attempted(
+        return TaskTries(
             problem.name,
             arm.name,
             outcomes=tuple(_outcome(node) for node in judged),
@@ -270,7 +270,7 @@ class FirstTries:
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
+class _TryCounts:
     """How far a run has come: its tries, and those `spoiled` that were not judged since."""
 
     judged: int
@@ -279,7 +279,7 @@ class _Standing:
     spoiled: tuple[Node, ...]
 
     @staticmethod
-    def of(store: Store) -> _Standing:
+    def of(store: Store) -> _TryCounts:
         """That of a run."""
         nodes, waiting = store.nodes(), store.asks("open", "queued")
         judged = sum(map(_is_judged, nodes))
@@ -289,7 +289,7 @@ class _Standing:
         answered = {call.ask_id for call in store.calls()} - still_open
         lost = len(answered) - judged - queued
         spoiled = [node for node in nodes if not _is_judged(node)]
-        return _Standing(judged, queued, len(waiting), tuple(spoiled[len(spoiled) - lost :]))
+        return _TryCounts(judged, queued, len(waiting), tuple(spoiled[len(spoiled) - lost :]))
 
     def missing(self, repeats: int) -> int:
         """How many of so many tries are neither judged nor under way."""

@@ -17,7 +17,7 @@ of its own. Any other outcome names what kept it from that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attempted:
+class TaskTries:
     """The first tries at a task in one arm.
 
     `outcomes` are in the order of the tries, those that nobody could judge left out. `rules` names
@@ -97,7 +97,7 @@ class Lift:
 
 
 def measured(
-    attempted: Sequence[Attempted],
+    attempted: Sequence[TaskTries],
     rules: Sequence[Rule],
     *,
     baseline: str,
@@ -143,7 +143,7 @@ def rules_in(prompt: str, rules: Iterable[Rule]) -> frozenset[str]:
     return frozenset(rule.name for rule in rules if f"\n- {rule.statement}\n" in lines)
 
 
-def arm_result(arm: str, attempted: Iterable[Attempted], baseline: str) -> ArmResult | None:
+def arm_result(arm: str, attempted: Iterable[TaskTries], baseline: str) -> ArmResult | None:
     """What came of an arm; None where nothing was tried. `baseline` is the arm without memory."""
     by_task = _by_task(attempted)
     found = [at for arms in by_task.values() if (at := arms.get(arm))]
@@ -168,7 +168,7 @@ def arm_result(arm: str, attempted: Iterable[Attempted], baseline: str) -> ArmRe
 
 
 def contrast(
-    arm: str, against: str, attempted: Iterable[Attempted], rule: str = ""
+    arm: str, against: str, attempted: Iterable[TaskTries], rule: str = ""
 ) -> Contrast | None:
     """Two arms at the tasks that both had, or at those in whose prompt `arm` had a rule.
 
@@ -203,7 +203,7 @@ def contrast(
 
 def rule_lifts(
     rules: Sequence[Rule],
-    attempted: Sequence[Attempted],
+    attempted: Sequence[TaskTries],
     *,
     arm: str,
     baseline: str,
@@ -233,17 +233,17 @@ def noted(rules: Iterable[Rule], lifts: Iterable[RuleLift]) -> list[Rule]:
     ]
 
 
-def to_json(found: ArmResult | Contrast | RuleLift | Attempted) -> dict[str, Any]:
+def to_json(found: ArmResult | Contrast | RuleLift | TaskTries) -> dict[str, Any]:
     """Plain data, of the same names."""
     data = asdict(found)
-    if isinstance(found, Attempted):
+    if isinstance(found, TaskTries):
         data["rules"] = sorted(found.rules)
     return data
 
 
-def _by_task(attempted: Iterable[Attempted]) -> dict[str, dict[str, Attempted]]:
+def _by_task(attempted: Iterable[TaskTries]) -> dict[str, dict[str, TaskTries]]:
     """What was tried at least once, by task and arm."""
-    found: dict[str, dict[str, Attempted]] = {}
+    found: dict[str, dict[str, TaskTries]] = {}
     for at in attempted:
         if at.outcomes:
             found.setdefault(at.task, {})[at.arm] = at

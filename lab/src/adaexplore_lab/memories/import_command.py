@@ -15,7 +15,7 @@ from adaexplore.memory import load_memory, memory_path, merge_memories, save_mem
 from adaexplore.run import Machine
 from adaexplore_lab.console import observe, say
 from adaexplore_lab.memories.lines import (
-    Found,
+    SayingMatch,
     SayingStatus,
     find,
     is_checkable,
@@ -85,7 +85,9 @@ def _status(rule: Rule, platform: Platform) -> SayingStatus:
     return "stale" if here in rule.gone else "unverified"
 
 
-def _print(console: Console, found: Sequence[Found], statuses: Mapping[str, SayingStatus]) -> None:
+def _print(
+    console: Console, found: Sequence[SayingMatch], statuses: Mapping[str, SayingStatus]
+) -> None:
     table = Table("", "count", "statement", "rule", box=None)
     found_statuses = [_of(one, statuses) for one in found]
     for one, status in zip(found, found_statuses, strict=True):
@@ -95,7 +97,7 @@ def _print(console: Console, found: Sequence[Found], statuses: Mapping[str, Sayi
     say(console, _summary(found_statuses))
 
 
-def _of(one: Found, statuses: Mapping[str, SayingStatus]) -> SayingStatus:
+def _of(one: SayingMatch, statuses: Mapping[str, SayingStatus]) -> SayingStatus:
     if one.rule is not None:
         return statuses[one.rule.name]
     return "unverified" if is_checkable(one.saying) else "no rule"

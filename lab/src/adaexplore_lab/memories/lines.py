@@ -54,7 +54,7 @@ class Saying:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SayingMatch:
     """What is known of a saying: the rule that says the same, if any, and how alike they are."""
 
     saying: Saying
@@ -88,7 +88,7 @@ def sayings(path: Path, least_count: float) -> list[Saying]:
 
 def find(
     said: Iterable[Saying], known: Sequence[Rule], put: Mapping[str, Sequence[str]] | None = None
-) -> list[Found]:
+) -> list[SayingMatch]:
     """For each saying the known rule that is most like it, if one is alike enough.
 
     Alike are texts that share code and rare words (see `_Texts`). A rule is known by its statement
@@ -101,7 +101,7 @@ def find(
     for saying in said:
         best, likeness = texts.nearest(saying.statement)
         close = likeness >= _LEAST_LIKENESS and is_checkable(saying)
-        found.append(Found(saying, ways[best][0] if close else None, likeness))
+        found.append(SayingMatch(saying, ways[best][0] if close else None, likeness))
     return found
 
 
@@ -111,7 +111,7 @@ def is_checkable(saying: Saying) -> bool:
     return not _PLACE.search(text) and bool(_OF_TRITON.search(text)) and bool(_terms(text, ()))
 
 
-def supported(rules: Iterable[Rule], found: Iterable[Found]) -> list[Rule]:
+def supported(rules: Iterable[Rule], found: Iterable[SayingMatch]) -> list[Rule]:
     """The rules that sayings were found to be, with their counts as support."""
     counts: Counter[str] = Counter()
     for one in found:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from adaexplore_lab.simulate.contenders import Contender, parse_contender
 from adaexplore_lab.simulate.fitted import FITS, Fitted, fitted_landscapes
-from adaexplore_lab.simulate.landscape import Kernel, Landscape, World
+from adaexplore_lab.simulate.landscape import Landscape, SimulatedKernel, World
 from adaexplore_lab.simulate.recorded import (
     RecordedRun,
     RecordedStep,
@@ -20,22 +20,22 @@ from adaexplore_lab.simulate.recorded import (
     recorded_run,
     runs_json,
 )
-from adaexplore_lab.simulate.runner import Outcome, Plan, run, simulate
-from adaexplore_lab.simulate.statistics import Standing, checkpoints, standings
+from adaexplore_lab.simulate.runner import Experiment, Outcome, run, simulate
+from adaexplore_lab.simulate.statistics import ContenderResult, checkpoints, standings
 from adaexplore_lab.simulate.synthetic import SYNTHETIC, parse_terrain
 
 __all__ = [
     "FITS",
     "SYNTHETIC",
     "Contender",
+    "ContenderResult",
+    "Experiment",
     "Fitted",
-    "Kernel",
     "Landscape",
     "Outcome",
-    "Plan",
     "RecordedRun",
     "RecordedStep",
-    "Standing",
+    "SimulatedKernel",
     "World",
     "checkpoints",
     "fitted_landscapes",

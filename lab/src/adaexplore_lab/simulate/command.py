@@ -17,11 +17,11 @@ from adaexplore.core import BadInputError, PolicyName
 from adaexplore.store import read_run
 from adaexplore_lab.simulate import (
     SYNTHETIC,
+    ContenderResult,
+    Experiment,
     Landscape,
     Outcome,
-    Plan,
     RecordedRun,
-    Standing,
     checkpoints,
     fitted_landscapes,
     parse_contender,
@@ -51,7 +51,7 @@ def compare(
 ) -> int:
     """Simulates, prints a table for every landscape, writes what was found; the exit code."""
     console = Console()
-    plan = Plan(
+    plan = Experiment(
         contenders=[parse_contender(text) for text in dict.fromkeys(policies or ALL)],
         landscapes=_landscapes(landscapes or [_SYNTHETIC + name for name in SYNTHETIC]),
         steps=steps,
@@ -109,7 +109,7 @@ def _recorded(text: str) -> list[RecordedRun]:
     )
 
 
-def _table(place: str, about: str, found: Sequence[Standing]) -> RenderableType:
+def _table(place: str, about: str, found: Sequence[ContenderResult]) -> RenderableType:
     """Contenders by steps; the last column is the last one over the first contender's."""
     here = [standing for standing in found if standing.landscape == place]
     steps = sorted({standing.step for standing in here})
@@ -131,7 +131,9 @@ def _figure(value: float, interval: tuple[float, float]) -> str:
     return f"{value:.2f}\n[dim]{low:.2f}–{high:.2f}[/dim]"
 
 
-def _as_json(plan: Plan, outcomes: Sequence[Outcome], found: Sequence[Standing]) -> dict[str, Any]:
+def _as_json(
+    plan: Experiment, outcomes: Sequence[Outcome], found: Sequence[ContenderResult]
+) -> dict[str, Any]:
     steps = checkpoints(plan.steps)
     return {
         "version": adaexplore.__version__,

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from adaexplore.core import ROOT_ID, BadInputError, Cell, Status, StepKind
-from adaexplore_lab.simulate.landscape import Kernel, Look
+from adaexplore_lab.simulate.landscape import Look, SimulatedKernel
 from adaexplore_lab.simulate.recorded import RecordedRun, RecordedStep
 
 FITS = 100
@@ -115,11 +115,11 @@ class FittedWorld:
 
     def grow(
         self,
-        parent: Kernel | None,
+        parent: SimulatedKernel | None,
         step_kind: StepKind,
-        shown: Sequence[Kernel],
+        shown: Sequence[SimulatedKernel],
         rng: random.Random,
-    ) -> Kernel:
+    ) -> SimulatedKernel:
         """See `World.grow`; a kernel's state is its gap, or that of the nearest on its path."""
         if step_kind == "large":
             start = min((kernel.state for kernel in shown if kernel.speedup > 0), default=None)
@@ -130,12 +130,16 @@ class FittedWorld:
         drawn = rng.choice(self._alike(step_kind, failed, start))
         look = Look(drawn.cell, tuple(rng.gauss(0.0, 1.0) for _ in range(_DIMENSIONS)))
         if drawn.gap is None:
-            return Kernel(drawn.status, 0.0, 0.0, look, None if step_kind == "large" else start)
+            return SimulatedKernel(
+                drawn.status, 0.0, 0.0, look, None if step_kind == "large" else start
+            )
         speedup = self._landscape.scale.speedup(drawn.gap)
         eager = self._landscape.over_eager
-        return self.measure(Kernel("passed", speedup, 0.0, look, drawn.gap, 0.0, eager), rng)
+        return self.measure(
+            SimulatedKernel("passed", speedup, 0.0, look, drawn.gap, 0.0, eager), rng
+        )
 
-    def measure(self, kernel: Kernel, rng: random.Random) -> Kernel:
+    def measure(self, kernel: SimulatedKernel, rng: random.Random) -> SimulatedKernel:
         """See `World.measure`; the noise is that of any recorded measurement."""
         noise = rng.choice(self._landscape.noises)
         measured = kernel.speedup * math.exp(rng.gauss(0.0, noise))

@@ -22,7 +22,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class SimulatedKernel:
     """A simulated candidate.
 
     `speedup` is the true one, `measured` what the evaluator says; both 0 for one that failed.
@@ -62,15 +62,15 @@ class World(Protocol):
 
     def grow(
         self,
-        parent: Kernel | None,
+        parent: SimulatedKernel | None,
         step_kind: StepKind,
-        shown: Sequence[Kernel],
+        shown: Sequence[SimulatedKernel],
         rng: random.Random,
-    ) -> Kernel:
+    ) -> SimulatedKernel:
         """What a step comes to; `parent` is None for one from nothing."""
         ...
 
-    def measure(self, kernel: Kernel, rng: random.Random) -> Kernel:
+    def measure(self, kernel: SimulatedKernel, rng: random.Random) -> SimulatedKernel:
         """A correct kernel, measured anew."""
         ...
 

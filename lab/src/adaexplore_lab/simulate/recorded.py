@@ -71,7 +71,7 @@ def read_runs(path: Path) -> list[RecordedRun]:
     except (ValueError, KeyError, TypeError) as error:
         raise BadInputError(
             f"{path} is no landscape; make one of runs with: "
-            "adaexplore simulate --landscape RUN --save FILE"
+            "adaexplore-lab simulate --landscape RUN --save FILE"
         ) from error
 
 

@@ -22,14 +22,14 @@ from adaexplore.search import (
     worst_of,
 )
 from adaexplore_lab.simulate.contenders import Contender
-from adaexplore_lab.simulate.landscape import Kernel, Landscape, World
+from adaexplore_lab.simulate.landscape import Landscape, SimulatedKernel, World
 
 _CHUNK = 10
 """Seeds that one process does at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Experiment:
     """What is simulated: every contender on every landscape under every seed.
 
     `parallel` steps are under way at a time in each search.
@@ -64,7 +64,7 @@ def run(
     world, tree, policy = landscape.world(seed), Tree(), contender.policy()
     settings = contender.settings
     reward = reward_function(settings.reward)
-    kernels: list[Kernel] = []
+    kernels: list[SimulatedKernel] = []
     searched: dict[int, Evaluation] = {}
     under_way: deque[tuple[Selection, Sequence[int], random.Random]] = deque()
     asked = 0
@@ -99,7 +99,7 @@ def run(
 
 def _shipped(
     world: World,
-    kernels: Sequence[Kernel],
+    kernels: Sequence[SimulatedKernel],
     searched: Mapping[int, Evaluation],
     settings: Config,
     rng: random.Random,
@@ -117,7 +117,7 @@ def _shipped(
 
 
 def simulate(
-    plan: Plan, jobs: int = 1, progress: Callable[[int], None] = lambda _: None
+    plan: Experiment, jobs: int = 1, progress: Callable[[int], None] = lambda _: None
 ) -> list[Outcome]:
     """All searches of a plan, in `jobs` processes; `progress` is told how many are done at a time.
 

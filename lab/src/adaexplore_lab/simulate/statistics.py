@@ -17,7 +17,7 @@ _RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ContenderResult:
     """What a contender has found by a step: a geometric mean over seeds, with 95 % interval.
 
     `landscape` is "all" for the mean over them. `ratio` is over the first contender's with its
@@ -40,7 +40,7 @@ def checkpoints(steps: int) -> list[int]:
     return sorted({*(at for at in CHECKPOINTS if at < steps), steps})
 
 
-def standings(outcomes: Sequence[Outcome]) -> list[Standing]:
+def standings(outcomes: Sequence[Outcome]) -> list[ContenderResult]:
     """Every contender at every checkpoint, on every landscape and on all of them."""
     steps = checkpoints(len(outcomes[0].curves[0]))
     contenders = list(dict.fromkeys(outcome.contender for outcome in outcomes))
@@ -57,7 +57,7 @@ def standings(outcomes: Sequence[Outcome]) -> list[Standing]:
                 first = first or logs
                 ratios = [a - b for a, b in zip(logs, first, strict=True)]
                 found.append(
-                    Standing(
+                    ContenderResult(
                         contender,
                         place,
                         step,

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from adaexplore.core import BadInputError, FailureStatus, StepKind
-from adaexplore_lab.simulate.landscape import Kernel, Look, World
+from adaexplore_lab.simulate.landscape import Look, SimulatedKernel, World
 from adaexplore_lab.simulate.rugged import Knobs, Ridge
 
 _FAILURES: Mapping[FailureStatus, float] = {
@@ -106,11 +106,11 @@ class _Hills:
 
     def grow(
         self,
-        parent: Kernel | None,
+        parent: SimulatedKernel | None,
         step_kind: StepKind,
-        shown: Sequence[Kernel],
+        shown: Sequence[SimulatedKernel],
         rng: random.Random,
-    ) -> Kernel:
+    ) -> SimulatedKernel:
         """See `World.grow`."""
         terrain = self._terrain
         if step_kind == "small" and parent is not None:
@@ -123,11 +123,11 @@ class _Hills:
             fails = terrain.fail_large
         if rng.random() < fails:
             [status] = rng.choices(list(_FAILURES), list(_FAILURES.values()))
-            return Kernel(status, 0.0, 0.0, look, state)
+            return SimulatedKernel(status, 0.0, 0.0, look, state)
         speedup = math.exp(self._ceilings[state.family] - self._gap(state))
-        return self.measure(Kernel("passed", speedup, 0.0, look, state), rng)
+        return self.measure(SimulatedKernel("passed", speedup, 0.0, look, state), rng)
 
-    def measure(self, kernel: Kernel, rng: random.Random) -> Kernel:
+    def measure(self, kernel: SimulatedKernel, rng: random.Random) -> SimulatedKernel:
         """See `World.measure`."""
         terrain = self._terrain
         luck = _LUCK if rng.random() < terrain.luck else 1.0

@@ -14,7 +14,7 @@ from typing import Any
 from adaexplore.core import Client, Message, Prompt
 from adaexplore.llm import ReplyError, Templates, extract_code
 from adaexplore_lab.synthesize.draft import MAX_ELEMENTS
-from adaexplore_lab.synthesize.task import Style, Task
+from adaexplore_lab.synthesize.task import Style, SyntheticTask
 
 TEMPLATES: Mapping[str, Sequence[str]] = {
     "system.j2": ("most_elements",),
@@ -73,7 +73,9 @@ class Author:
         own = files("adaexplore_lab.synthesize") / "templates"
         self._templates = Templates(own, {}, TEMPLATES)
 
-    def write(self, style: Style, rng: random.Random, known: Sequence[Task]) -> Task | Unusable:
+    def write(
+        self, style: Style, rng: random.Random, known: Sequence[SyntheticTask]
+    ) -> SyntheticTask | Unusable:
         """A task in this style, which shows the model some of the `known` ones."""
         prompt = self.prompt(style, rng, known)
         why = ""
@@ -88,10 +90,10 @@ class Author:
                 again = self._templates.render("again.j2", {"reason": why})
                 prompt = prompt.after(reply.text, again)
             else:
-                return Task(_name(style, source), source, style)
+                return SyntheticTask(_name(style, source), source, style)
         return Unusable(style, why.splitlines()[0])
 
-    def prompt(self, style: Style, rng: random.Random, known: Sequence[Task]) -> Prompt:
+    def prompt(self, style: Style, rng: random.Random, known: Sequence[SyntheticTask]) -> Prompt:
         """What the model is asked."""
         shown = rng.sample(list(known), min(SHOWN[style], len(known)))
         variables: dict[str, Any] = {

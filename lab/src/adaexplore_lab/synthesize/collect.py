@@ -8,7 +8,7 @@ from itertools import cycle
 
 from adaexplore_lab.synthesize.author import Author, Unusable
 from adaexplore_lab.synthesize.grammar import grow
-from adaexplore_lab.synthesize.task import Origin, Task
+from adaexplore_lab.synthesize.task import Origin, SyntheticTask
 from adaexplore_lab.synthesize.validate import Validated, Validator
 
 GRAMMAR: Origin = "grammar"
@@ -20,8 +20,8 @@ _LEAST_ATTEMPTS = 20
 
 
 def attempts(
-    styles: Sequence[Origin], seed: int, author: Author | None, kept: Sequence[Task]
-) -> Iterator[Task | Unusable]:
+    styles: Sequence[Origin], seed: int, author: Author | None, kept: Sequence[SyntheticTask]
+) -> Iterator[SyntheticTask | Unusable]:
     """Tasks without end, by the styles in turn; the same seed and replies give the same ones.
 
     `kept` may grow meanwhile: a model is shown some of it. Styles other than the grammar need an
@@ -40,7 +40,7 @@ def attempts(
 
 
 def collect(
-    tried: Iterator[Task | Unusable], validator: Validator, wanted: int
+    tried: Iterator[SyntheticTask | Unusable], validator: Validator, wanted: int
 ) -> Iterator[Validated | Unusable]:
     """What became of each attempt, until `wanted` tasks are kept.
 

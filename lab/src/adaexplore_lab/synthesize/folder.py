@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core import BadInputError
-from adaexplore_lab.synthesize.task import Task
+from adaexplore_lab.synthesize.task import SyntheticTask
 from adaexplore_lab.synthesize.validate import Validated
 
 INDEX = "tasks.json"
@@ -33,7 +33,7 @@ class TaskFolder:
         """The structures that are there, with the tasks that have them."""
         return {entry["structure"]: entry["name"] for entry in self._entries}
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[SyntheticTask]:
         """Every task that is there, in the order they were added."""
         return [self._task(entry) for entry in self._entries]
 
@@ -54,7 +54,7 @@ class TaskFolder:
             ) from None
         self._entries = entries
 
-    def _task(self, entry: dict[str, Any]) -> Task:
+    def _task(self, entry: dict[str, Any]) -> SyntheticTask:
         file = self.path / f"{entry['name']}.py"
         try:
             source = file.read_text(encoding="utf-8")
@@ -62,7 +62,9 @@ class TaskFolder:
             raise BadInputError(
                 f"{file}: cannot be read, though {INDEX} names it: {error}"
             ) from None
-        return Task(entry["name"], source, entry["origin"], tuple(entry["ops"]), entry["seed"])
+        return SyntheticTask(
+            entry["name"], source, entry["origin"], tuple(entry["ops"]), entry["seed"]
+        )
 
 
 def _entries(index: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from adaexplore_lab.synthesize.draft import Draft, Value
 from adaexplore_lab.synthesize.productions.base import CATALOGUE, ENDINGS, step
 from adaexplore_lab.synthesize.render import render
 from adaexplore_lab.synthesize.sizes import Dim, Shape, UnfitError, awkward, count, values
-from adaexplore_lab.synthesize.task import Task
+from adaexplore_lab.synthesize.task import SyntheticTask
 
 MAX_STEPS = 8
 """Productions of one task; some bring several operations."""
@@ -37,7 +37,7 @@ _SMALLEST = 32  # elements of the first input
 assert productions.__all__  # importing it is what fills the catalogue
 
 
-def grow(seed: int) -> Task:
+def grow(seed: int) -> SyntheticTask:
     """The task of a seed; the same one in every process."""
     rng = random.Random(f"task {seed}")
     while True:
@@ -47,7 +47,7 @@ def grow(seed: int) -> Task:
             continue  # a dead end: the next attempt draws other numbers
 
 
-def _grown(rng: random.Random, seed: int) -> Task:
+def _grown(rng: random.Random, seed: int) -> SyntheticTask:
     draft = Draft(rng, dtype=rng.choices(_DTYPES, _DTYPE_WEIGHTS)[0])
     x = _first_input(draft)
     families = [family for family in CATALOGUE if family not in ENDINGS]
@@ -57,7 +57,7 @@ def _grown(rng: random.Random, seed: int) -> Task:
             draft.keep(x, "skip")
     outputs = _ended(draft, x)
     source = render(draft, outputs)
-    return Task(
+    return SyntheticTask(
         name=_name(draft.ops, source),
         source=source,
         origin="grammar",

@@ -14,7 +14,7 @@ STYLES: tuple[Style, ...] = get_args(Style)
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SyntheticTask:
     """A module in KernelBench form, by whom it was made, and the operations it is made of.
 
     `ops` are the grammar's names in the order of use, or for a model's task the operators of its

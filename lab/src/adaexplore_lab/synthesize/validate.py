@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.confined import run_confined, structure_of
-from adaexplore_lab.synthesize.task import Task
+from adaexplore_lab.synthesize.task import SyntheticTask
 
 MEANINGLESS = ("constant", "input-insensitive", "weight-insensitive", "nondeterministic")
 """Labels of the evaluator's (see `evaluate.probes`) with which a task teaches nothing."""
@@ -22,7 +22,7 @@ class Validated:
     it is kept with all the same; `wall_s` is what looking at it took.
     """
 
-    task: Task
+    task: SyntheticTask
     why: str = ""
     structure: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Validator:
         self._benchmarks = benchmarks
         self._known = dict(known or {})
 
-    def check(self, task: Task) -> Validated:
+    def check(self, task: SyntheticTask) -> Validated:
         """Whether the task is kept, and why not."""
         started = time.monotonic()
         found = self._checked(task)
@@ -58,7 +58,7 @@ class Validator:
             self._known[found.structure] = task.name
         return replace(found, wall_s=time.monotonic() - started)
 
-    def _checked(self, task: Task) -> Validated:
+    def _checked(self, task: SyntheticTask) -> Validated:
         traced = structure_of(self._server, task.name, task.source)
         if traced["why"]:
             return Validated(task, traced["why"])
