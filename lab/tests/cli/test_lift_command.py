@@ -243,7 +243,7 @@ def test_tasks_that_rules_were_learned_from_are_not_held_out(lift, memory, rules
 
 def test_a_measurement_goes_on_as_it_began(lift, memory, rules, model):
     assert lift("--tasks", 1).code == 0
-    assert "was begun with ask as the model" in lift("--model", LOCAL).complaint
+    assert "was begun with manual as the model" in lift("--model", LOCAL).complaint
     assert "was begun with other settings" in lift("--set", "lint=true").complaint
     save_memory(memory, rules[:1])
     assert "is not what it was when" in lift().complaint

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Rule
