@@ -26,9 +26,6 @@ Ask = Callable[[Prompt], Reply]
 Tell = Callable[[str], None]
 """Is told in one line of everything that happens."""
 
-MANUAL = "manual"
-"""Who replies in files."""
-
 
 @dataclass(slots=True)
 class Learned:
