@@ -18,7 +18,8 @@ def main(**options: Any) -> adaexplore.Run:
             elif isinstance(event, Recorded):
                 verdict = event.node.evaluation
                 print(event.node.id, event.node.step_kind, verdict.status)
-                if isinstance(verdict, Passed) and verdict.speedup > 1.2:
+                measured = verdict.measured if isinstance(verdict, Passed) else None
+                if measured and measured.speedup_ci[0] > 1.2:
                     break
     print(f"to continue: adaexplore.Run({str(path)!r}).resume()")
     return adaexplore.Run(path)
