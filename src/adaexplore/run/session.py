@@ -194,7 +194,14 @@ class Session:
             }
             try:
                 with _JOBS:
-                    found = run_job(self._server, _FITS, request, _FITS_S, confined="cpu")
+                    found = run_job(
+                        self._server,
+                        _FITS,
+                        request,
+                        _FITS_S,
+                        confined="cpu",
+                        readable=problem.access.readable,
+                    )
             except TimeoutError:
                 return False  # tiles that take so long to compile spill all they have
             except (WorkerDiedError, LimitExceededError):
