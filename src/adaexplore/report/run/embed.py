@@ -177,7 +177,7 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
         if isinstance(row.passed.timing, Estimate):
             facts.append(("Time", text.estimate(row.passed.timing)))
         facts.append(("Precision class", row.passed.precision))
-        facts += [(f"Workload {w.name}", _workload(w.timing)) for w in row.passed.workloads]
+        facts += [(f"Workload {w.name}", text.workload(w.timing)) for w in row.passed.workloads]
         if row.passed.roofline:
             reached = row.passed.roofline
             facts.append(("Share of the roofline", f"{share(reached.share)} ({reached.bound_by})"))
@@ -227,10 +227,3 @@ def _normal(content: str) -> str:
 def _number(value: float | None) -> float | None:
     """Return a number that JSON can hold, None for infinities and NaN."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _workload(timing: Timing | Estimate) -> str:
-    if isinstance(timing, Estimate):
-        return text.estimate(timing)
-    ends = text.interval(timing.speedup_ci)
-    return f"{text.speedup(timing.speedup)} ({ends}), {text.duration_us(timing.time_us)}"
