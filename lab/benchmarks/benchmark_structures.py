@@ -18,7 +18,7 @@ OUTPUT = Path(__file__).parents[1] / "src/adaexplore_lab/synthesize" / SHIPPED
 
 
 def main() -> None:
-    """Traces every problem and writes the file."""
+    """Trace every problem and write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="+", type=Path, help="problems in KernelBench form")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT)

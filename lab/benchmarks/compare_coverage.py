@@ -1,4 +1,4 @@
-"""How often the intervals of `adaexplore compare` hold the truth.
+"""Coverage of the intervals of `adaexplore compare`.
 
     python lab/benchmarks/compare_coverage.py --trials 1000 -o docs/results/compare-coverage.json
 
@@ -20,7 +20,7 @@ EFFECT, RUN = 0.3, 0.2
 
 
 def held(rng: random.Random, problems: int, runs: int, shape: str) -> bool:
-    """Whether the interval of one made-up comparison holds 1."""
+    """Return True if the interval of one made-up comparison contains 1."""
     units = []
     for _ in range(problems):
         normal = shape == "normal"
@@ -33,7 +33,7 @@ def held(rng: random.Random, problems: int, runs: int, shape: str) -> bool:
 
 
 def main() -> None:
-    """Prints and writes the shares."""
+    """Print and write the shares."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("-o", "--output", type=Path)

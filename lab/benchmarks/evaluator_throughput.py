@@ -61,7 +61,7 @@ if frame.f_globals["__name__"] != "src.eval":
 
 
 def main() -> None:
-    """Runs the candidates through one or both, and prints and writes the figures."""
+    """Run the candidates through one or both; print and write the figures."""
     options = _options()
     kernels = mixed(list(released(options.kernels, options.problems, options.levels, None)))
     kernels = kernels[options.skip : options.skip + options.count]

@@ -19,7 +19,7 @@ from adaexplore.store import open_run
 
 
 def main() -> None:
-    """Writes the pool."""
+    """Write the pool."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--count", type=int, default=100)

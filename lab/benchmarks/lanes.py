@@ -36,7 +36,7 @@ class Lane:
         self._was_cut = False
 
     def within(self, limit_s: float, work: Callable[[], _Result]) -> _Result:
-        """Runs work that uses this lane; ends all its processes when the time is over.
+        """Run work that uses this lane; end all its processes when the time is over.
 
         Raises `TimeoutError` then. What the work raises comes through.
         """
@@ -54,7 +54,7 @@ class Lane:
             self._was_cut = False
 
     def start(self) -> None:
-        """Starts its server now rather than with the first work."""
+        """Start its server now rather than with the first work."""
         self._running()
 
     @contextmanager
@@ -70,7 +70,7 @@ class Lane:
     def job(
         self, entry: str, request: dict[str, Any], device: str, timeout_s: float
     ) -> dict[str, Any]:
-        """Runs untrusted code as a confined job, beside others on its device."""
+        """Run untrusted code as a confined job, beside others on its device."""
         on_gpu = device != "cpu"
         limits = candidate_limits(_MEMORY_BYTES, gpu=on_gpu)
         kind: Literal["cpu", "gpu"] = "gpu" if on_gpu else "cpu"
@@ -79,7 +79,7 @@ class Lane:
             return run_job(server, entry, request, timeout_s, limits=limits, confined=kind)
 
     def close(self) -> None:
-        """Ends its processes."""
+        """End its processes."""
         server, self._server = self._server, None
         if server is not None:
             server.close()

@@ -1,4 +1,4 @@
-"""What a search of many steps costs by itself: selecting, recording, resuming, reporting.
+"""Cost of a long search itself: selecting, recording, resuming, reporting.
 
     python lab/benchmarks/large_tree.py --steps 10000
 
@@ -47,7 +47,7 @@ class Silent:
     """Proposes sources of some length: a large step new ones, a small one changes a line."""
 
     def begin(self, context: Context) -> Generator[Prompt, Reply, Proposal]:
-        """Asks nobody."""
+        """Ask nobody."""
         yield from ()
         draw = random.Random(context.seed)
         lines = [f"    x = x + {draw.randrange(300)}" for _ in range(SOURCE_LINES)]
@@ -130,7 +130,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Prints everything."""
+    """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--report", type=Path, help="where to leave the report")

@@ -30,7 +30,7 @@ AFTER = (1, 2, 4, 6, 8, 10)
 
 
 def main() -> None:
-    """Prints the tables and writes the rows."""
+    """Print the tables and write the rows."""
     options = _options()
     released = _released(options.released) if options.released else {}
     runs = []
@@ -72,7 +72,7 @@ def described(summary: Summary, released: dict[str, dict[str, Any]]) -> dict[str
 
 
 def speedups(runs: list[dict[str, Any]]) -> Table:
-    """How far each search came, step by step, and beside whom."""
+    """Return a table of each search's best speedup by step, beside seeds and released kernels."""
     table = Table("problem", "seeds", *(f"after {n}" for n in AFTER), box=None)
     for column in ("winner", "95 %", "over eager", "compiler's best", "released"):
         table.add_column(column)
@@ -94,7 +94,7 @@ def speedups(runs: list[dict[str, Any]]) -> Table:
 
 
 def outcomes(runs: list[dict[str, Any]]) -> Table:
-    """What became of the candidates, and what they cost."""
+    """Return a table of the candidates' statuses and costs."""
     statuses = sorted({step["status"] for run in runs for step in run["steps"]})
     table = Table("problem", "seeds", "steps", *statuses, "tokens a step", box=None)
     for run in runs:

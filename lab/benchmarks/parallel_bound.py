@@ -1,4 +1,4 @@
-"""What steps under way cost a search that knows everything, beside what they cost `archive`.
+"""Cost of steps in flight for a search that knows everything, beside that for `archive`.
 
     python lab/benchmarks/parallel_bound.py --seeds 100 -o docs/results/simulate-parallel-bound.json
 
@@ -50,7 +50,7 @@ Curve = list[float]
 
 
 def main() -> None:
-    """Prints a table and writes it."""
+    """Print and write a table."""
     options = _options()
     terrains = [terrain for terrain in SYNTHETIC.values() if terrain.ground != "rugged"]
     seeds = range(options.seeds)

@@ -64,7 +64,7 @@ MODEL = "simulated:model"
 
 
 def main() -> None:
-    """Runs the searches, one after the other, and writes and prints their figures."""
+    """Run the searches one after the other; write and print their figures."""
     options = _options()
     console = Console()
     deadline = time.monotonic() + options.budget_s
@@ -111,7 +111,7 @@ def _generate(
     options: argparse.Namespace,
     deadline: float,
 ) -> None:
-    """Has the compiler propose until there are enough, or nothing new comes three times over."""
+    """Let the compiler propose until there are enough, or three rounds bring nothing new."""
     proposer = running.compiler(options.settings)
     nodes: list[Node] = []
     in_flight = max(len(os.sched_getaffinity(0)) // 2, 1)
@@ -287,7 +287,7 @@ def search(
 
 
 def measured(store: Store, recorded_s: Sequence[float]) -> dict[str, Any]:
-    """What a search has come to, and what it took."""
+    """Return the results of a search and its costs."""
     nodes = store.nodes()
     wall_s = recorded_s[-1] if recorded_s else 0.0
     judged = [node for node in nodes if not node.reused]

@@ -58,7 +58,7 @@ def _first_difference(reference_source: str, candidate_source: str, device: str)
 
 
 def _module(name: str, source: str) -> ModuleType:
-    """Imports a source from a file, where Triton looks for it."""
+    """Import a source from a file, where Triton looks for it."""
     file = Path.cwd() / f"{name}.py"
     file.write_text(source, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, file)

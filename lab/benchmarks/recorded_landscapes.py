@@ -1,4 +1,4 @@
-"""What recorded searches say about steps and policies, and how sure that is.
+"""Statistics of recorded searches about steps and policies, with intervals.
 
     python lab/benchmarks/recorded_landscapes.py docs/results/landscapes-h200.json -o fit.json
 
@@ -52,7 +52,7 @@ RESAMPLES = 1000
 
 
 def main() -> None:
-    """Prints tables and writes them."""
+    """Print and write tables."""
     options = _options()
     runs = read_runs(options.file)
     landscapes = fitted_landscapes(runs)
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def steps_by_start(clusters: Sequence[Sequence[Transition]]) -> list[dict[str, Any]]:
-    """What came of steps: from nothing, shown others, small ones by quarters of their starts."""
+    """Return the outcomes of steps: large ones, those shown others, small ones by quartile."""
     every = [each for cluster in clusters for each in cluster]
     small = sorted(_started(every, "small"), key=lambda pair: pair[0])
     quarter = math.ceil(len(small) / 4)

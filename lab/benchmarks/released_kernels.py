@@ -81,7 +81,7 @@ class Released:
 
 
 def main() -> None:
-    """Judges what is left to judge, then prints the tables."""
+    """Judge the remaining kernels, then print the tables."""
     options = _options()
     if options.compare:
         print(comparison(*(read(path) for path in options.compare)))
@@ -226,7 +226,7 @@ def _fill(row: dict[str, Any], lane: Lane, kernel: Released, options: argparse.N
 
 
 def _criterion(lane: Lane, request: dict[str, Any]) -> dict[str, Any]:
-    """What the published criterion says; a kernel that takes its process along fails it."""
+    """Apply the published criterion; a kernel that kills its process fails it."""
     try:
         return lane.job(_CRITERION, request, request["device"], _CRITERION_S)
     except TimeoutError:
@@ -236,7 +236,7 @@ def _criterion(lane: Lane, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _may_pass_looser(failed: Failed) -> bool:
-    """Whether a looser precision class might still take it."""
+    """Return True if a looser precision class may accept the candidate."""
     error = failed.error
     return failed.status == "wrong_output" and error is not None and error < HOPELESS
 

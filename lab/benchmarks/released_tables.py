@@ -19,7 +19,7 @@ def report(rows: list[Row]) -> str:
 
 
 def comparison(first: list[Row], second: list[Row]) -> str:
-    """How far two files agree on the same kernels: verdicts, then the ranks of their times."""
+    """Return the agreement of two files on the same kernels: verdicts, then ranks of times."""
     other = {tuple(row["key"]): row for row in second}
     pairs = [(row, other[tuple(row["key"])]) for row in first if tuple(row["key"]) in other]
     pairs = sorted(

@@ -23,7 +23,7 @@ from adaexplore.core import Candidate, Passed, Timing
 
 
 def main() -> None:
-    """Measures, writes the JSON after every measurement, prints one line at the end."""
+    """Measure, write the JSON after every measurement, print one line at the end."""
     options = _options()
     timings: list[Timing] = []
     lane = Lane()

@@ -121,7 +121,7 @@ def interval(logs: Sequence[float]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Simulates and prints the table."""
+    """Simulate and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first-seed", type=int, default=0)

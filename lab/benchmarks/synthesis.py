@@ -1,4 +1,4 @@
-"""How much of what the grammar grows is worth learning on, and what it is made of.
+"""Share of the grammar's tasks that are kept, and their operations.
 
     python lab/benchmarks/synthesis.py -n 500 --seed 0 -o docs/results/synthesis.jsonl
 
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def row(validator: Validator, seed: int) -> dict[str, Any]:
-    """What is known about one seed's task."""
+    """Return the row of one seed's task."""
     started = time.perf_counter()
     task = grow(seed)
     grown_ms = 1000 * (time.perf_counter() - started)
@@ -76,7 +76,7 @@ def row(validator: Validator, seed: int) -> dict[str, Any]:
 
 
 def tables(rows: list[dict[str, Any]]) -> None:
-    """Prints what the rows add up to."""
+    """Print a summary of the rows."""
     kept = [r for r in rows if not r["why"]]
     print(f"{len(kept)} of {len(rows)} kept ({len(kept) / len(rows):.1%})")
     show("refused", (reason(r["why"]) for r in rows if r["why"]), len(rows))
@@ -115,7 +115,7 @@ def bucket(ops: int) -> str:
 
 
 def kind(size: int) -> str:
-    """What sort of a number a size is."""
+    """Return the kind of a size."""
     if size == 1:
         return "1"
     if size & (size - 1) == 0:

@@ -34,7 +34,7 @@ _CHOSEN = ("parent_id", "step_kind", "seed", "pool", "window")
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """What one ask came to today, and not when it was recorded, in one line."""
+    """One difference between an ask of today and the recorded one, in one line."""
 
     part: Part
     ask_id: int
@@ -43,7 +43,7 @@ class ReplayDifference:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """How many selections, prompts and candidates were compared, and those that differ, in order.
+    """Counts of the selections, prompts and candidates compared, and the differences in order.
 
     Of an ask's prompts only the first that differs counts: the others go on from it.
     """
@@ -53,7 +53,7 @@ class ReplayResult:
 
 
 def retrace(store: Store, proposers: Mapping[str, Proposer]) -> ReplayResult:
-    """Goes through the run in `store`.
+    """Go through the run in `store`.
 
     What a proposer that is not among `proposers` made is taken as it is. Raises `BadInputError` for
     a run that kept no asks.
@@ -105,7 +105,7 @@ class _Replaying:
         return ReplayResult(dict(self._compared), tuple(self._differences))
 
     def _record_steps(self, count: int) -> None:
-        """Records the steps that are missing until there are so many."""
+        """Record the missing steps until there are `count`."""
         for node in self._nodes[len(self._study.nodes) : count]:
             self._study.record(
                 self._ask_of[node.id],

@@ -18,7 +18,7 @@ _PARTS: dict[Part, str] = {
 
 
 def replay_run(path: Path) -> int:
-    """Prints how much is as it was recorded, and the first difference of each part.
+    """Print the counts of equal parts, and the first difference of each part.
 
     The exit code: 1 if there is any.
     """

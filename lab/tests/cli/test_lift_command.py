@@ -69,7 +69,7 @@ def lift(lab, memory, tasks):
 
 
 def runs(tmp_path):
-    """What is in each run, by arm and task."""
+    """Return the nodes of each run, by arm and task."""
     found = {}
     for path in sorted(tmp_path.glob("mine.lift/runs/*/*")):
         with read_run(path) as run:

@@ -26,7 +26,7 @@ def get_inputs():
 
 @pytest.fixture(scope="module")
 def server():
-    """What the command starts, with what its jobs need."""
+    """The server that the command starts, with the imports of its jobs."""
     server = ForkServer.start([*PRELOAD, "adaexplore.evaluate.judge.examine"])
     yield server
     server.close()

@@ -1,4 +1,4 @@
-"""A rule for a failure, written by a model and believed only as far as it was checked."""
+"""Rules for failures: written by a model, kept only if a check confirms them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TEMPLATES: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of a case: a rule that is true here, or in one line why there is none.
+    """Result of a case: a rule that is true here, or in one line why there is none.
 
     `known` if it is a rule that was there, which now counts this case too.
     """
@@ -56,7 +56,7 @@ The same case, replies and verdicts give the same prompts and the same rule.
 
 
 def written(case: Case, checker: Checker, known: Sequence[Rule] = ()) -> Writing:
-    """Asks for a case's rule, and once more with the reason if what comes is none.
+    """Ask for a case's rule; ask once more with the reason if the reply holds none.
 
     Signatures and words do not tell every time that one of the `known` rules says it already: those
     that are near are shown, and the model may name one of them instead. Raises
@@ -91,7 +91,7 @@ def _templates() -> Templates:
 
 
 def _near(case: Case, known: Sequence[Rule], where: Platform) -> Sequence[Rule]:
-    """The known rules that a case may be one more case of."""
+    """Return the known rules that may explain a case."""
     told = f"{case.witness}\n{render(case.failed)}"
     found = relevant(
         known,
@@ -105,7 +105,7 @@ def _near(case: Case, known: Sequence[Rule], where: Platform) -> Sequence[Rule]:
 
 
 def _same(case: Case, text: str, known: Sequence[Rule]) -> Rule | None:
-    """The known rule that a reply names, counting the case; None if it names none."""
+    """Return the known rule that a reply names, with the case counted; None if it names none."""
     named = [value.strip("`*. ") for name, value in _FIELD.findall(text) if name == "SAME"]
     if not named:
         return None
@@ -116,7 +116,7 @@ def _same(case: Case, text: str, known: Sequence[Rule]) -> Rule | None:
 
 
 def _rule(case: Case, text: str, checker: Checker) -> Rule:
-    """The rule in a reply, if it is true; raises `ReplyError` with what the model has to mend."""
+    """Return the rule in a reply; raise `ReplyError` with the reason for the model."""
     draft = _draft(case, text)
     why = objection(draft.statement, draft.reference, draft.witness, draft.remedy)
     if why:
@@ -152,7 +152,7 @@ def _draft(case: Case, text: str) -> Rule:
 
 
 def _problem(text: str) -> str:
-    """The smaller problem in a reply, empty if there is none."""
+    """Return the smaller problem in a reply, "" if there is none."""
     try:
         return extract_code(text, "Model")
     except ReplyError:
@@ -160,7 +160,7 @@ def _problem(text: str) -> str:
 
 
 def _believe(case: Case, checked: Checked) -> None:
-    """Raises `ReplyError` unless the remedy passes and the witness fails as the case does."""
+    """Raise `ReplyError` unless the remedy passes and the witness fails as the case does."""
     witness = checked.witness
     if not isinstance(witness, Failed) or not _fails_so(case, witness):
         raise ReplyError(
@@ -178,7 +178,7 @@ def _fails_so(case: Case, failed: Failed) -> bool:
 
 
 def _nearer(case: Case, rule: Rule, checker: Checker) -> Rule:
-    """The rule with a witness that differs from the remedy in as little as makes it fail so."""
+    """Return the rule with a witness that differs from the remedy in the fault alone."""
 
     def fails(source: str) -> bool:
         verdict = checker.verdict(rule, source)
@@ -189,7 +189,7 @@ def _nearer(case: Case, rule: Rule, checker: Checker) -> Rule:
 
 
 def _matcher(rule: Rule, case: Case) -> Matcher | None:
-    """What finds a missing part of `tl`: its name; None for rules about anything else."""
+    """Return the matcher of a rule about a missing name of `tl`; None for any other rule."""
     told = getattr(case.failed.feedback, "message", "")
     missing = _MISSING.search(told.replace("\\'", "'"))
     if not missing:
@@ -202,6 +202,6 @@ def _matcher(rule: Rule, case: Case) -> Matcher | None:
 
 
 def _slug(text: str) -> str:
-    """A rule's name of a reply's; at most 60 characters."""
+    """Return a rule's name made of a reply's name, at most 60 characters."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     return "-".join(words)[:60].strip("-") or "rule"

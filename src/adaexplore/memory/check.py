@@ -1,4 +1,4 @@
-"""Running a rule's witness and remedy: is it true here, today?
+"""Checking of rules: run witness and remedy on the installed version.
 
 A witness fails and its remedy passes. Of a speed rule both pass, and the remedy, timed beside the
 witness in one interleaved measurement, is faster with the whole 95 % interval.
@@ -27,7 +27,7 @@ class Judge(Protocol):
     """Judges candidates of one problem; an `evaluate.base.Evaluator` is one."""
 
     def prepare(self) -> ReferenceFacts:
-        """Runs the reference; raises `BadProblemError` where it cannot be judged."""
+        """Run the reference; raise `BadProblemError` where it cannot be judged."""
         ...
 
     def evaluate(
@@ -37,7 +37,7 @@ class Judge(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends its processes."""
+        """End its processes."""
         ...
 
 
@@ -47,7 +47,7 @@ NewJudge = Callable[[str, str], Judge]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What became of a rule's two programs.
+    """Result of running a rule's two programs.
 
     `true` if the witness fails and the remedy passes; `why` says in one line what is wrong
     otherwise. A wrong output stays one; how an exception is worded, and at which stage it is
@@ -64,7 +64,7 @@ class Checked:
 
     @property
     def untimed(self) -> bool:
-        """Whether it is a speed rule with two right programs, and nothing here to time them on."""
+        """True for a speed rule with two correct programs and no GPU to time them on."""
         return (
             self.rule.kind == "speed"
             and isinstance(self.witness, Passed)
@@ -91,13 +91,13 @@ class Checker:
         self._reference = ""
 
     def check(self, rule: Rule) -> Checked:
-        """Runs both programs."""
+        """Run both programs."""
         if rule.kind == "speed":
             return self._timed(rule)
         return self._checked(rule, self.verdict(rule, rule.witness))
 
     def observe(self, rule: Rule) -> Checked:
-        """Runs both programs of a rule whose signature is not known yet.
+        """Run both programs of a rule whose signature is not known yet.
 
         It becomes that of what the witness does here.
         """
@@ -109,7 +109,7 @@ class Checker:
         return self._checked(rule, witness)
 
     def verdict(self, rule: Rule, source: str, beside: str | None = None) -> Evaluation:
-        """What becomes of any program as a candidate for the rule's reference.
+        """Judge any program as a candidate for the rule's reference.
 
         With `beside`, a program that passed just now, it is timed beside that one.
         """
@@ -128,7 +128,7 @@ class Checker:
         return self._judge.evaluate(candidate, Candidate(beside, "triton"), again=True)
 
     def close(self) -> None:
-        """Ends the processes."""
+        """End the processes."""
         self._end_judge()
         self._at_end()
 
@@ -140,7 +140,7 @@ class Checker:
         return Checked(noted, witness, remedy, not why, why)
 
     def _timed(self, rule: Rule) -> Checked:
-        """A speed rule's programs, the remedy beside the witness."""
+        """Run a speed rule's programs, the remedy timed beside the witness."""
         witness = self.verdict(rule, rule.witness)
         remedy = self.verdict(rule, rule.remedy, beside=rule.witness)
         gain = _gain(self.where, witness, remedy)
@@ -168,7 +168,7 @@ def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:
 
 
 def _gain(where: Platform, witness: Evaluation, remedy: Evaluation) -> Gain | None:
-    """What was measured; None where the two were not timed beside each other."""
+    """Return the measured gain; None where the two were not timed beside each other."""
     timing = remedy.measured if isinstance(remedy, Passed) else None
     if not isinstance(witness, Passed) or timing is None or timing.parent is None:
         return None
@@ -177,7 +177,7 @@ def _gain(where: Platform, witness: Evaluation, remedy: Evaluation) -> Gain | No
 
 
 def _doubt(witness: Evaluation, remedy: Evaluation, gain: Gain | None) -> str:
-    """What is wrong with a speed rule, empty if it holds."""
+    """Return the objection to a speed rule, "" if it holds."""
     for name, verdict in (("witness", witness), ("remedy", remedy)):
         if isinstance(verdict, Failed):
             return f"the {name} fails: {verdict.status}: {verdict.reason}"

@@ -17,7 +17,7 @@ _KEEPS_ITS_INTERFACE = ("forward", "__init__")
 
 
 def unwrapped(node: ast.AST) -> Iterator[list[Cut]]:
-    """Puts the statements of a branch, a loop or a `with` in its place."""
+    """Replace a branch, a loop or a `with` by its statements."""
     for field in STATEMENTS:
         statements = getattr(node, field, None)
         if not isinstance(statements, list):
@@ -29,7 +29,7 @@ def unwrapped(node: ast.AST) -> Iterator[list[Cut]]:
 
 
 def parameters(tree: ast.AST) -> Iterator[list[Cut]]:
-    """Takes a parameter from a function, and its argument from every call and every launch."""
+    """Remove a parameter from a function, and its argument from every call and launch."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name not in _KEEPS_ITS_INTERFACE:
             for parameter in list(node.args.args):
@@ -37,7 +37,7 @@ def parameters(tree: ast.AST) -> Iterator[list[Cut]]:
 
 
 def simpler(node: ast.AST) -> Iterator[list[Cut]]:
-    """Puts a zero, or a part of it, in the place of an expression; a smaller integer in one's."""
+    """Replace an expression by zero or by a part of it; an integer by a smaller one."""
     for field, at, old in _operands(node):
         if isinstance(old, ast.Constant):
             yield [_replaced(node, field, at, ast.Constant(n)) for n in _smaller(old.value)]
@@ -135,7 +135,7 @@ def _without(items: list[Any], at: int) -> list[Any]:
 
 
 def _set(node: ast.AST, field: str, at: int | None, new: Any) -> Undo:
-    """Sets a field, or one place of the list in it; takes it back when called."""
+    """Set a field, or one item of the list in it; return the function that undoes it."""
     old = getattr(node, field)
     setattr(node, field, new if at is None else [*old[:at], new, *old[at + 1 :]])
     return lambda: setattr(node, field, old)

@@ -1,4 +1,4 @@
-"""From candidates that failed to what a rule may be made of: a small witness for each cause."""
+"""From failed candidates to cases: a small witness for each cause."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Failure:
 
     @property
     def signature(self) -> Signature:
-        """How it fails."""
+        """Signature of the failure."""
         return signature_of(self.failed)
 
 
@@ -46,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a rule is to be made of.
+    """Failures of one cause, ready to make a rule of.
 
     `witness` is the exemplar of a group, reduced from `before` to `after`, and fails as `failed`
     says, and `signature` in short. `id` tells cases apart, and is the same in every session.
@@ -83,7 +83,7 @@ class Case:
 
 
 def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
-    """The candidates of a run that failed by their own fault, each once."""
+    """Return the candidates of a run that failed by their own fault, each once."""
     found: dict[str, Failure] = {}
     if problem.language != "triton":
         return []
@@ -100,7 +100,7 @@ def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
 
 
 def grouped(failures: Iterable[Failure]) -> list[Group]:
-    """Failures of one cause together; what most tasks met comes first."""
+    """Group failures by cause; the cause that most tasks met comes first."""
     groups: list[list[Failure]] = []
     for failure in failures:
         known = next((g for g in groups if same_cause(failure.signature, g[0].signature)), None)
@@ -120,7 +120,7 @@ def grouped(failures: Iterable[Failure]) -> list[Group]:
 
 
 def same_cause(a: Signature, b: Signature) -> bool:
-    """Whether two failures are of one cause, on one version of Triton.
+    """Return True for two failures of one cause, on one version of Triton.
 
     Where no symbol is named the messages decide. Wrong outputs have every cause: never.
     """
@@ -132,7 +132,7 @@ def same_cause(a: Signature, b: Signature) -> bool:
 def counted(
     rules: Iterable[Rule], signature: Signature, tasks: Sequence[str], support: int
 ) -> Rule | None:
-    """The rule that says already why something failed so, counting it; None if there is none."""
+    """Return the known rule that explains a signature, with it counted; None if there is none."""
     for rule in rules:
         if same_cause(rule.signature, signature):
             return counting(rule, tasks, support)
@@ -146,7 +146,7 @@ def counting(rule: Rule, tasks: Sequence[str], support: int) -> Rule:
 
 
 def case_id(group: Group) -> str:
-    """Names the case of a group: by its cause, or by the exemplar where that tells nothing."""
+    """Return the name of a group's case: by its cause, or by its exemplar for a wrong output."""
     signature = group.exemplar.signature
     told: Sequence[str] = (signature.status, signature.type, signature.symbol, signature.message)
     if signature.status == "wrong_output":

@@ -52,7 +52,7 @@ class Module:
 
     @cached_property
     def global_numbers(self) -> set[str]:
-        """Names that are bound once, at the top of the module, to a number as such."""
+        """Names that are bound once, at the top of the module, to a plain number."""
         found: set[str] = set()
         several: set[str] = set()
         for node in ast.walk(self._tree):
@@ -70,7 +70,7 @@ class Module:
         return plain - several - self._imported.keys()
 
     def _take(self, node: ast.AST) -> None:
-        """Notes the names that a node binds."""
+        """Note the names that a node binds."""
         match node:
             case ast.Import(names=aliases):
                 for alias in aliases:

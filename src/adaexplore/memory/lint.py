@@ -1,4 +1,4 @@
-"""What rules say about a module before anybody evaluates it."""
+"""Lint: rules that a module breaks, found before it is evaluated."""
 
 from __future__ import annotations
 

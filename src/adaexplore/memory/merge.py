@@ -1,4 +1,4 @@
-"""Several memories as one: what each has seen is kept."""
+"""Merging of memories: the record of each is kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adaexplore.memory.signature import alike
 
 
 def merge_memories(*memories: Iterable[Rule]) -> list[Rule]:
-    """Every rule of the memories, once; of a rule that several have, the last one's programs.
+    """Return every rule of the memories once; the last memory's programs win.
 
     Rules are the same where their names are, or where their kind, statement and signature are.
     Places, tasks and support are those of all; where one saw a rule hold and a later one saw it

@@ -1,4 +1,4 @@
-"""What a rule's matcher finds in a module's source: patterns on its syntax tree."""
+"""Matchers of rules: patterns on a module's syntax tree."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ CONSTRUCTS: Mapping[str, tuple[tuple[type[ast.AST], ...], Found]] = {
 
 
 def check_matcher(matcher: Matcher) -> None:
-    """Raises `BadInputError`, in one line, for a matcher that cannot be used."""
+    """Raise `BadInputError`, in one line, for a matcher that cannot be used."""
     if bool(matcher.code) == bool(matcher.construct):
         raise BadInputError("a matcher has either 'code' or a 'construct'")
     if matcher.construct and matcher.construct not in CONSTRUCTS:
@@ -130,7 +130,7 @@ class _Match:
     where: Mapping[str, str]
 
     def holds(self, pattern: ast.AST, node: ast.AST) -> bool:
-        """Whether the pattern describes the node."""
+        """Return True if the node matches the pattern."""
         if isinstance(pattern, ast.Name) and pattern.id.startswith("_"):
             condition = self.where.get(pattern.id)
             return isinstance(node, ast.expr) and (not condition or _is(node, condition))
@@ -194,7 +194,7 @@ def _dotted(pattern: ast.AST) -> str | None:
 
 
 def _is(node: ast.expr, condition: str) -> bool:
-    """Whether a node is a literal of which a condition is true."""
+    """Return True for a literal that meets a condition."""
     if condition in _KINDS:
         kind, of = _KINDS[condition]
         return isinstance(node, kind) and (of is None or type(getattr(node, "value", None)) is of)

@@ -1,4 +1,4 @@
-"""Making a failing module small while it still fails: delta debugging over its syntax tree.
+"""Reduction of failing modules: delta debugging over the syntax tree.
 
 `ddmin` is that of Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (IEEE
 TSE 28, 2002), taken level by level down the tree as by Misherghi and Su, "HDD: Hierarchical Delta
@@ -80,7 +80,7 @@ def reduced(
 
 
 def recurs(failed: Failed, after: Evaluation) -> bool:
-    """Whether a module that was cut down still fails as it did.
+    """Return True if a reduced module still fails as the original did.
 
     Stricter than two signatures that are alike: a cut may trade one cause for another. An exception
     is raised in the same function and says the same, but for numbers and types; an output is wrong
@@ -169,7 +169,7 @@ class _Reduction:
         self.evaluations = 0
 
     def run(self, whole_statements: bool) -> None:
-        """Cuts until nothing more can be cut, or a bound is reached."""
+        """Cut until nothing more can be cut, or a bound is reached."""
         before = ""
         while before != self.text():
             before = self.text()
@@ -185,7 +185,7 @@ class _Reduction:
         return ast.unparse(ast.fix_missing_locations(self._tree)) + "\n"
 
     def fails(self) -> bool:
-        """Whether the tree as it stands is a module that fails; false once a bound is reached."""
+        """Return True if the current tree is a module that fails; False once a bound is reached."""
         if self.evaluations >= self._most or self._clock() >= self._deadline:
             return False
         text = self.text()
@@ -196,7 +196,7 @@ class _Reduction:
         return self._known[text]
 
     def _shorten(self, *fields: str) -> None:
-        """Cuts the lists of these names as short as they go, the outermost first."""
+        """Cut the lists of these names as short as they go, the outermost first."""
         for node in _top_down(self._tree):
             for field in fields:
                 items = getattr(node, field, None)
@@ -227,7 +227,7 @@ class _Reduction:
 
 
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[_Hunk]:
-    """What differs: lines in place of lines that are like them, and lines that came or went."""
+    """Yield the hunks that differ: replaced lines that are alike, and lines added or removed."""
     for tag, start, end, first, last in SequenceMatcher(None, old, new, False).get_opcodes():
         if tag == "equal":
             continue

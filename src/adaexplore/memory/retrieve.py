@@ -30,7 +30,7 @@ _FOR_SPEED = 1 / 3
 
 
 def applies(rule: Rule, triton: str, target: str = "", gpu: str = "") -> bool:
-    """Whether a rule holds for a version of Triton and a target, as far as it was checked.
+    """Return True for a rule that holds on a version of Triton and a target, as far as checked.
 
     What was seen there decides; then what was seen on any target of the version; then on the
     nearest version, an earlier one if there is any. A speed rule is asked about a GPU: another one
@@ -133,7 +133,7 @@ def _telling(rule: Rule, here: Platform) -> Collection[Platform]:
 
 
 def _worth(rules: list[Rule], text: str) -> Mapping[str, float]:
-    """What each topic that the text names is worth."""
+    """Return the weight of each topic that the text names."""
     having = Counter(topic for rule in rules for topic in set(rule.topics))
     return {
         topic: math.log(1 + len(rules) / count) * (_OF_PYTHON if _is_python(topic) else 1.0)
@@ -148,7 +148,7 @@ def _score(rule: Rule, worth: Mapping[str, float], failure: Signature | None) ->
 
 
 def _named(rule: Rule, worth: Mapping[str, float]) -> float:
-    """What those of a rule's topics that a text names are worth."""
+    """Return the total weight of a rule's topics that a text names."""
     return sum(worth.get(topic, 0.0) for topic in rule.topics) / max(len(rule.topics), 1)
 
 
@@ -171,12 +171,12 @@ def _likeness(failure: Signature, known: Signature) -> float:
 
 
 def _is_python(topic: str) -> bool:
-    """Whether a topic is an operator, a keyword or a builtin of Python's."""
+    """Return True for an operator, keyword or builtin of Python."""
     return not re.search(r"\w{2}", topic) or keyword.iskeyword(topic) or hasattr(builtins, topic)
 
 
 def _names(topic: str, text: str) -> bool:
-    """Whether a text names a topic; `tl.dot` is not named by `tl.dot_scaled`."""
+    """Return True if a text names a topic; `tl.dot_scaled` does not name `tl.dot`."""
     before = r"(?<![\w.])" if topic[:1].isalnum() else ""
     after = r"(?!\w)" if topic[-1:].isalnum() else ""
     return bool(topic) and re.search(before + re.escape(topic) + after, text) is not None

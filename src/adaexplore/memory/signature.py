@@ -1,4 +1,4 @@
-"""What two failures of one cause have in common."""
+"""Signatures: the common features of failures of one cause."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def signature_of(failed: Failed) -> Signature:
 
 
 def alike(a: Signature, b: Signature) -> bool:
-    """Whether two failures have one cause, as far as their signatures tell.
+    """Return True if two failures have one cause, as far as their signatures tell.
 
     The wording differs between versions of Triton: where a symbol is named, that and the kind of
     failure decide; otherwise the exception's type.

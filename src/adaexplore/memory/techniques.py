@@ -1,4 +1,4 @@
-"""What attempts are asked to make use of, so that failures are met off the beaten track too.
+"""Techniques that attempts are asked to use, so that unusual parts of Triton fail too.
 
 A model that writes every task its own, safe way fails at few; what it believes of the rest of
 Triton stays untried, until a search needs it.
@@ -212,7 +212,7 @@ TECHNIQUES: tuple[Technique, ...] = (
 
 
 def technique_demands(references: Iterable[str], *, on_gpu: bool) -> list[str]:
-    """What attempts at tasks are to make use of, for each in turn.
+    """Return the technique that each attempt at a task must use, as a demand for its prompt.
 
     Of the techniques that fit a task it gets the one that those before it got least.
     """

@@ -1,4 +1,4 @@
-"""What a problem written in PyTorch will be about once it is a kernel."""
+"""Topics of the kernel that a PyTorch problem will become."""
 
 from __future__ import annotations
 

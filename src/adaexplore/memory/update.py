@@ -1,4 +1,4 @@
-"""One memory for several runs at a time: none of them loses what another has learned."""
+"""Concurrent updates of one memory: no run loses the rules of another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adaexplore.memory.merge import merge_memories
 
 
 def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
-    """Adds rules to a memory, which need not be there yet; what it holds afterwards.
+    """Add rules to a memory, new or not; return its rules.
 
     A rule for what another rule of the memory explains already is counted there. Waits for others
     that are updating the same memory, in whichever process. Raises `BadInputError` for a file that
@@ -34,7 +34,7 @@ def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Holds the memory's lock, a file beside it: the memory itself is replaced at every update."""
+    """Hold the memory's lock, a file beside it: the memory itself is replaced at every update."""
     lock = path.with_name(f".{path.name}.lock")
     try:
         file = lock.open("w")

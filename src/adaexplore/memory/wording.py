@@ -1,4 +1,4 @@
-"""Rules have to hold for every kernel: none that speaks of one program's names, sizes or lines."""
+"""Wording of statements: a rule names no program's names, sizes or lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EVERYBODYS = """
 
 
 def objection(statement: str, *sources: str) -> str:
-    """Why a statement is no rule for every kernel, in one line; empty if it is one.
+    """Return the objection to a statement that does not hold for every kernel, "" without one.
 
     It may name what Python, torch and Triton offer, and not what `sources`, the programs it was
     learned from, define for themselves, nor a shape or a line of theirs.
@@ -55,7 +55,7 @@ def _is_tile(shape: str) -> bool:
 
 
 def _names(text: str) -> Iterator[str]:
-    """What a statement names: in code every identifier, in prose what no word looks like."""
+    """Yield the names in a statement: every identifier in code, identifier-like words in prose."""
     for code in _CODE.findall(text):
         yield from _NAME.findall(code)
     for word in _NAME.findall(_CODE.sub(" ", text)):
@@ -64,7 +64,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _defined(source: str) -> set[str]:
-    """What a program names by itself, without what is the same in every kernel."""
+    """Return the names that a program defines, without those common to all kernels."""
     tree = ast.parse(source)
     bound, offered = set(), set(_EVERYBODYS.split())
     for node in ast.walk(tree):
@@ -88,5 +88,5 @@ def _imported(aliases: Iterable[ast.alias]) -> Iterator[str]:
 
 
 def _is_launch_of_its_own(name: str, tree: ast.AST) -> bool:
-    """Whether a keyword is a parameter that the program's own functions have."""
+    """Return True for a keyword that is a parameter of the program's own functions."""
     return any(isinstance(node, ast.arg) and node.arg == name for node in ast.walk(tree))

@@ -1,4 +1,4 @@
-"""The loop from failures to rules: group, reduce, ask, verify, merge.
+"""Learning: the loop from failures to rules (group, reduce, ask, verify, merge).
 
 Everything is in a folder, a few files for each case: `ID.json`, the case and what came of it;
 `ID.1.md`, what is asked; `ID.1.reply.md`, the answer, from a model or from whoever writes it there.
@@ -29,7 +29,7 @@ Tell = Callable[[str], None]
 
 @dataclass(slots=True)
 class Learned:
-    """What came of failures: new rules, known rules that explain some, and the rest.
+    """Result of learning: new rules, known rules that explain failures, and the rest.
 
     `open` are the prompts that wait for an answer; `dropped` says by case why there is no rule.
     """
@@ -51,7 +51,7 @@ def learn(
     most_evaluations: int = 200,
     tell: Tell = lambda _: None,
 ) -> Learned:
-    """Makes rules of failures, and of the cases that the folder has open, into a memory.
+    """Make rules of failures, and of the open cases of the folder, and add them to a memory.
 
     A rule is asked for where so many tasks met the failure; its exemplar is reduced within so many
     evaluations. Without `ask`, prompts are left in the folder for somebody to answer. The memory
@@ -97,7 +97,7 @@ def _take(
     learned: Learned,
     tell: Tell,
 ) -> None:
-    """Makes a case of a group, unless the folder has it."""
+    """Make a case of a group, unless the folder has it."""
     name = case_id(group)
     path = folder / f"{name}.json"
     if path.exists():
@@ -117,7 +117,7 @@ def _take(
 
 
 def _open_cases(folder: Path) -> Iterator[tuple[Path, Case]]:
-    """The cases of a folder of which nothing has come yet."""
+    """Yield the cases of a folder that have no result yet."""
     for path in sorted(folder.glob("*.json")):
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
@@ -135,7 +135,7 @@ def _talk(
     learned: Learned,
     known: Sequence[Rule],
 ) -> Written | None:
-    """What comes of a case; None while a prompt waits for its answer."""
+    """Return the result of a case; None while a prompt waits for its answer."""
     talk = written(case, checker, known)
     try:
         prompt, turn = next(talk), 1

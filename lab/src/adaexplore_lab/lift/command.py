@@ -45,7 +45,7 @@ _WITHOUT = "-without-"
 
 @dataclass(frozen=True, slots=True)
 class LiftOptions:
-    """What the command line says; the fields are its options."""
+    """Options of `adaexplore-lab lift`."""
 
     memory: str
     problems: Path
@@ -67,13 +67,13 @@ class LiftOptions:
 
     @property
     def folder(self) -> Path:
-        """Where the tries are kept."""
+        """Folder of the tries."""
         path = Path(self.memory)
         return self.work or path.with_name(f"{path.stem}.lift")
 
 
 def measure(options: LiftOptions) -> int:
-    """Makes the first tries that are missing and says what they tell; the exit code."""
+    """Make the missing first tries and print the lift; return the exit code."""
     console = Console()
     plan = _plan(options)
     settings = _settings(options.settings)
@@ -210,7 +210,7 @@ def _held_out(
 def _try_all(
     console: Console, tries: FirstTries, problems: Sequence[Problem], plan: Plan, parallel: int
 ) -> int:
-    """Makes what is missing until all is there, the budget is spent or Ctrl-C; the exit code."""
+    """Make missing tries until all exist, the budget is spent or Ctrl-C; return the exit code."""
     waits: list[Path] = []
     stopped = ""
     with ExitStack() as stack:
@@ -259,7 +259,7 @@ def _say_how_far(console: Console, tries: FirstTries, problem: Problem) -> None:
 
 
 def _keep(console: Console, options: LiftOptions, lift: Lift) -> None:
-    """Notes the lifts in the memory, or where the options say; the package's own stays."""
+    """Note the lifts in the memory, or where the options say; the package's own stays."""
     path = options.output or (None if options.memory == BUNDLED else memory_path(options.memory))
     if path and lift.rules:
         save_memory(path, noted(load_memory(memory_path(options.memory)), lift.rules))

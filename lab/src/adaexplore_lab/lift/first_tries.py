@@ -62,7 +62,7 @@ _NO_KERNEL = frozenset({"no-custom-kernel", "own-kernels-not-launched"})
 
 @dataclass(frozen=True, slots=True)
 class MemoryArm:
-    """What prompts have: the rules of a memory, or of one `without` a rule."""
+    """Rules of the prompts of one arm: a memory's, or those of a memory `without` a rule."""
 
     name: str
     rules: tuple[Rule, ...] = ()
@@ -71,7 +71,7 @@ class MemoryArm:
 
 @dataclass(frozen=True)
 class FirstTries:
-    """So many first tries, `repeats`, at each task in each arm, kept below a folder.
+    """First tries in a folder: `repeats` of them at each task in each arm.
 
     The first arm has no memory, and the second is what others may leave a rule out of. `plan` names
     a model, or `MANUAL`, whose prompts and replies are files. `demands` are what some tasks are
@@ -91,7 +91,7 @@ class FirstTries:
         return [arm for arm in self.arms if not arm.without or self._has(problem, arm.without)]
 
     def require_same(self, problem: Problem) -> None:
-        """Raises `BadInputError` if what is in the folder was tried in another way."""
+        """Raise `BadInputError` if the folder's tries were made with other options."""
         now = (problem, self.proposer, self._settings(problem))
         for path in self._runs(problem).values():
             with read_run(path) as run:
@@ -112,7 +112,7 @@ class FirstTries:
     def attempt(
         self, server: ForkServer, clients: Mapping[str, Client], problem: Problem
     ) -> list[Path]:
-        """Makes the tries that are missing; the prompts that wait for a person's replies.
+        """Make the missing tries; return the prompts that wait for a person's replies.
 
         All prompts of a task are made in one session, so that they differ in the rules alone.
         Raises `BadProblemError` for a task whose reference cannot be judged, and `BudgetSpentError`
@@ -135,7 +135,7 @@ class FirstTries:
         return self._written(problem) if self._by_hand else []
 
     def attempted(self, problem: Problem) -> list[TaskTries]:
-        """What came of the tries so far, by arm."""
+        """Return the tries so far, by arm."""
         found = []
         for arm in self.arms_for(problem):
             path = self._path(problem, arm.name)
@@ -163,7 +163,7 @@ class FirstTries:
 
     @property
     def proposer(self) -> str:
-        """Who makes the tries."""
+        """Name of the proposer that makes the tries."""
         return self.plan.proposers[0]
 
     @property
@@ -171,7 +171,7 @@ class FirstTries:
         return self.proposer == MANUAL
 
     def _has(self, problem: Problem, rule: str) -> bool:
-        """Whether a first prompt with the memory has a rule."""
+        """Return True if a first prompt with the memory has a rule."""
         capability = self.where.target.removeprefix("sm_")
         environment = Environment(triton=self.where.triton, compute_capability=capability)
         recall = recalling(self.arms[1].rules, self._settings(problem))
@@ -190,7 +190,7 @@ class FirstTries:
         return {arm: path for arm, path in paths.items() if is_run(path)}
 
     def _is_to_do(self, problem: Problem) -> bool:
-        """Whether a run is to be made, or can go on without a person."""
+        """Return True if a run is missing, or can go on without a person."""
         runs = self._runs(problem)
         if any(arm.name not in runs for arm in self.arms_for(problem)):
             return True
@@ -214,7 +214,7 @@ class FirstTries:
         return open_run(path)
 
     def _begin(self, store: Store) -> int:
-        """Opens the asks that are missing; how many.
+        """Open the missing asks; return their number.
 
         What the machinery spoiled is judged again, and not asked for again.
         """
@@ -271,7 +271,7 @@ class FirstTries:
 
 @dataclass(frozen=True, slots=True)
 class _TryCounts:
-    """How far a run has come: its tries, and those `spoiled` that were not judged since."""
+    """Counts of a run's tries, and those that the machinery `spoiled` and nobody judged since."""
 
     judged: int
     queued: int
@@ -280,7 +280,7 @@ class _TryCounts:
 
     @staticmethod
     def of(store: Store) -> _TryCounts:
-        """That of a run."""
+        """Return the counts of a run."""
         nodes, waiting = store.nodes(), store.asks("open", "queued")
         judged = sum(map(_is_judged, nodes))
         queued = sum(record.state == "queued" for record in waiting)
@@ -292,7 +292,7 @@ class _TryCounts:
         return _TryCounts(judged, queued, len(waiting), tuple(spoiled[len(spoiled) - lost :]))
 
     def missing(self, repeats: int) -> int:
-        """How many of so many tries are neither judged nor under way."""
+        """Return the number of tries that are neither judged nor in flight."""
         return max(repeats - self.judged - self.under_way, 0)
 
 
@@ -302,7 +302,7 @@ def _proposers(store: Store) -> dict[str, Proposer]:
 
 
 def _waits(path: Path) -> bool:
-    """Whether asks of a run wait for replies."""
+    """Return True if asks of a run wait for replies."""
     with read_run(path) as run:
         return bool(run.store.asks("open"))
 

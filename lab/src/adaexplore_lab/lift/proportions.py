@@ -43,7 +43,7 @@ def wilson(share: float, tries: float) -> tuple[float, float]:
 
 
 def effective_tries(tasks: Sequence[Counts]) -> float:
-    """How many independent tries would say as much as these, which come in tasks.
+    """Return the effective number of independent tries, given that tries at one task are alike.
 
     All tries over the design effect of Rao and Scott 1992 (A Simple Method for the Analysis of
     Clustered Binary Data, Biometrics 48): the variance of the share as tasks differ, over that of
@@ -97,7 +97,7 @@ def _correlation(first: Sequence[Counts], second: Sequence[Counts]) -> float:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """How likely at least so uneven a count is if neither is likelier, both ways; exact.
+    """Return the two-sided p-value of the exact sign test.
 
     Of tasks where two arms differ. With one try at each it is the exact form of the test of
     McNemar 1947 (Note on the Sampling Error of the Difference between Correlated Proportions,

@@ -1,4 +1,4 @@
-"""What a memory is worth: first tries with it against first tries without, at the same tasks."""
+"""The lift of a memory: first tries with it against first tries without, at the same tasks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TaskTries:
     prompt_tokens: int = 0
 
     def first(self, tries: int) -> Counts:
-        """How many of so many first tries are right, and how many there were."""
+        """Return the number of correct ones among the first tries, and the number of tries."""
         counted = self.outcomes[:tries]
         return counted.count(RIGHT), len(counted)
 
@@ -76,7 +76,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class RuleLift:
-    """What first tries gain where a rule is in the prompt.
+    """Gain of first tries where a rule is in the prompt.
 
     Against no memory at all, the prompt's other rules share in it; it is the rule's own where
     `alone` says that the memory without just this rule was what it was compared with.
@@ -105,7 +105,7 @@ def measured(
     others: Sequence[str],
     without: Mapping[str, str],
 ) -> Lift:
-    """What the tries tell about the memory of an arm and its `rules`.
+    """Return the lift of an arm's memory and of its `rules`.
 
     The arm `baseline` has no memory, `others` have one that is compared with both, and `without`
     names the arms that leave a rule out, by the rule.
@@ -144,7 +144,7 @@ def rules_in(prompt: str, rules: Iterable[Rule]) -> frozenset[str]:
 
 
 def arm_result(arm: str, attempted: Iterable[TaskTries], baseline: str) -> ArmResult | None:
-    """What came of an arm; None where nothing was tried. `baseline` is the arm without memory."""
+    """Return the result of an arm, None without tries. `baseline` is the arm without memory."""
     by_task = _by_task(attempted)
     found = [at for arms in by_task.values() if (at := arms.get(arm))]
     if not found:
@@ -242,7 +242,7 @@ def to_json(found: ArmResult | Contrast | RuleLift | TaskTries) -> dict[str, Any
 
 
 def _by_task(attempted: Iterable[TaskTries]) -> dict[str, dict[str, TaskTries]]:
-    """What was tried at least once, by task and arm."""
+    """Return the tasks that were tried at least once, by task and arm."""
     found: dict[str, dict[str, TaskTries]] = {}
     for at in attempted:
         if at.outcomes:

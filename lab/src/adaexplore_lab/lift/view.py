@@ -1,4 +1,4 @@
-"""What a person sees of a measured memory."""
+"""Terminal output of a measured lift."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adaexplore_lab.lift.summary import Contrast, Lift
 
 
 def show(console: Console, lift: Lift) -> None:
-    """Prints the tables; nothing where nothing was tried."""
+    """Print the tables; nothing where nothing was tried."""
     if not lift.arms:
         return
     table = Table("memory", "tasks", "right", "95 % interval", "tokens added", "failures", box=None)

@@ -55,7 +55,7 @@ class Saying:
 
 @dataclass(frozen=True, slots=True)
 class SayingMatch:
-    """What is known of a saying: the rule that says the same, if any, and how alike they are."""
+    """The rule that says the same as a saying, None if there is none, and their likeness."""
 
     saying: Saying
     rule: Rule | None
@@ -106,7 +106,7 @@ def find(
 
 
 def is_checkable(saying: Saying) -> bool:
-    """Whether it could be true of Triton at all, and elsewhere than in one file of somebody's."""
+    """Return True for a statement about Triton that is not about a single file."""
     text = saying.statement
     return not _PLACE.search(text) and bool(_OF_TRITON.search(text)) and bool(_terms(text, ()))
 
@@ -163,7 +163,7 @@ def _length(vector: Mapping[str, float]) -> float:
 
 
 def _terms(text: str, topics: Collection[str]) -> Mapping[str, float]:
-    """What a text is about: its code, and its words in their stems, with their weights."""
+    """Return the terms of a text with their weights: its code, and the stems of its words."""
     text = _ATTRIBUTE.sub(r"tl.\1", re.sub(r"\btriton\.language\b", "tl", text))
     terms = {}
     for code in _CODE.findall(text):

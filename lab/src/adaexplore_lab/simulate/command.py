@@ -49,7 +49,7 @@ def compare(
     jobs: int,
     output: Path | None,
 ) -> int:
-    """Simulates, prints a table for every landscape, writes what was found; the exit code."""
+    """Simulate, print a table for every landscape, write the results; return the exit code."""
     console = Console()
     plan = Experiment(
         contenders=[parse_contender(text) for text in dict.fromkeys(policies or ALL)],
@@ -75,7 +75,7 @@ def compare(
 
 
 def save(landscapes: Sequence[str], output: Path) -> int:
-    """Writes what was recorded in runs to one file; the exit code."""
+    """Write the records of runs to one file; return the exit code."""
     runs = [run for text in landscapes for run in _recorded(text)]
     fitted_landscapes(runs)  # refuses what nothing can be fitted to
     _write(output, runs_json(runs))

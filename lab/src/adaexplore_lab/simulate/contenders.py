@@ -47,7 +47,7 @@ def parse_contender(text: str) -> Contender:
 
 
 def _parameters(name: str) -> dict[str, float]:
-    """What a policy takes beside the settings, with the defaults."""
+    """Return the parameters of a policy besides the settings, with their defaults."""
     policies: Mapping[Any, Callable[..., Policy]] = POLICIES
     signature = inspect.signature(policies[name])
     return {

@@ -61,7 +61,7 @@ class _Scale:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Where a recorded step started and what came of it; gaps are None where nothing is correct."""
+    """Start and end of a recorded step; a gap is None where no kernel is correct."""
 
     kind: StepKind
     failed: bool
@@ -198,7 +198,7 @@ def _scale(problem: str, runs: Sequence[RecordedRun]) -> _Scale:
 
 
 def _over_eager(problem: str, runs: Sequence[RecordedRun]) -> float:
-    """How much more a speedup over eager is than one like for like."""
+    """Return the ratio of the speedup over eager to the like-for-like speedup."""
     return median(
         step.speedup_eager / step.speedup
         for run in runs

@@ -1,4 +1,4 @@
-"""What a simulated search moves in."""
+"""Landscapes and worlds: the surroundings of a simulated search."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SimulatedKernel:
 
     @property
     def evaluation(self) -> Evaluation:
-        """What a search is told."""
+        """The evaluation that a search gets."""
         if self.status != "passed":
             return Failed(self.status, "simulated")
         measured = self.measured
@@ -67,7 +67,7 @@ class World(Protocol):
         shown: Sequence[SimulatedKernel],
         rng: random.Random,
     ) -> SimulatedKernel:
-        """What a step comes to; `parent` is None for one from nothing."""
+        """Return the kernel of a step; `parent` is None for a step from the reference."""
         ...
 
     def measure(self, kernel: SimulatedKernel, rng: random.Random) -> SimulatedKernel:
@@ -80,7 +80,7 @@ class Landscape(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is asked for."""
+        """Name of the landscape on the command line."""
         ...
 
     @property

@@ -31,7 +31,7 @@ class Ridge:
         self._gaps = {knobs: (best - value) / (best - worst) for knobs, value in worth.items()}
 
     def gap(self, knobs: Knobs) -> float:
-        """How far a setting is from the best."""
+        """Return the distance of a setting from the best one."""
         return self._gaps[knobs]
 
     def step(self, knobs: Knobs, rng: random.Random) -> Knobs:

@@ -30,7 +30,7 @@ _CHUNK = 10
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is simulated: every contender on every landscape under every seed.
+    """A simulation of every contender on every landscape under every seed.
 
     `parallel` steps are under way at a time in each search.
     """

@@ -1,4 +1,4 @@
-"""How contenders stand, with intervals."""
+"""Results of contenders, with intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RESAMPLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class ContenderResult:
-    """What a contender has found by a step: a geometric mean over seeds, with 95 % interval.
+    """Result of a contender at a step: a geometric mean over seeds, with 95 % interval.
 
     `landscape` is "all" for the mean over them. `ratio` is over the first contender's with its
     interval, seed by seed on the same worlds; `share` the mean of `ln` of what was found over `ln`

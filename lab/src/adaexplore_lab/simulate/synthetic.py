@@ -101,7 +101,7 @@ class _Hills:
 
     @property
     def optimum(self) -> float:
-        """Where no gap is left in the best family."""
+        """Speedup of the best family without a gap."""
         return math.exp(self._ceilings[-1])
 
     def grow(

@@ -94,7 +94,7 @@ class Author:
         return Unusable(style, why.splitlines()[0])
 
     def prompt(self, style: Style, rng: random.Random, known: Sequence[SyntheticTask]) -> Prompt:
-        """What the model is asked."""
+        """Return the prompt for the model."""
         shown = rng.sample(list(known), min(SHOWN[style], len(known)))
         variables: dict[str, Any] = {
             "examples": [task.source for task in shown],

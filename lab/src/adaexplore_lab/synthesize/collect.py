@@ -42,7 +42,7 @@ def attempts(
 def collect(
     tried: Iterator[SyntheticTask | Unusable], validator: Validator, wanted: int
 ) -> Iterator[Validated | Unusable]:
-    """What became of each attempt, until `wanted` tasks are kept.
+    """Yield the result of each attempt, until `wanted` tasks are kept.
 
     Ends as well after ten attempts for each, and at least twenty: where little is kept, more of the
     same is no help.

@@ -34,7 +34,7 @@ def synthesize(
     budget: str,
     exclude: Sequence[Path],
 ) -> int:
-    """Adds tasks to a folder until there are `count` more; the exit code: 1 if there are fewer."""
+    """Add `count` tasks to a folder; return the exit code: 1 if there are fewer."""
     console = Console()
     chosen = _styles(styles, model)
     if budget and not model:
@@ -68,7 +68,7 @@ def synthesize(
 
 
 def _styles(text: str, model: str) -> list[Origin]:
-    """Who writes, in turn; all of a model's styles if there is one, else the grammar."""
+    """Return the styles to use in turn: all those of a model if there is one, else the grammar."""
     known: tuple[Origin, ...] = get_args(Origin)
     chosen = [style.strip() for style in text.split(",") if style.strip()]
     for style in chosen:
@@ -91,7 +91,7 @@ def _benchmarks(folders: Sequence[Path], server: ForkServer) -> dict[str, str]:
 
 @contextmanager
 def _author(plan: Plan) -> Iterator[Author | None]:
-    """Who asks the model, None without one."""
+    """Open the author that asks the model; yield None without a model."""
     with open_clients(plan) as clients:
         client = next(iter(clients.values()), None)
         yield Author(client) if client else None
@@ -114,7 +114,7 @@ def _progress(console: Console, total: int) -> Iterator[Callable[[], None]]:
 
 
 def _tell(console: Console, found: Validated | Unusable, seen: Counter[str]) -> None:
-    """Counts an attempt, and says in one line why it is refused."""
+    """Count an attempt; print the reason in one line if it is refused."""
     who = found.style if isinstance(found, Unusable) else found.task.name
     if not found.why:
         seen["kept"] += 1

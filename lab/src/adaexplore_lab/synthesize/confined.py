@@ -25,7 +25,7 @@ TRACE = "adaexplore_lab.synthesize.graph:job"
 def run_confined(
     server: ForkServer, entry: str, request: Mapping[str, Any], timeout_s: float = TIMEOUT_S
 ) -> dict[str, Any]:
-    """What a job gives, or `{"why": ...}` where it takes too long, too much, or dies."""
+    """Return the result of a job, or `{"why": ...}` if it exceeds a limit or dies."""
     limits = candidate_limits(MEMORY_BYTES, gpu=False)
     try:
         return run_job(server, entry, request, timeout_s, limits=limits, confined="cpu")

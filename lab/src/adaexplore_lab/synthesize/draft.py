@@ -31,13 +31,13 @@ class Value:
 
     @property
     def rank(self) -> int:
-        """How many axes it has."""
+        """Number of axes."""
         return len(self.shape)
 
 
 @dataclass
 class Draft:
-    """What has been written so far; productions add to it.
+    """A module in the making; productions add to it.
 
     `dtype` is that of weights and, as a rule, of values. `inputs` are the arguments of `forward`
     with how each is drawn; `statements` pairs of a name and what it becomes; `kept` the values that
@@ -55,21 +55,21 @@ class Draft:
     _names: set[str] = field(default_factory=set)
 
     def snapshot(self) -> dict[str, Any]:
-        """What `restore` goes back to."""
+        """Return the state that `restore` goes back to."""
         return {name: copy.copy(v) for name, v in vars(self).items() if name != "rng"}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Forgets what was written since the snapshot; the random numbers go on."""
+        """Restore the snapshot; the random numbers continue."""
         for name, value in snapshot.items():
             setattr(self, name, copy.copy(value))
 
     def require(self, fits: bool) -> None:
-        """Raises `UnfitError` unless it fits."""
+        """Raise `UnfitError` unless it fits."""
         if not fits:
             raise UnfitError("it does not fit")
 
     def afford(self, flops: int) -> None:
-        """Raises `UnfitError` for more multiplications than a task may have in one operation."""
+        """Raise `UnfitError` for more multiplications than a task may have in one operation."""
         self.require(flops <= MAX_FLOPS)
 
     def chance(self, p: float) -> bool:
@@ -103,13 +103,13 @@ class Draft:
         return found
 
     def layer(self, attribute: str, code: str) -> str:
-        """Adds a layer or parameter to the constructor; how `forward` calls it."""
+        """Add a layer or parameter to the constructor; return its name in `forward`."""
         attribute = self.fresh(attribute)
         self.layers.append(f"self.{attribute} = {code}")
         return f"self.{attribute}"
 
     def attribute(self, dim: Dim) -> str:
-        """How `forward` writes a size: as a number, or as an attribute."""
+        """Return the text of a size in `forward`: a number, or an attribute."""
         if dim.text.isdigit():
             return dim.text
         dim = self.named(dim)
@@ -158,7 +158,7 @@ class Draft:
         return Value(name, shape, "bool")
 
     def let(self, name: str, code: str, shape: Shape, dtype: str, *ops: str) -> Value:
-        """Adds a statement; its value."""
+        """Add a statement; return its value."""
         self.require(count(shape) <= MAX_ELEMENTS)
         self.require(all(dim.value > 0 for dim in shape))
         self._names.add(name)
@@ -181,7 +181,7 @@ class Draft:
         return [value for value in self.kept if value.name != last]
 
     def weighs(self, x: Value) -> None:
-        """Raises `UnfitError` where weights would be of another dtype than `x`."""
+        """Raise `UnfitError` where weights would be of another dtype than `x`."""
         self.require(x.dtype == self.dtype)
 
     def _written(self, shape: Shape) -> list[Dim]:
@@ -195,7 +195,7 @@ def promoted(a: str, b: str) -> str:
 
 
 def is_half(dtype: str) -> bool:
-    """Whether it has 16 bits."""
+    """True for a 16-bit dtype."""
     return dtype in _HALF
 
 

@@ -38,7 +38,7 @@ class TaskFolder:
         return [self._task(entry) for entry in self._entries]
 
     def add(self, found: Validated) -> None:
-        """Writes a task and notes it in the index, which is whole at every moment."""
+        """Write a task and its index entry; the index is replaced atomically."""
         task = found.task
         entry = task.to_json() | {"structure": found.structure, "labels": dict(found.labels)}
         entries = [*self._entries, entry]

@@ -101,7 +101,7 @@ def _looked_up(draft: Draft) -> Value:
 
 
 def _ended(draft: Draft, x: Value) -> list[Value]:
-    """What is returned: the value, a loss of it, or it and something beside."""
+    """Return the output: the value, a loss of it, or the value with a second output."""
     if draft.chance(0.14):
         before = draft.snapshot()
         try:

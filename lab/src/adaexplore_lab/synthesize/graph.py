@@ -60,7 +60,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def warm_tracing() -> None:
-    """Traces something, so that the processes forked later need not load what that takes."""
+    """Trace a small module, so that processes forked later find its imports loaded."""
     described(
         _traced(torch.nn.Linear(2, 2, device="meta"), Inputs([torch.ones(1, 2, device="meta")]))
     )
@@ -88,7 +88,7 @@ def described(graph: Graph) -> dict[str, Any]:
 
 
 def _traced(model: nn.Module, inputs: Inputs) -> Graph:
-    """What a call does, in core operators that change nothing in place.
+    """Return the graph of a call, in core operators that change nothing in place.
 
     The `meta` of an argument has its "kind" and what it is "called" where outputs should depend on
     it.
@@ -129,7 +129,7 @@ def _decompositions() -> Any:
 
 
 def _live(results: list[Node]) -> set[Node]:
-    """What the results are computed from."""
+    """Return the nodes that the results depend on."""
     found, pending = set(results), list(results)
     while pending:
         for node in pending.pop().all_input_nodes:

@@ -1,4 +1,4 @@
-"""That no task is a benchmark problem: structures of graphs, compared by their digests.
+"""Overlap with benchmarks: structures of graphs, compared by their digests.
 
 The package ships the digests alone; `benchmarks/benchmark_structures.py` makes them.
 """

@@ -27,7 +27,7 @@ class Dim:
 
     @property
     def is_simple(self) -> bool:
-        """Whether the text is one name or number."""
+        """Return True for a single name or number."""
         return re.fullmatch(r"\w+", self.text) is not None
 
     def plus(self, number: int) -> Dim:
@@ -71,7 +71,7 @@ Shape = tuple[Dim, ...]
 
 
 def count(shape: Shape) -> int:
-    """How many elements a tensor of this shape has."""
+    """Return the number of elements of a shape."""
     total = 1
     for dim in shape:
         total *= dim.value
@@ -109,5 +109,5 @@ def awkward(rng: random.Random, low: int, high: int) -> int:
 
 
 def is_prime(number: int) -> bool:
-    """Whether a small number is one."""
+    """Return True for a prime; for small numbers."""
     return number > 1 and all(number % d for d in range(2, int(number**0.5) + 1))

@@ -31,7 +31,7 @@ class SyntheticTask:
 
     @property
     def difficulty(self) -> int:
-        """How many operations it has."""
+        """Number of operations."""
         return len(self.ops)
 
     def problem(
@@ -41,7 +41,7 @@ class SyntheticTask:
         return Problem(self.name, self.source, language, device, target=target)
 
     def to_json(self) -> dict[str, Any]:
-        """What is known about it, as plain data; the source lies in a file of its own."""
+        """Return the description as plain data; the source is in a file of its own."""
         known = asdict(self) | {"difficulty": self.difficulty}
         del known["source"]
         return known

@@ -1,4 +1,4 @@
-"""Which tasks are worth learning on: that run, mean something, and are not there already."""
+"""Validation of tasks: they must run, have a meaningful output, and be new."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEANINGLESS = ("constant", "input-insensitive", "weight-insensitive", "nondeterm
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """What became of a task: `why` it is refused, in one line, or empty.
+    """Result of validating a task: `why` it is refused in one line, empty if it is kept.
 
     `structure` is its graph's, empty where it cannot be traced; `labels` are the evaluator's that
     it is kept with all the same; `wall_s` is what looking at it took.
@@ -51,7 +51,7 @@ class Validator:
         self._known = dict(known or {})
 
     def check(self, task: SyntheticTask) -> Validated:
-        """Whether the task is kept, and why not."""
+        """Validate a task; a task that is kept counts as known from then on."""
         started = time.monotonic()
         found = self._checked(task)
         if not found.why:
@@ -74,7 +74,7 @@ class Validator:
         return replace(found, why=examined["why"] or "; ".join(bad[:1]), labels=labels)
 
     def _objection(self, traced: Mapping[str, object]) -> str:
-        """What its graph alone says against a task."""
+        """Return the objection to a task that its graph alone gives, "" without one."""
         structure, unused = str(traced["structure"]), traced["unused"]
         if not traced["ops"]:
             return "it computes nothing"

@@ -1,4 +1,4 @@
-"""What a production is: a way to go on from a value, if it fits."""
+"""Productions: ways to continue from a value, where they fit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHAPE_KEEPING = ("activation", "binary", "norm", "scan", "softmax", "linear", "g
 
 
 def production(family: str) -> Callable[[Grow], Grow]:
-    """Puts a function into the catalogue under its own name."""
+    """Put a function into the catalogue under its own name."""
 
     def put(grow: Grow) -> Grow:
         register(family, getattr(grow, "__name__", family).strip("_"), grow)
@@ -44,7 +44,7 @@ def production(family: str) -> Callable[[Grow], Grow]:
 
 
 def register(family: str, name: str, grow: Grow) -> None:
-    """Puts one of many like it into the catalogue."""
+    """Put one of many like it into the catalogue."""
     CATALOGUE.setdefault(family, []).append(Production(name, family, grow))
 
 

@@ -18,7 +18,7 @@ def window(dim: Dim, kernel: int, stride: int = 1, padding: int = 0, dilation: i
 
 
 def _spatial(x: Value, draft: Draft) -> int:
-    """How many spatial axes a value has, read as batch, channels and those."""
+    """Return the number of spatial axes of a value, after batch and channels."""
     draft.require(3 <= x.rank <= 5)
     return x.rank - 2
 
@@ -31,7 +31,7 @@ def _options(**given: int | bool) -> str:
 
 
 def _groups(draft: Draft, channels: int) -> int:
-    """How many groups: mostly one, sometimes as many as there are channels."""
+    """Return a number of groups: mostly one, sometimes the number of channels."""
     divisors = [n for n in range(2, channels) if channels % n == 0]
     kind = draft.rng.choices(("one", "depthwise", "some"), (5, 3, 3))[0]
     if kind == "depthwise":
