@@ -29,7 +29,7 @@ from adaexplore.sandbox.process import ForkServer
 WORKER = "adaexplore.evaluate.judge.worker:main"
 
 
-class Bench:
+class CandidateBench:
     """Evaluates candidates of one reference, one at a time."""
 
     def __init__(self, reference: Reference, server: ForkServer, memory_bytes: int) -> None:

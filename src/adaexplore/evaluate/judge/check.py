@@ -69,13 +69,13 @@ def _check_output(workload: JudgedWorkload, out: torch.Tensor, truth: Truth, whe
     if precision is None or precision not in up_to(asked):
         reason = _out_of_bounds(truth, found, asked)
         raise Stop(_wrong(workload, out, truth, where, reason, found))
-    if truth.own:
+    if truth.from_problem:
         for tolerance in workload.problem.checks.tolerances:
             share = share_within(out, truth, tolerance)
             if share < tolerance.matched:
                 reason = _out_of_tolerance(truth, tolerance, share)
                 raise Stop(_wrong(workload, out, truth, where, reason, found))
-    return Reached(precision, found.norm if truth.own else 0.0)
+    return Reached(precision, found.norm if truth.from_problem else 0.0)
 
 
 def _out_of_bounds(truth: Truth, found: Deviation, asked: Precision) -> str:

@@ -82,7 +82,7 @@ def _is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:
         return False
     before, here = pair
     talk.stage = "running without its own kernels"
-    talk.ask(wire.Run(workload.first_set + before))
+    talk.ask(wire.RunOn(workload.first_set + before))
     poison_all(workload.buffers)
     try:
         reply = talk.ask(wire.RunUnlaunched(workload.first_set + here))

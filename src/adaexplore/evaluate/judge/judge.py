@@ -12,7 +12,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Evaluation, evaluation_to_json
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.bench import Bench
+from adaexplore.evaluate.judge.bench import CandidateBench
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.kernels.compile_cache import share_compiled
 from adaexplore.evaluate.wire import codec
@@ -22,7 +22,7 @@ from adaexplore.evaluate.wire.judge_messages import (
     Evaluate,
     Evaluated,
     Prepare,
-    Prepared,
+    ReferencePrepared,
 )
 from adaexplore.evaluate.wire.messages import decode
 from adaexplore.sandbox.channel import Channel
@@ -39,7 +39,7 @@ def main(channel: Channel, control: Channel | None) -> None:
     share_compiled()
     folder = Path.cwd()
     server = ForkServer(control, folder)
-    bench: Bench | None = None
+    bench: CandidateBench | None = None
     while True:
         request = decode(channel.receive())
         try:
@@ -47,8 +47,8 @@ def main(channel: Channel, control: Channel | None) -> None:
                 problem = Problem.from_json(request.problem)
                 limit_calls(request.timeout_s)
                 reference = _prepared(problem, folder, brief=request.brief)
-                bench = Bench(reference, server, request.memory_bytes)
-                reply: object = Prepared(reference.facts().to_json())
+                bench = CandidateBench(reference, server, request.memory_bytes)
+                reply: object = ReferencePrepared(reference.facts().to_json())
                 _release_memory()
             else:
                 assert isinstance(request, Evaluate)
@@ -62,7 +62,7 @@ def main(channel: Channel, control: Channel | None) -> None:
         channel.send(codec.write(reply))
 
 
-def _evaluated(bench: Bench, request: Evaluate) -> Evaluation:
+def _evaluated(bench: CandidateBench, request: Evaluate) -> Evaluation:
     parent = Candidate(request.parent, request.language) if request.parent else None
     candidate = Candidate(request.source, request.language)
     return bench.evaluate(candidate, request.timeout_s, parent, again=request.again)

@@ -72,7 +72,7 @@ def give_slots(talk: Conversation, reference: Reference) -> None:
 def first_call(talk: Conversation) -> None:
     """Call the candidate for the first time; the caller holds the device."""
     talk.stage = "its first call"
-    talk.ask(wire.Run(0))
+    talk.ask(wire.RunOn(0))
 
 
 def give_parameters(talk: Conversation, parameters: Mapping[str, SharedTensor]) -> None:

@@ -88,7 +88,7 @@ class Reference:
         for workload in self.timed:
             workload.time_baselines()
             eager_us = workload.baselines_us["eager"]
-            found = overhead_label(workload.runs, workload.own.inputs, eager_us)
+            found = overhead_label(workload.runs, workload.from_problem.inputs, eager_us)
             for label, why in found.items():
                 self.labels.setdefault(label, self._of(workload, why))
 

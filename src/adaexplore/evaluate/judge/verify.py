@@ -61,7 +61,7 @@ def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compare
     number, name = workload.first_set + index, workload.set_name(index)
     talk.stage = f"running on the inputs {name!r}"
     if index == 0 and number > 0:  # the call before was on another workload
-        talk.ask(wire.Run(number))
+        talk.ask(wire.RunOn(number))
     following = workload.first_set + (index + 1) % len(workload.sets)
     return _compare(talk, workload, following, workload.sets[index].truths, name)
 
@@ -83,7 +83,7 @@ def compare_first(talk: Conversation, reference: Reference) -> tuple[Compared, b
     try:
         talk.ask(wire.Rebuild(problem.seed, problem.mode))
         give_parameters(talk, reference.parameters)
-        talk.ask(wire.Run(0))
+        talk.ask(wire.RunOn(0))
         return compare(talk, reference.first, 0), True
     except Stop as stop:
         raise Stop(min(as_made, stop.verdict, key=_distance)) from stop
@@ -100,12 +100,12 @@ def verify_other_weights(
     if other is None:
         return Reached()
     talk.stage = "running with other weights"
-    index = next(i for i, s in enumerate(workload.sets) if s.own)
+    index = next(i for i, s in enumerate(workload.sets) if s.from_problem)
     talk.ask(wire.Rebuild(other.seed, reference.problem.mode))
     if needs_weights:
         give_parameters(talk, other.parameters)
     number = workload.first_set + index
-    talk.ask(wire.Run(number))
+    talk.ask(wire.RunOn(number))
     where = f"{workload.set_name(index)}, with other weights"
     compared = _compare(talk, workload, number, other.truths, where)
     talk.ask(wire.Restore())
@@ -117,7 +117,7 @@ def _compare(
 ) -> Compared:
     """Call on input set `number`, and compare the outputs of the call before."""
     poison_all(workload.buffers)
-    described = talk.ask(wire.Run(number)).outputs
+    described = talk.ask(wire.RunOn(number)).outputs
     check_form(described, workload.outputs)
     outputs = [shared.tensor for shared in workload.buffers]
     reached = check_outputs(workload, outputs, truths, where)

@@ -46,7 +46,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class InputSet:
+class KnownInputs:
     """Known inputs, and the buffers for the outputs of a call on them."""
 
     inputs: Inputs
@@ -88,7 +88,7 @@ class CandidateSession:
         self._instance: Instance | None = None
         self._first: Instance | None = None
         self._buffers: list[torch.Tensor] = []
-        self._sets: list[InputSet] = []
+        self._sets: list[KnownInputs] = []
         self._held: list[NamedTensor] = []
         self._held_buffers: list[torch.Tensor] = []
         self._slots: list[Inputs] = []
@@ -111,14 +111,14 @@ class CandidateSession:
                 self._buffers = open_shared(request.handles, fds)
             case wire.TakeInputs():
                 inputs = _filled(request.form, open_shared(request.handles, fds))
-                self._sets.append(InputSet(inputs, self._buffers))
+                self._sets.append(KnownInputs(inputs, self._buffers))
             case wire.TakeSlots():
                 self._take_slots(request, fds)
             case wire.Rebuild():
                 self._rebuild(request.seed, request.mode)
             case wire.Restore():
                 self._instance, self._first, self._held = self._first, None, []
-            case wire.Run():
+            case wire.RunOn():
                 return self._run(request.input_set)
             case wire.RunUnlaunched():
                 return self._run_unlaunched(request.input_set)

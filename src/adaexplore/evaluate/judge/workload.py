@@ -74,9 +74,9 @@ class JudgedWorkload:
         return self.workload.name
 
     @property
-    def own(self) -> CheckedSet:
+    def from_problem(self) -> CheckedSet:
         """The first set of the problem's own inputs."""
-        return next(s for s in self.sets if s.own)
+        return next(s for s in self.sets if s.from_problem)
 
     @property
     def set_numbers(self) -> tuple[int, ...]:
@@ -111,7 +111,7 @@ class JudgedWorkload:
         self.baselines = Baselines(self.runs, self.sets, self._notes, compiled)
         self.fresh = FreshInputs(
             self._instance,
-            self.own.inputs,
+            self.from_problem.inputs,
             self.outputs,
             self.baselines.calls_in(_TIMED_SPAN_US),
             self.workload,
@@ -139,10 +139,10 @@ class JudgedWorkload:
         """
         if self.problem.checks.tolerances:
             return False
-        strict = self.runs.run("fp32", inputs)
+        strict, truths = self.runs.run("fp32", inputs), self.from_problem.truths
         return all(
             near(out, expected, truth.bounds[precision].norm)
-            for out, (_, expected), truth in zip(outputs, strict, self.own.truths, strict=True)
+            for out, (_, expected), truth in zip(outputs, strict, truths, strict=True)
         )
 
     def mend_inputs(self) -> bool:
@@ -167,7 +167,7 @@ class JudgedWorkload:
     def _roofline(self) -> RooflineModel | None:
         try:
             with self.runs.scope("fp32"):
-                work = work_of(self._instance, self.own.inputs)
+                work = work_of(self._instance, self.from_problem.inputs)
         except RuntimeError as error:
             if is_out_of_memory(error):
                 raise
@@ -182,8 +182,8 @@ class JudgedWorkload:
     def _check_tolerances(self) -> None:
         """Raise `BadProblemError` where PyTorch's own run misses a tolerance of the problem."""
         for tolerance in self.problem.checks.tolerances:
-            outputs = self.runs.run(self.runs.precision, self.own.inputs)
-            for (path, out), truth in zip(outputs, self.own.truths, strict=True):
+            outputs = self.runs.run(self.runs.precision, self.from_problem.inputs)
+            for (path, out), truth in zip(outputs, self.from_problem.truths, strict=True):
                 share_met = share_within(out, truth, tolerance)
                 if share_met < tolerance.matched:
                     raise BadProblemError(

@@ -21,7 +21,7 @@ from adaexplore.evaluate.kernels.launcher import checked_grid, has_allocator
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CapturedKernel:
     """One specialisation of a kernel: what Triton's compiler is given.
 
     `source` is Triton's `ASTSource` (function, signature, constants, alignments), `options` holds
@@ -44,21 +44,21 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Launch:
+class CapturedLaunch:
     """One start of a kernel: `args` holds the values of all its parameters by name.
 
     `spare` marks a configuration that an autotuner could choose in place of the launch before it
     that is none, `has_allocator` whether a kernel that needs memory of its own would get it.
     """
 
-    kernel: Kernel
+    kernel: CapturedKernel
     grid: tuple[int, int, int]
     args: dict[str, Any]
     spare: bool = False
     has_allocator: bool = False
 
 
-Runner = Callable[[Launch], None]
+Runner = Callable[[CapturedLaunch], None]
 """Does what a launch does: interprets it, or nothing."""
 
 
@@ -72,7 +72,7 @@ class Recorder:
 
     runner: Runner
     all_configurations: bool = False
-    launches: list[Launch] = field(default_factory=list)
+    launches: list[CapturedLaunch] = field(default_factory=list)
     _spare: bool = False
 
     def install(self) -> None:
@@ -85,7 +85,7 @@ class Recorder:
             del target  # the driver's, which made the options
             options = dict(options or {})
             key = f"{source.hash()}-{sorted(options.items(), key=str)}"
-            return _CaughtKernel(Kernel(source, options, key), recorder)
+            return _CaughtKernel(CapturedKernel(source, options, key), recorder)
 
         def run_autotuned(autotuner: Any, *args: Any, **kwargs: Any) -> Any:
             return recorder.run_autotuned(autotuner, args, kwargs)
@@ -97,11 +97,11 @@ class Recorder:
         if helion is not None:
             recorder._catch_lists_of(helion.BoundKernel)
 
-    def launch(self, kernel: Kernel, grid: Sequence[Any], values: tuple[Any, ...]) -> None:
+    def launch(self, kernel: CapturedKernel, grid: Sequence[Any], values: tuple[Any, ...]) -> None:
         """Records one launch and runs it; raises what `launcher.checked_grid` raises."""
         args = dict(zip(kernel.function.arg_names, values, strict=True))
         programs = checked_grid(kernel.name, grid, kernel.options["num_ctas"])
-        launch = Launch(kernel, programs, args, self._spare, has_allocator())
+        launch = CapturedLaunch(kernel, programs, args, self._spare, has_allocator())
         self.launches.append(launch)
         if not self._spare:
             self.runner(launch)
@@ -152,7 +152,7 @@ class _CaughtKernel:
     function = None
     packed_metadata = None
 
-    def __init__(self, kernel: Kernel, recorder: Recorder) -> None:
+    def __init__(self, kernel: CapturedKernel, recorder: Recorder) -> None:
         self._kernel = kernel
         self._recorder = recorder
 

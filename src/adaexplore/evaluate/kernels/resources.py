@@ -18,7 +18,7 @@ from triton._C.libtriton import ir
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources, PTXASError
 
-from adaexplore.evaluate.kernels.capture import Kernel
+from adaexplore.evaluate.kernels.capture import CapturedKernel
 from adaexplore.evaluate.kernels.driver import gpu_target
 from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
 from adaexplore.evaluate.kernels.targets import WARP, Target
@@ -39,7 +39,7 @@ class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no type
         return str(self.args[0])
 
 
-def compile_for(kernel: Kernel, target: Target) -> KernelResources:
+def compile_for(kernel: CapturedKernel, target: Target) -> KernelResources:
     """Compiles a kernel for the target, up to machine code.
 
     Raises what Triton raises for a kernel that it refuses, or `TooLargeError`; that is known
@@ -83,7 +83,7 @@ def compile_for(kernel: Kernel, target: Target) -> KernelResources:
     )
 
 
-def compile_any(kernels: Sequence[Kernel], target: Target) -> KernelResources:
+def compile_any(kernels: Sequence[CapturedKernel], target: Target) -> KernelResources:
     """Compiles the first of an autotuned kernel's configurations that the target has room for.
 
     Raises what went wrong with the first one where there is none; an autotuner passes over the same

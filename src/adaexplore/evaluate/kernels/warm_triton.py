@@ -10,7 +10,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.driver import CudaUtils
 from triton.compiler import ASTSource
 
-from adaexplore.evaluate.kernels.capture import Kernel
+from adaexplore.evaluate.kernels.capture import CapturedKernel
 from adaexplore.evaluate.kernels.resources import compile_for
 from adaexplore.evaluate.kernels.targets import TARGETS
 
@@ -23,7 +23,7 @@ def _trivial(out, count: tl.constexpr):  # type: ignore[no-untyped-def]
 def warm_for_targets() -> None:
     """Compiles a kernel for every target: the first compilation of a process takes a second."""
     for target in TARGETS.values():
-        compile_for(Kernel(_source(), {}, "trivial"), target)
+        compile_for(CapturedKernel(_source(), {}, "trivial"), target)
 
 
 def warm_for_gpu() -> None:

@@ -22,7 +22,7 @@ from triton.runtime.interpreter import (
     _get_np_dtype,
 )
 
-from adaexplore.evaluate.kernels.capture import Launch
+from adaexplore.evaluate.kernels.capture import CapturedLaunch
 from adaexplore.evaluate.kernels.targets import NeedsGpuError
 from adaexplore.evaluate.offline import libdevice
 from adaexplore.evaluate.offline.memory import Array, Memory
@@ -49,7 +49,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         self._deadline = float("inf")
         self._name = ""
 
-    def begin(self, launch: Launch, memory: Memory, deadline: float) -> None:
+    def begin(self, launch: CapturedLaunch, memory: Memory, deadline: float) -> None:
         """Makes ready for a launch."""
         self.set_grid_dim(*launch.grid)
         self._memory = memory

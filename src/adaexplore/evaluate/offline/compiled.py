@@ -82,7 +82,7 @@ def compile_candidate(
 def _described(
     candidate: Candidate,
     resources: Sequence[KernelResources],
-    captured: wire.Captured,
+    captured: wire.CapturedWork,
     target: Target,
 ) -> Descriptor:
     """Return its descriptor, with estimates for the times of operations and launches."""
@@ -112,7 +112,7 @@ def _captured(
     problem: Problem,
     precision: Precision,
     full: FullSize,
-) -> dict[str, wire.Captured]:
+) -> dict[str, wire.CapturedWork]:
     """Return the work and the launches of a call, by workload."""
     assert problem.target is not None
     talk.ask(wire.Begin(problem.target, "meta"))

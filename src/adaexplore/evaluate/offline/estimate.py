@@ -19,7 +19,7 @@ import torch
 
 from adaexplore.core.evaluation import BoundBy, Estimate
 from adaexplore.core.problem import PRECISIONS, Precision, TargetName
-from adaexplore.evaluate.kernels.capture import Launch
+from adaexplore.evaluate.kernels.capture import CapturedLaunch
 from adaexplore.evaluate.kernels.count import Op
 from adaexplore.evaluate.kernels.targets import Target
 from adaexplore.evaluate.offline.builder import SlowInterpretationError
@@ -97,7 +97,7 @@ class DryRuns:
         self._launch_s = launch_s
         self._known: dict[Any, KernelWork] = {}
 
-    def work(self, launch: Launch) -> KernelWork:
+    def work(self, launch: CapturedLaunch) -> KernelWork:
         """Return the work of a launch; its tensors need addresses and sizes only.
 
         It is partial where there is no time for a single program. Raises what `Interpreter.run`
@@ -108,7 +108,7 @@ class DryRuns:
             self._known[key] = self._run(launch)
         return self._known[key]
 
-    def _run(self, launch: Launch) -> KernelWork:
+    def _run(self, launch: CapturedLaunch) -> KernelWork:
         total = math.prod(launch.grid)
         if total == 0:
             return KernelWork(0.0, 0.0, {})

@@ -25,7 +25,7 @@ from triton.runtime import interpreter
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from adaexplore.evaluate.kernels.capture import Launch
+from adaexplore.evaluate.kernels.capture import CapturedLaunch
 from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan, SlowInterpretationError
 from adaexplore.evaluate.offline.memory import Array, Memory
 
@@ -53,7 +53,7 @@ class Interpreter:
 
     def run(
         self,
-        launch: Launch,
+        launch: CapturedLaunch,
         memory: Memory,
         *,
         seconds: float = float("inf"),

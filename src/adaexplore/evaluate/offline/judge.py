@@ -40,7 +40,7 @@ from adaexplore.evaluate.wire.judge_messages import (
     Evaluate,
     Evaluated,
     Prepare,
-    Prepared,
+    ReferencePrepared,
 )
 from adaexplore.evaluate.wire.messages import decode
 from adaexplore.languages import DIALECTS
@@ -75,7 +75,7 @@ def main(channel: Channel, control: Channel | None) -> None:
             if isinstance(request, Prepare):
                 problem = Problem.from_json(request.problem)
                 bench = OfflineBench(problem, server, Path.cwd(), request.memory_bytes)
-                reply: object = Prepared(bench.facts().to_json())
+                reply: object = ReferencePrepared(bench.facts().to_json())
             else:
                 assert isinstance(request, Evaluate)
                 assert bench is not None

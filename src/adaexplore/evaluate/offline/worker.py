@@ -17,7 +17,7 @@ import torch
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.judge import worker
 from adaexplore.evaluate.kernels import driver
-from adaexplore.evaluate.kernels.capture import Kernel, Launch, Recorder
+from adaexplore.evaluate.kernels.capture import CapturedKernel, CapturedLaunch, Recorder
 from adaexplore.evaluate.kernels.count import OpCounter, without_values
 from adaexplore.evaluate.kernels.resources import compile_any
 from adaexplore.evaluate.kernels.targets import TARGETS, Target
@@ -27,7 +27,7 @@ from adaexplore.evaluate.offline.interpreter import Interpreter
 from adaexplore.evaluate.offline.memory import TensorMemory, tensors_in
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.evaluate.wire import offline_messages as wire
-from adaexplore.evaluate.wire.messages import Load, Pickled, Rebuild, Request, Run, decode
+from adaexplore.evaluate.wire.messages import Load, Pickled, Rebuild, Request, RunOn, decode
 from adaexplore.sandbox.channel import Channel
 
 _DRY_LAUNCH_S = 5.0
@@ -77,15 +77,15 @@ class CompilingSession(worker.CandidateSession):
             case _:
                 return super().answer(request, fds)
 
-    def _has_allocator(self, kernel: Kernel) -> bool:
+    def _has_allocator(self, kernel: CapturedKernel) -> bool:
         """Return whether every launch of a kernel would get the memory that it may need."""
         launches = self._recorder.launches
         return all(each.has_allocator for each in launches if each.kernel.key == kernel.key)
 
-    def _kernels(self) -> list[list[Kernel]]:
+    def _kernels(self) -> list[list[CapturedKernel]]:
         """Return the kernels launched so far, each with its alternative configurations."""
-        found: dict[str, list[Kernel]] = {}
-        group: list[Kernel] = []
+        found: dict[str, list[CapturedKernel]] = {}
+        group: list[CapturedKernel] = []
         for launch in self._recorder.launches:
             if launch.spare:
                 group.append(launch.kernel)
@@ -101,7 +101,7 @@ class InterpretSession(CompilingSession):
     def __init__(self, target: Target, launch_s: float) -> None:
         interpreter = Interpreter()
 
-        def interpret(launch: Launch) -> None:
+        def interpret(launch: CapturedLaunch) -> None:
             interpreter.run(launch, TensorMemory(launch.args.values()), seconds=launch_s)
 
         recorder = Recorder(interpret, all_configurations=True)
@@ -112,7 +112,7 @@ class InterpretSession(CompilingSession):
         """Run one request, with a GPU pretended while the candidate's code runs."""
         if isinstance(request, Load):
             self._rounds_products = request.precision != "fp32"
-        if not isinstance(request, Load | Run | Rebuild):
+        if not isinstance(request, Load | RunOn | Rebuild):
             return super().answer(request, fds)
         with ExitStack() as pretended:
             pretended.enter_context(self._shim.mode())
@@ -143,7 +143,7 @@ class CaptureSession(CompilingSession):
             case _:
                 return super().answer(request, fds)
 
-    def _capture(self, pickled: Pickled, precision: Precision) -> wire.Captured:
+    def _capture(self, pickled: Pickled, precision: Precision) -> wire.CapturedWork:
         assert self._instance is not None
         inputs = pickle.loads(base64.b64decode(pickled))
         with self._shim.mode(), without_values():
@@ -155,9 +155,9 @@ class CaptureSession(CompilingSession):
         works = [work_of_op(op, precision) for op in counter.ops]
         works += [self._work(launch) for launch in launches]
         launched = (wire.CapturedGrid(each.kernel.name, tuple(each.grid)) for each in launches)
-        return wire.Captured(tuple(works), tuple(launched))
+        return wire.CapturedWork(tuple(works), tuple(launched))
 
-    def _work(self, launch: Launch) -> wire.KernelWork:
+    def _work(self, launch: CapturedLaunch) -> wire.KernelWork:
         """Return the work of a launch; where it is unknown, one pass over its tensors."""
         try:
             return self._dry_runs.work(launch)

@@ -54,7 +54,7 @@ class Baselines:
 
     def calls_in(self, span_us: float) -> int:
         """Return roughly the number of calls of the eager reference that fill a span."""
-        [inputs, *_] = [s.inputs for s in self._sets if s.own]
+        [inputs, *_] = [s.inputs for s in self._sets if s.from_problem]
 
         def call(_: int) -> object:
             return self._runs.instance.model(*inputs.args, **inputs.kwargs)

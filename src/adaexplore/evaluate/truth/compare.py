@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from adaexplore.core.problem import PRECISIONS, Precision, Tolerance
-from adaexplore.evaluate.truth.error_scale import Surroundings, surroundings
+from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of
 from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, NORM_FACTOR
 from adaexplore.evaluate.truth.selections import Choice, excused
 
@@ -19,7 +19,7 @@ class Deviation:
     """Distance from the truth.
 
     `norm` is ‖out − ref‖ / ‖ref‖ over the elements where the truth is finite; `element` the largest
-    absolute difference of one element over the scale of its surroundings (`Surroundings`), so that
+    absolute difference of one element over the size of its neighbours (`ErrorScale`), so that
     one wrong tile shows however large the rest of the output is. For integer and boolean outputs
     both are the share of unequal elements. Infinite where NaN or infinity do not stand where they
     should.
@@ -43,21 +43,21 @@ class Truth:
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
     `ties` are elements that may fall either way when the inputs are rounded, or another of equal
     elements is selected: a `Choice` says which indices are as good as the truth's; in other outputs
-    (a comparison, a step) such elements are marked, and not compared. `around` is
-    `surroundings(value)`, where it is known already. `own` is false on inputs unlike the problem's
-    own, which ask whether a result is right and not how precise it is.
+    (a comparison, a step) such elements are marked, and not compared. `error_scale` is
+    `error_scale_of(value)`, where it is known already. `from_problem` is false on inputs unlike the
+    problem's own, which test that a result is right and not how precise it is.
     """
 
     path: str
     value: torch.Tensor
     bounds: dict[Precision, Deviation]
     ties: torch.Tensor | Choice | None = None
-    around: Surroundings | None = None
-    own: bool = True
+    error_scale: ErrorScale | None = None
+    from_problem: bool = True
 
     def deviation(self, out: torch.Tensor) -> Deviation:
         """Measures an output of the truth's shape."""
-        return deviation(out, self.value, ties=self.excused(out), around=self.around)
+        return deviation(out, self.value, ties=self.excused(out), error_scale=self.error_scale)
 
     def excused(self, out: torch.Tensor) -> torch.Tensor | None:
         """The elements of an output that do not count."""
@@ -115,11 +115,11 @@ def deviation(
     truth: torch.Tensor,
     *,
     ties: torch.Tensor | None = None,
-    around: Surroundings | None = None,
+    error_scale: ErrorScale | None = None,
 ) -> Deviation:
     """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape.
 
-    Elements marked in `ties` do not count. `around` is as in `Truth`.
+    Elements marked in `ties` do not count. `error_scale` is as in `Truth`.
     """
     out = _real(out)
     if truth.numel() == 0:
@@ -130,15 +130,15 @@ def deviation(
             unequal &= ~ties
         share = int(unequal.sum()) / truth.numel()
         return Deviation(share, share)
-    around = around or surroundings(truth)
+    error_scale = error_scale or error_scale_of(truth)
     out, truth = out.flatten(), truth.flatten()
     ties = None if ties is None else ties.flatten()
 
     def parts() -> Iterator[_Part]:
-        for start, stop in _pieces(truth, around.width):
+        for start, stop in _pieces(truth, error_scale.width):
             part = slice(start, stop)
             tied = None if ties is None else ties[part]
-            yield out[part], truth[part], around.scale(start, stop), tied
+            yield out[part], truth[part], error_scale.scale(start, stop), tied
 
     found = torch.stack([_compare(*part) for part in parts()])
     if not bool(found.isfinite().all()):

@@ -15,7 +15,7 @@ import torch
 
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.evaluate.truth.compare import Deviation, Truth, deviation
-from adaexplore.evaluate.truth.reference_runs import OwnRun
+from adaexplore.evaluate.truth.reference_runs import ReferenceRun
 
 _NEAR = 8.0  # a variation of so many times what is allowed needs no tightening
 _ROUNDING = 2.0**-22
@@ -23,13 +23,13 @@ _BLURS = 2.0
 _CLEARLY = 1.5  # times PyTorch's own error that an output without the work must be off by
 
 
-def tightened(
-    own: Sequence[OwnRun], floors: Mapping[Precision, float], asked: Precision
+def narrowed(
+    own: Sequence[ReferenceRun], floors: Mapping[Precision, float], asked: Precision
 ) -> dict[Precision, float]:
     """The floors of one output, narrower where its input sets differ by little more than them.
 
-    Left is what rounding inputs and parameters would do (`OwnRun.blur`), and a few roundings of the
-    output itself. Outputs in half precision are rounded too coarsely for that.
+    The effect of rounding inputs and parameters stays allowed (`ReferenceRun.blur`), and so do a
+    few roundings of the output itself. Outputs in half precision are rounded too coarsely for that.
     """
     first, *others = own
     kept = dict(floors)
@@ -69,7 +69,7 @@ def passes(own: Sequence[Sequence[Truth]], instead: list[list[torch.Tensor]]) ->
     return set(PRECISIONS[PRECISIONS.index(reached) :])
 
 
-def discerning(
+def discriminating(
     own: Sequence[Sequence[Truth]], errors: Sequence[Mapping[Precision, Deviation]]
 ) -> list[Precision]:
     """The classes on offer, strictest first, less those in which an output without the work passes.

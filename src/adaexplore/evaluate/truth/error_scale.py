@@ -1,4 +1,4 @@
-"""How large an output is around each of its elements: the scale of an honest error there.
+"""The size of an output near each of its elements: the scale of an honest error there.
 
 Rounding errors of a product, a normalisation or a reduction grow with the size of a row and of a
 column, not with the single element (which may be near zero by cancellation) nor with the largest of
@@ -24,7 +24,7 @@ rows (Strassen's does)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ErrorScale:
     """The scale around each element of a tensor, which is read as rows of `width` in memory order.
 
     It is r c / t + 0.01 m + 0.02 t, to which a user adds the element's own |x|. The typical size t
@@ -49,8 +49,8 @@ class Surroundings:
         return local.flatten()[: stop - start]
 
 
-def surroundings(truth: Tensor) -> Surroundings:
-    """The surroundings of a float64 tensor; 1 everywhere where all of it is zero.
+def error_scale_of(truth: Tensor) -> ErrorScale:
+    """Return the error scale of a float64 tensor; 1 everywhere where all of it is zero.
 
     Rows lie along the last axes. Where there are too few of them to tell, stretches in memory order
     stand for rows; in a small tensor, the whole is one.
@@ -63,12 +63,12 @@ def surroundings(truth: Tensor) -> Surroundings:
     typical = _typical(_thin(size, _SAMPLE * _SAMPLE), 0)
     if bool(typical.isnan()):
         one = torch.ones_like(rows[:, 0])
-        return Surroundings(width, one, one, None, one[0])
+        return ErrorScale(width, one, one, None, one[0])
     sizes = _or(_typical(_thin(rows.mT, _SAMPLE), 0), typical)
     columns = None
     if in_rows:
         columns = _or(_typical(_thin(rows, _SAMPLE), 0), typical) / typical
-    return Surroundings(width, sizes, rows.amax(1), columns, typical)
+    return ErrorScale(width, sizes, rows.amax(1), columns, typical)
 
 
 def _reading(truth: Tensor) -> tuple[int, bool]:

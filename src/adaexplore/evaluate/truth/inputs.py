@@ -61,13 +61,13 @@ DISTRIBUTIONS: dict[str, Draw] = {
 class InputSet:
     """One set of arguments of `forward`.
 
-    `own` marks the workload's own inputs; `varied` marks variations of them, which stand in for
-    other draws where every draw is the same.
+    `from_problem` marks the workload's own inputs; `varied` marks variations of them, which stand
+    in for other draws where every draw is the same.
     """
 
     name: str
     inputs: Inputs
-    own: bool
+    from_problem: bool
     varied: bool = False
 
 
@@ -105,7 +105,7 @@ class InputSets:
         inputs = self._instance.inputs(seed, self._workload)
         if varied:
             inputs = vary(inputs, self.structures, seed)
-        return InputSet(f"own-{number}", inputs, own=True, varied=varied)
+        return InputSet(f"own-{number}", inputs, from_problem=True, varied=varied)
 
     def _drawn(self, name: str, seed: int) -> InputSet:
         inputs = self._instance.inputs(seed, self._workload)
@@ -120,7 +120,7 @@ class InputSets:
                 return structure.keep(DISTRIBUTIONS[name](t, generator))
             return _other_integers(name, t, structure, generator)
 
-        return InputSet(name, map_tensors(draw, inputs), own=False)
+        return InputSet(name, map_tensors(draw, inputs), from_problem=False)
 
 
 def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:

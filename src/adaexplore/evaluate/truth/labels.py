@@ -39,7 +39,7 @@ _TRIES = 5
 
 def labels_of(runs: ReferenceRuns, truths: Truths) -> dict[str, str]:
     """The labels of a problem that need no timing, each with why."""
-    inputs = truths.own[0].inputs
+    inputs = truths.from_problem[0].inputs
     found = dict(_without_work(truths))
     if WEIGHT_INSENSITIVE not in found and (why := _ignores_weights(truths)):
         found[WEIGHT_INSENSITIVE] = why
@@ -77,7 +77,7 @@ def overhead_label(runs: ReferenceRuns, inputs: Inputs, eager_us: float) -> dict
 
 
 def _without_work(truths: Truths) -> Iterator[tuple[str, str]]:
-    own = [s.truths for s in truths.own]
+    own = [s.truths for s in truths.from_problem]
     for name, instead in stand_ins(own):
         label = INPUT_INSENSITIVE if name.startswith("another") else CONSTANT
         if passes(own, instead):
@@ -102,7 +102,7 @@ def _same_share(own: list[list[Truth]]) -> float:
 def _ignores_weights(truths: Truths) -> str:
     if truths.other_weights is None:
         return ""
-    pairs = zip(truths.own[0].truths, truths.other_weights.truths, strict=True)
+    pairs = zip(truths.from_problem[0].truths, truths.other_weights.truths, strict=True)
     change = max(_change(a.value, b.value) for a, b in pairs)
     return f"other weights change its output by {change:.1g} (relative)" if change < _HARDLY else ""
 
@@ -120,8 +120,8 @@ def _differs_from_itself(runs: ReferenceRuns, inputs: Inputs) -> str:
 
 def _repeats(truths: Truths) -> str:
     """Whether an output is a smaller one, repeated along an axis."""
-    for place, truth in enumerate(truths.own[0].truths):
-        values = [s.truths[place].value for s in truths.own]
+    for place, truth in enumerate(truths.from_problem[0].truths):
+        values = [s.truths[place].value for s in truths.from_problem]
         for axis, size in enumerate(truth.value.shape):
             if size > 1 and all(_is_same_along(v, axis) for v in values):
                 return f"{truth.path} is the same along axis {axis}"

@@ -30,9 +30,9 @@ FOREIGN_FLOOR: dict[Precision, float] = {"fp32": 1e-4, "tf32": 2.0**-7, "half": 
 far from the numbers that a kernel was made for, honest ones may subtract what nearly cancels."""
 
 
-def floors(dtype: torch.dtype, *, own: bool) -> dict[Precision, float]:
+def floors(dtype: torch.dtype, *, from_problem: bool) -> dict[Precision, float]:
     """The relative error that is always allowed in an output of this dtype, by class."""
-    floor = FLOOR if own else FOREIGN_FLOOR
+    floor = FLOOR if from_problem else FOREIGN_FLOOR
     if not (dtype.is_floating_point or dtype.is_complex):
         return dict.fromkeys(floor, 0.0)
     if torch.finfo(dtype).eps <= torch.finfo(torch.float32).eps:

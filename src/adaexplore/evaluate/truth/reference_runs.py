@@ -9,7 +9,7 @@ import torch
 
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.truth.compare import Deviation, deviation, exact
-from adaexplore.evaluate.truth.error_scale import Surroundings, surroundings
+from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of
 from adaexplore.evaluate.truth.precision import FLOOR
 from adaexplore.evaluate.truth.runs import Noise, ReferenceRuns
 from adaexplore.evaluate.truth.selections import Choice, Otherwise, Room, Selections, excused
@@ -47,13 +47,13 @@ _EQUAL: dict[Precision, torch.dtype] = {
 
 
 @dataclass(frozen=True)
-class OwnRun:
+class ReferenceRun:
     """One output of the reference on one input set.
 
     `value` is the truth; `by_class` the deviation of PyTorch's own run in each class. In the strict
     class that is at least what rounding the inputs and parameters to float32 would do, since
     PyTorch may happen to be exact where an honest kernel is not; in the others what rounding them
-    to operands would do, where PyTorch itself rounds none. `ties` and `around` are as in
+    to operands would do, where PyTorch itself rounds none. `ties` and `error_scale` are as in
     `compare.Truth`. `blur` is what the floors of each class do to inputs and parameters, None where
     it is not known. It is `shaky` where that leaves little of the truth, or where it depends
     on which of equal elements is selected and does not consist of their indices.
@@ -64,7 +64,7 @@ class OwnRun:
     value: torch.Tensor
     by_class: dict[Precision, Deviation]
     ties: torch.Tensor | Choice | None
-    around: Surroundings | None
+    error_scale: ErrorScale | None
     blur: dict[Precision, float] | None = None
     shaky: bool = False
 
@@ -74,9 +74,9 @@ class OwnRun:
         return next(iter(self.by_class.values()))
 
 
-def own_runs(
+def reference_runs(
     runs: ReferenceRuns, inputs: Inputs, frozen: Sequence[bool]
-) -> tuple[list[OwnRun], bool]:
+) -> tuple[list[ReferenceRun], bool]:
     """Every output of the reference on these inputs, and whether the truth is float64.
 
     `frozen` tells for each input tensor whether noise would make it illegal.
@@ -85,18 +85,22 @@ def own_runs(
     varied = _Variations(runs, inputs, frozen)
     exactly = varied.values is not None
     values = varied.values or [exact(t) for _, t in strict]
-    arounds = [surroundings(v) if v.is_floating_point() else None for v in values]
+    arounds = [error_scale_of(v) if v.is_floating_point() else None for v in values]
     ties = varied.ties(values, arounds)
     by_class: list[dict[Precision, Deviation]] = [{} for _ in values]
     for precision in runs.classes:
         outputs = strict if precision == "fp32" else runs.run(precision, inputs)
         for i, (_, out) in enumerate(outputs):
             left_out = excused(ties[i], out, values[i])
-            by_class[i][precision] = deviation(out, values[i], ties=left_out, around=arounds[i])
+            by_class[i][precision] = deviation(
+                out, values[i], ties=left_out, error_scale=arounds[i]
+            )
     found = []
     for i, (path, out) in enumerate(strict):
         undecided = not isinstance(ties[i], Choice) and varied.is_chosen(i, values[i], arounds[i])
-        own = OwnRun(path, out.dtype, values[i], by_class[i], ties[i], arounds[i], shaky=undecided)
+        own = ReferenceRun(
+            path, out.dtype, values[i], by_class[i], ties[i], arounds[i], shaky=undecided
+        )
         found.append(_with_blur(own, varied.blurred[i], i, varied) if varied.blurred else own)
     return found, exactly
 
@@ -122,7 +126,7 @@ class _Variations:
         self._otherwise: list[list[torch.Tensor]] = []
 
     def ties(
-        self, values: list[torch.Tensor], arounds: list[Surroundings | None]
+        self, values: list[torch.Tensor], arounds: list[ErrorScale | None]
     ) -> list[torch.Tensor | Choice | None]:
         """What may fall either way in each output."""
         if self.blurred is None:
@@ -141,12 +145,12 @@ class _Variations:
         choices = [self._seen.choice(i, v, self._watches, room) for i, v in enumerate(values)]
         return [choice or t for choice, t in zip(choices, marked, strict=True)]
 
-    def is_chosen(self, output: int, value: torch.Tensor, around: Surroundings | None) -> bool:
+    def is_chosen(self, output: int, value: torch.Tensor, error_scale: ErrorScale | None) -> bool:
         """Whether an output changes with the choice among equals."""
         if not self._otherwise:
             return False
         others = [outputs[output] for outputs in self._otherwise]
-        return bool(_steps(self.noise, value, around, *others).any())
+        return bool(_steps(self.noise, value, error_scale, *others).any())
 
     def rounded(self, precision: Precision) -> list[torch.Tensor] | None:
         """The outputs of a run whose inputs and parameters are off as a class's operands are."""
@@ -169,17 +173,19 @@ class _Variations:
     def _marked(
         self,
         values: list[torch.Tensor],
-        arounds: list[Surroundings | None],
+        arounds: list[ErrorScale | None],
         runs: list[list[torch.Tensor]],
     ) -> list[torch.Tensor | None]:
         columns = zip(values, arounds, *runs, strict=True)
         return [_ties(self.noise, *column) for column in columns]
 
 
-def _with_blur(own: OwnRun, blurred: torch.Tensor, i: int, varied: _Variations) -> OwnRun:
+def _with_blur(
+    own: ReferenceRun, blurred: torch.Tensor, i: int, varied: _Variations
+) -> ReferenceRun:
     """The run of output `i`, with what rounding inputs and parameters does to it."""
     left_out = excused(own.ties, blurred, own.value)
-    moved = deviation(blurred, own.value, ties=left_out, around=own.around)
+    moved = deviation(blurred, own.value, ties=left_out, error_scale=own.error_scale)
     share = _ROUNDING["fp32"] / varied.noise.size
     if not moved.norm * share <= _SHAKY:
         return replace(own, shaky=True)
@@ -199,7 +205,7 @@ def _with_blur(own: OwnRun, blurred: torch.Tensor, i: int, varied: _Variations) 
 
 
 def _operands_rounded(
-    own: OwnRun, blurred: torch.Tensor, i: int, varied: _Variations, precision: Precision
+    own: ReferenceRun, blurred: torch.Tensor, i: int, varied: _Variations, precision: Precision
 ) -> Deviation:
     """What a class's rounding of operands does to output `i`, by a run with noise of that size.
 
@@ -211,30 +217,30 @@ def _operands_rounded(
     if outputs is None:
         return Deviation(0.0, 0.0)
     steps = excused(own.ties, outputs[i], own.value)
-    if own.around is not None:
+    if own.error_scale is not None:
         most = _IN_PROPORTION * _ROUNDING[precision] / varied.noise.size
         steps = (outputs[i] - own.value).abs() > most * (blurred - own.value).abs()
-    found = deviation(outputs[i], own.value, ties=steps, around=own.around)
+    found = deviation(outputs[i], own.value, ties=steps, error_scale=own.error_scale)
     return Deviation(found.norm, min(found.element, _STEEPEST))
 
 
 def _ties(
-    noise: Noise, value: torch.Tensor, around: Surroundings | None, *others: torch.Tensor
+    noise: Noise, value: torch.Tensor, error_scale: ErrorScale | None, *others: torch.Tensor
 ) -> torch.Tensor | None:
     """Where variations of the run move an element over a step; None where they do so nowhere.
 
     None as well where they do so in many places: that is no step but a function that amplifies.
     """
-    found = _steps(noise, value, around, *others)
-    most = _MOST_INTEGER_TIES if around is None else _MOST_TIES
+    found = _steps(noise, value, error_scale, *others)
+    most = _MOST_INTEGER_TIES if error_scale is None else _MOST_TIES
     return found if 0 < float(found.double().mean()) <= most else None
 
 
 def _steps(
-    noise: Noise, value: torch.Tensor, around: Surroundings | None, *others: torch.Tensor
+    noise: Noise, value: torch.Tensor, error_scale: ErrorScale | None, *others: torch.Tensor
 ) -> torch.Tensor:
-    if around is None:
+    if error_scale is None:
         return torch.stack([o != value for o in others]).any(0)
-    scale = around.scale(0, value.numel()).reshape(value.shape) + value.abs()
+    scale = error_scale.scale(0, value.numel()).reshape(value.shape) + value.abs()
     step = max(_STEP, _STEP_NOISES * noise.size)
     return torch.stack([(o - value).abs() > step * scale for o in others]).any(0)

@@ -10,10 +10,10 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.evaluate.truth.compare import LOOSEST, Deviation, Truth, bounds_from
-from adaexplore.evaluate.truth.discrimination import discerning, tightened
+from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
 from adaexplore.evaluate.truth.inputs import InputSet, InputSets
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
-from adaexplore.evaluate.truth.reference_runs import OwnRun, own_runs
+from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
 from adaexplore.sandbox.values import Inputs, map_tensors, tensors_of
@@ -30,7 +30,7 @@ class CheckedSet:
     """An input set in shared memory and the truth for it."""
 
     name: str
-    own: bool
+    from_problem: bool
     inputs: Inputs
     shared: list[SharedTensor]
     marks: list[int]
@@ -60,7 +60,7 @@ class _Draft:
     """A checked set whose bounds are not known yet."""
 
     given: InputSet
-    outputs: list[OwnRun]
+    outputs: list[ReferenceRun]
     shared: list[SharedTensor]
 
 
@@ -81,7 +81,7 @@ class Truths:
         self._notes = notes
         self.inputs = InputSets(runs.instance, runs.problem.seed, runs.workload)
         drafts = list(self._drafts())
-        own = [d.outputs for d in drafts if d.given.own]
+        own = [d.outputs for d in drafts if d.given.from_problem]
         if not own:
             raise BadProblemError(
                 f"{runs.problem.name}.py: the reference in fp32 is too far from its own float64 "
@@ -91,25 +91,29 @@ class Truths:
         self._largest = [_largest(outputs) for outputs in zip(*own, strict=True)]
         self.errors = _over_all(self._largest)
         self._floors = [
-            tightened(outputs, floors(outputs[0].dtype, own=True), runs.precision)
+            narrowed(outputs, floors(outputs[0].dtype, from_problem=True), runs.precision)
             for outputs in zip(*own, strict=True)
         ]
         self.sets = [self._checked(draft) for draft in drafts]
         self.other_weights = self._other_weights() if other_weights else None
-        self._leave_out_blind_classes()
+        self._drop_indiscriminate_classes()
 
     @property
-    def own(self) -> list[CheckedSet]:
+    def from_problem(self) -> list[CheckedSet]:
         """Those on the problem's own inputs."""
-        return [s for s in self.sets if s.own]
+        return [s for s in self.sets if s.from_problem]
 
     def of(self, inputs: Inputs) -> list[Truth]:
         """What is true of other inputs of the problem's own kind."""
-        outputs, _ = own_runs(self._runs, inputs, self.inputs.frozen)
+        outputs, _ = reference_runs(self._runs, inputs, self.inputs.frozen)
         truths = []
         for output, known, floor in zip(outputs, self._largest, self._floors, strict=True):
             bounds = bounds_from(_largest([output], known), floor)
-            offered = {p: bound for p, bound in bounds.items() if p in self.own[0].truths[0].bounds}
+            offered = {
+                p: bound
+                for p, bound in bounds.items()
+                if p in self.from_problem[0].truths[0].bounds
+            }
             truths.append(Truth(output.path, output.value, offered, output.ties))
         return truths
 
@@ -120,23 +124,23 @@ class Truths:
             if count >= _MIN_SETS and _memory_used(device) > _MEMORY_SHARE:
                 self._notes.append(f"memory: verified on {count} input sets only")
                 return
-            outputs = self._own_runs(given)
+            outputs = self._reference_runs(given)
             if outputs is None:
                 continue
             all_finite = all(bool(torch.isfinite(o.value).all()) for o in outputs)
-            if given.own and not given.varied:
+            if given.from_problem and not given.varied:
                 finite = finite and all_finite
             elif finite and not all_finite:
                 continue  # NaN or infinity: no input of the problem's kind
             count += 1
             yield _Draft(given, outputs, [share(t) for t in tensors_of(given.inputs)])
 
-    def _own_runs(self, given: InputSet) -> list[OwnRun] | None:
+    def _reference_runs(self, given: InputSet) -> list[ReferenceRun] | None:
         """PyTorch's own runs; None where they give no basis for a verdict."""
         try:
-            outputs, exactly = own_runs(self._runs, given.inputs, self.inputs.frozen)
+            outputs, exactly = reference_runs(self._runs, given.inputs, self.inputs.frozen)
         except BadProblemError:
-            if given.own and not given.varied:
+            if given.from_problem and not given.varied:
                 raise
             return None  # outside what the reference can take
         if not exactly:
@@ -145,7 +149,9 @@ class Truths:
             return None
         asked = self._runs.precision
         room = LOOSEST / NORM_FACTOR[asked]
-        if not given.own and any(o.shaky or o.by_class[asked].norm > room for o in outputs):
+        if not given.from_problem and any(
+            o.shaky or o.by_class[asked].norm > room for o in outputs
+        ):
             return None
         return outputs
 
@@ -153,21 +159,27 @@ class Truths:
         shared = iter(draft.shared)
         inputs = map_tensors(lambda _: next(shared).tensor, draft.given.inputs)
         marks = [fingerprint(s.tensor) for s in draft.shared]
-        truths = self._truths(draft.outputs, own=draft.given.own)
-        return CheckedSet(draft.given.name, draft.given.own, inputs, draft.shared, marks, truths)
+        truths = self._truths(draft.outputs, from_problem=draft.given.from_problem)
+        return CheckedSet(
+            draft.given.name, draft.given.from_problem, inputs, draft.shared, marks, truths
+        )
 
-    def _truths(self, outputs: list[OwnRun], *, own: bool) -> list[Truth]:
+    def _truths(self, outputs: list[ReferenceRun], *, from_problem: bool) -> list[Truth]:
         truths = []
         for output, known, floor in zip(outputs, self._largest, self._floors, strict=True):
-            runs = known if own else _largest([output], known)
-            allowed = floor if own else floors(output.dtype, own=False)
+            runs = known if from_problem else _largest([output], known)
+            allowed = floor if from_problem else floors(output.dtype, from_problem=False)
             bounds = bounds_from(runs, allowed)
-            truths.append(Truth(output.path, output.value, bounds, output.ties, output.around, own))
+            truths.append(
+                Truth(
+                    output.path, output.value, bounds, output.ties, output.error_scale, from_problem
+                )
+            )
         return truths
 
     def _other_weights(self) -> OtherWeights | None:
         """None where there are no other weights, or they are too large, or nothing to go by."""
-        runs, first = self._runs, self.own[0]
+        runs, first = self._runs, self.from_problem[0]
         own = dict(runs.instance.model.named_parameters())  # not buffers: calls may change them
         if not own or sum(t.numel() * t.element_size() for t in own.values()) > _WEIGHTS_BYTES:
             return None
@@ -177,14 +189,14 @@ class Truths:
         if own.keys() != drawn.keys() or all(torch.equal(own[name], drawn[name]) for name in own):
             return None
         parameters = {name: share(t) for name, t in other.instance.model.state_dict().items()}
-        outputs, _ = own_runs(other, first.inputs, self.inputs.frozen)
+        outputs, _ = reference_runs(other, first.inputs, self.inputs.frozen)
         if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
             return None
-        truths = self._truths(outputs, own=False)
+        truths = self._truths(outputs, from_problem=False)
         return OtherWeights(seed, parameters, truths)
 
-    def _leave_out_blind_classes(self) -> None:
-        kept = discerning([s.truths for s in self.own], self._largest)
+    def _drop_indiscriminate_classes(self) -> None:
+        kept = discriminating([s.truths for s in self.from_problem], self._largest)
         dropped = [p for p in PRECISIONS if p in self._runs.classes and p not in kept]
         if dropped:
             self._note(
@@ -204,7 +216,8 @@ class Truths:
 
 
 def _largest(
-    outputs: list[OwnRun] | tuple[OwnRun, ...], start: dict[Precision, Deviation] | None = None
+    outputs: list[ReferenceRun] | tuple[ReferenceRun, ...],
+    start: dict[Precision, Deviation] | None = None,
 ) -> dict[Precision, Deviation]:
     """The largest deviation in each class over several runs: a single one may be lucky."""
     largest = dict(start or {})

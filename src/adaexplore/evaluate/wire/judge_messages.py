@@ -10,7 +10,7 @@ from adaexplore.evaluate.wire.messages import Request
 
 
 @dataclass(frozen=True)
-class Prepared:
+class ReferencePrepared:
     """The reference is ready; `facts` is `ReferenceFacts.to_json`."""
 
     facts: dict[str, Any]
@@ -39,7 +39,7 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class Prepare(Request[Prepared]):
+class Prepare(Request[ReferencePrepared]):
     """Run the reference of a problem (`Problem.to_json`).
 
     `memory_bytes` bounds a candidate's private memory on the CPU, `timeout_s` one call of the

@@ -297,7 +297,7 @@ class Restore(Request[Done]):
 
 
 @dataclass(frozen=True)
-class Run(Request[Outputs]):
+class RunOn(Request[Outputs]):
     """Call on an input set, and deliver the outputs of the call before."""
 
     input_set: int

@@ -54,7 +54,7 @@ class CapturedGrid:
 
 
 @dataclass(frozen=True)
-class Captured:
+class CapturedWork:
     """The work of a call: that of PyTorch's operations, then that of each launch."""
 
     works: tuple[KernelWork, ...]
@@ -101,13 +101,13 @@ class CompileKernel(Request[CompiledKernel]):
 
 
 @dataclass(frozen=True)
-class Capture(Request[Captured]):
+class Capture(Request[CapturedWork]):
     """Call on tensors without data, and tell the work of the call."""
 
     inputs: Pickled
     precision: Precision
 
-    def accepts(self, reply: Captured) -> bool:
+    def accepts(self, reply: CapturedWork) -> bool:
         """Whether amounts are finite and not negative, and each launch has its work."""
         return len(reply.launched) <= len(reply.works) and all(map(_is_possible, reply.works))
 

@@ -6,7 +6,7 @@ import triton.language as tl
 from triton.compiler import ASTSource
 from triton.runtime.errors import OutOfResources
 
-from adaexplore.evaluate.kernels.capture import Kernel
+from adaexplore.evaluate.kernels.capture import CapturedKernel
 from adaexplore.evaluate.kernels.resources import compile_any, compile_for
 from adaexplore.evaluate.kernels.targets import TARGETS
 
@@ -28,7 +28,7 @@ def kernel(function, size, **options):
     signature = dict.fromkeys(names, "*fp32") | {"size": "constexpr"}
     attributes = {(i,): [["tt.divisibility", 16]] for i in range(len(names))}
     source = ASTSource(function, signature, {"size": size}, attributes)
-    return Kernel(source, options, f"{function.__name__}-{size}-{options}")
+    return CapturedKernel(source, options, f"{function.__name__}-{size}-{options}")
 
 
 class TestCompileFor:

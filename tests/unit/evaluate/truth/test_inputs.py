@@ -52,10 +52,10 @@ def floats(input_set):
 class TestInputSets:
     def test_own_seeds_come_first_then_each_distribution(self, sets):
         named = sets()
-        assert [name for name, s in named.items() if s.own] == [
+        assert [name for name, s in named.items() if s.from_problem] == [
             f"own-{i}" for i in range(OWN_SEEDS)
         ]
-        assert [name for name, s in named.items() if not s.own] == list(DISTRIBUTIONS)
+        assert [name for name, s in named.items() if not s.from_problem] == list(DISTRIBUTIONS)
 
     def test_no_two_sets_are_alike(self, sets):
         seen = [t[0] for t in map(floats, sets().values())]
@@ -116,12 +116,12 @@ class TestCaptured:
 
     def test_the_first_set_is_as_it_was_captured(self, captured):
         values, (first, *_) = captured
-        assert (first.own, first.varied) == (True, False)
+        assert (first.from_problem, first.varied) == (True, False)
         assert all(torch.equal(first.inputs.kwargs[name], t) for name, t in values.items())
 
     def test_the_others_hold_other_numbers_of_the_same_kind(self, captured):
         values, input_sets = captured
-        own = [s for s in input_sets if s.own]
+        own = [s for s in input_sets if s.from_problem]
         assert [s.varied for s in own] == [False, True, True]
         for other in own[1:]:
             found = other.inputs.kwargs

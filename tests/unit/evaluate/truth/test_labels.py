@@ -140,9 +140,9 @@ class TestOverhead:
 
     def test_many_small_operations_are(self, probed):
         runs, truths = probed(self.MANY)
-        found = overhead_label(runs, truths.own[0].inputs, eager_us=1.0)
+        found = overhead_label(runs, truths.from_problem[0].inputs, eager_us=1.0)
         assert "50 operations" in found["overhead-bound"]
 
     def test_work_that_takes_far_longer_is_not(self, probed):
         runs, truths = probed(self.MANY)
-        assert overhead_label(runs, truths.own[0].inputs, eager_us=1e9) == {}
+        assert overhead_label(runs, truths.from_problem[0].inputs, eager_us=1e9) == {}

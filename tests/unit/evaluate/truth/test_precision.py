@@ -71,17 +71,21 @@ def test_nothing_in_a_scope_records_gradients():
 
 
 def test_floors_fit_the_dtype():
-    assert floors(torch.float32, own=True) == floors(torch.float64, own=True) == FLOOR
+    assert (
+        floors(torch.float32, from_problem=True)
+        == floors(torch.float64, from_problem=True)
+        == FLOOR
+    )
     assert FLOOR["fp32"] < FLOOR["tf32"] < FLOOR["half"]
     for half in (torch.bfloat16, torch.float16):
-        assert torch.finfo(half).eps / 4 < floors(half, own=True)["fp32"] < 0.01
+        assert torch.finfo(half).eps / 4 < floors(half, from_problem=True)["fp32"] < 0.01
 
 
 def test_integers_have_no_floor():
-    assert set(floors(torch.int64, own=True).values()) == {0.0}
+    assert set(floors(torch.int64, from_problem=True).values()) == {0.0}
 
 
 def test_on_inputs_unlike_the_problems_own_more_is_allowed():
     for dtype in (torch.float32, torch.bfloat16):
-        own, foreign = floors(dtype, own=True), floors(dtype, own=False)
+        own, foreign = floors(dtype, from_problem=True), floors(dtype, from_problem=False)
         assert all(own[precision] < foreign[precision] < 0.1 for precision in PRECISIONS)

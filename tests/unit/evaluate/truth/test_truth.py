@@ -87,8 +87,12 @@ class TestOneWrongPlace:
     @pytest.fixture
     def case(self, truths_of, source):
         truths = truths_of(source)
-        first = truths.own[0]
-        return first.truths[0], first.truths[0].value.float(), truths.own[1].truths[0].value
+        first = truths.from_problem[0]
+        return (
+            first.truths[0],
+            first.truths[0].value.float(),
+            truths.from_problem[1].truths[0].value,
+        )
 
     def verdict(self, truth, out):
         return truth.classify(truth.deviation(out))
@@ -147,14 +151,18 @@ class TestHonestRounding:
     def test_a_near_tie_may_fall_either_way(self, truths_of):
         pairs = "torch.randn(16, 32).repeat_interleave(2, 1), torch.randn(48, 64)"
         truths = truths_of(forward("return x.argmax(-1)", f"torch.cat([{pairs}])"))
-        for checked in truths.own:
+        for checked in truths.from_problem:
             truth = checked.truths[0]
             other_of_the_pair = truth.value.clone()
             other_of_the_pair[:16] ^= 1
             assert truth.classify(truth.deviation(other_of_the_pair)) == "fp32"
 
     def test_a_clear_maximum_may_not(self, truths_of):
-        truth = truths_of(forward("return x.argmax(-1)", "torch.randn(64, 256)")).own[0].truths[0]
+        truth = (
+            truths_of(forward("return x.argmax(-1)", "torch.randn(64, 256)"))
+            .from_problem[0]
+            .truths[0]
+        )
         wrong = truth.value.clone()
         wrong[3] += 1
         assert truth.classify(truth.deviation(wrong)) is None
@@ -163,7 +171,7 @@ class TestHonestRounding:
         pairs = "torch.randn(16, 32).repeat_interleave(2, 1), torch.randn(48, 64)"
         source = forward("return x.argmax(-1)", f"torch.cat([{pairs}])")
         truths = truths_of(source)
-        [renewed] = truths.of(truths.own[1].inputs)
+        [renewed] = truths.of(truths.from_problem[1].inputs)
         out = renewed.value.clone()
         out[:16] ^= 1
         assert renewed.classify(renewed.deviation(out)) == "fp32"
@@ -172,7 +180,7 @@ class TestHonestRounding:
 
     def test_on_inputs_drawn_later_the_same_precision_is_asked_for(self, truths_of):
         truths = truths_of(forward("return x @ x.t()", "torch.randn(64, 64)"))
-        [renewed] = truths.of(truths.own[2].inputs)
+        [renewed] = truths.of(truths.from_problem[2].inputs)
         value = renewed.value
         assert renewed.classify(renewed.deviation(value.float())) == "fp32"
         assert renewed.classify(renewed.deviation(value.bfloat16())) is None
@@ -261,13 +269,13 @@ class TestOtherChoices:
     )
     def test_others_are_wrong_and_so_is_one_twice_or_beyond_the_row(self, truths_of, wrong):
         truths = truths_of(forward(f"return torch.topk({CLIPPED}, 4)", "torch.randn(64, 128)"))
-        for checked in truths.own:
+        for checked in truths.from_problem:
             indices = checked.truths[1]
             assert indices.classify(indices.deviation(wrong(indices.value))) is None
 
     def test_one_wrong_index_among_equals_is_wrong(self, truths_of):
         truths = truths_of(forward("return torch.relu(x).argsort(-1)", "torch.randn(64, 128)"))
-        for checked in truths.own:
+        for checked in truths.from_problem:
             truth = checked.truths[0]
             out = from_the_back(torch.relu(checked.inputs.args[0]), descending=False)[1]
             out[7, 0], out[7, -1] = out[7, -1].clone(), out[7, 0].clone()
@@ -283,7 +291,7 @@ class TestOtherChoices:
 
     def test_amplified_noise_leaves_no_choice(self, truths_of):
         truths = truths_of(forward("return torch.sin(3e3 * x).argmax(-1)", "torch.randn(64, 128)"))
-        truth = truths.own[0].truths[0]
+        truth = truths.from_problem[0].truths[0]
         assert truth.classify(truth.deviation((truth.value + 1) % 128)) is None
 
     def test_what_is_made_of_them_may_be_another_too(self, truths_of):
@@ -296,7 +304,7 @@ class TestOtherChoices:
 
     def test_a_reference_that_writes_to_what_it_selected_from_is_compared_as_it_is(self, truths_of):
         body = "y = x.clone(); i = y.argmax(-1); y[:] = 0; return i"
-        truth = truths_of(forward(body, "torch.randn(64, 128)")).own[0].truths[0]
+        truth = truths_of(forward(body, "torch.randn(64, 128)")).from_problem[0].truths[0]
         assert truth.classify(truth.deviation(truth.value)) == "fp32"
         assert truth.classify(truth.deviation((truth.value + 1) % 128)) is None
 
@@ -327,10 +335,10 @@ class TestOtherWeights:
         assert other is not None
         w = other.parameters["w"].tensor
         assert not torch.equal(w, truths._runs.instance.model.w)
-        out = truths.own[0].inputs.args[0] @ w
+        out = truths.from_problem[0].inputs.args[0] @ w
         truth = other.truths[0]
         assert truth.classify(truth.deviation(out)) == "fp32"
-        stale = truths.own[0].truths[0].value
+        stale = truths.from_problem[0].truths[0].value
         assert truth.classify(truth.deviation(stale)) is None
 
     @pytest.mark.parametrize(
@@ -350,7 +358,7 @@ class TestBlindClasses:
 
     def test_a_class_in_which_a_constant_would_pass_is_not_on_offer(self, truths_of):
         truths = truths_of(self.BARELY, precision="half")
-        for checked in truths.own:
+        for checked in truths.from_problem:
             truth = checked.truths[0]
             assert truth.classify(truth.deviation(truth.value.float())) == "fp32"
             constant = torch.ones_like(truth.value)
@@ -358,11 +366,11 @@ class TestBlindClasses:
 
     def test_a_class_in_which_it_would_not_is(self, truths_of):
         truths = truths_of(PLAIN, precision="half")
-        assert "half" in truths.own[0].truths[0].bounds
+        assert "half" in truths.from_problem[0].truths[0].bounds
 
     def test_a_class_stays_where_pytorch_s_own_run_is_nearer_than_a_constant(self, truths_of):
         truths = truths_of(self.BARELY.replace("1e-4", "7e-3"), precision="half")
-        narrowed = [checked.truths[0] for checked in truths.own]
+        narrowed = [checked.truths[0] for checked in truths.from_problem]
         for truth in narrowed:
             rounded = truth.value.to(torch.bfloat16).float()
             assert truth.classify(truth.deviation(rounded)) == "half"
@@ -385,7 +393,7 @@ class TestOtherAlgorithms:
     ):
         truths = truths_of(self.LITTLE_LEFT, precision="half")
         weight = rounded(truths._runs.instance.model.w.detach(), kept)
-        for checked in truths.own:
+        for checked in truths.from_problem:
             x, truth = rounded(checked.inputs.args[0], kept), checked.truths[0]
             found = truth.deviation(torch.clamp(x.double() @ weight.double() - 2.5, min=0.0))
             assert found.norm > 2.0**-8
@@ -398,7 +406,7 @@ class TestOtherAlgorithms:
 
     def test_where_rounding_the_operands_moves_few_elements_far_those_may_move(self, truths_of):
         truths = truths_of(self.STEEP_IN_PLACES, precision="tf32", target="sm_90")
-        for checked in truths.own:
+        for checked in truths.from_problem:
             (truth,) = checked.truths
             x = rounded(checked.inputs.args[0], 10).double()
             assert truth.classify(truth.deviation(x[..., 0] - x[..., 1])) == "tf32"

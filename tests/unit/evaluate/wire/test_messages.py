@@ -26,7 +26,7 @@ CAPTURE = offline.Capture("", "fp32")
 @pytest.mark.parametrize(
     "request_",
     [
-        wire.Run(3),
+        wire.RunOn(3),
         wire.Time(128, 2, (5, 0)),
         wire.Rest(),
         wire.Load("x = 1", "cpu", 0, "train", "fp32", Access(reads=("/a",)), ""),
@@ -39,21 +39,21 @@ def test_a_request_survives_the_wire(request_):
     assert wire.decode(json.loads(json.dumps(wire.encode(request_)))) == request_
 
 
-@pytest.mark.parametrize("data", [{}, {"op": "Nonsense"}, {"op": "Run"}, {"op": "Run", "x": 1}])
+@pytest.mark.parametrize("data", [{}, {"op": "Nonsense"}, {"op": "RunOn"}, {"op": "RunOn", "x": 1}])
 def test_an_unknown_request_is_refused(data):
     with pytest.raises(codec.MalformedError):
         wire.decode(data)
 
 
 def test_a_reply_is_read_into_its_class():
-    [out] = wire.read_reply(wire.Run(0), {"outputs": [OUTPUT]}).outputs
+    [out] = wire.read_reply(wire.RunOn(0), {"outputs": [OUTPUT]}).outputs
     assert (out.shape, out.strides) == ((2, 3), (3, 1))
     assert wire.read_reply(wire.Time(0, 2, ()), {"times_us": [1.5, 2]}).times_us == (1.5, 2.0)
     profile = wire.read_reply(
         wire.ProfileCalls("cpu", (0,)), {"calls": 1, "kernels": [KERNEL], "triton": []}
     )
     assert profile.kernels == (wire.ProfiledKernel("k", 2, 1.5, None),)
-    captured = offline.Captured((offline.KernelWork(8.0, 8.0, {"fp32": 2.0}),), ())
+    captured = offline.CapturedWork((offline.KernelWork(8.0, 8.0, {"fp32": 2.0}),), ())
     assert wire.read_reply(CAPTURE, {"works": [WORK], "launched": []}) == captured
 
 
@@ -62,12 +62,12 @@ def test_a_reply_is_read_into_its_class():
     [
         (wire.Rest(), {"more": 1}),
         (wire.Rest(), ["nothing"]),
-        (wire.Run(0), {}),
-        (wire.Run(0), {"outputs": {}}),
-        (wire.Run(0), {"outputs": [OUTPUT | {"shape": [2.0, 3]}]}),
-        (wire.Run(0), {"outputs": [OUTPUT | {"shape": [True, 3]}]}),
-        (wire.Run(0), {"outputs": [OUTPUT | {"dtype": None}]}),
-        (wire.Run(0), {"outputs": [{k: v for k, v in OUTPUT.items() if k != "device"}]}),
+        (wire.RunOn(0), {}),
+        (wire.RunOn(0), {"outputs": {}}),
+        (wire.RunOn(0), {"outputs": [OUTPUT | {"shape": [2.0, 3]}]}),
+        (wire.RunOn(0), {"outputs": [OUTPUT | {"shape": [True, 3]}]}),
+        (wire.RunOn(0), {"outputs": [OUTPUT | {"dtype": None}]}),
+        (wire.RunOn(0), {"outputs": [{k: v for k, v in OUTPUT.items() if k != "device"}]}),
         (wire.Time(0, 2, ()), {"times_us": [1.0]}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, 0.0]}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, math.nan]}),
