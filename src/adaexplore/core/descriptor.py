@@ -1,4 +1,4 @@
-"""What a candidate's call is made of, as compiled and run: by what kernels differ, beside speed."""
+"""The descriptor of a candidate: the make-up of its call, by which kernels differ beside speed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Descriptor:
     """The make-up of a correct candidate.
 
     `own` and `library` are the shares of a call's device time that each of its own kernels and each
-    of anybody else's takes, largest first: how the work is fused. `launches` is of all kernels, per
+    kernel of a library takes, largest first: they show the fusion. `launches` is of all kernels, per
     call. `grid` (in blocks) and `block` (in threads) are those of the own kernel that takes most.
     `bytes_per_s` is the memory traffic: where it was measured the problem's least over the measured
     time (see `evaluation.Roofline`), where it was estimated what was followed over the estimate.
-    `instructions` are sorted names (see `evaluate.instructions`). What nobody could say is empty
-    or 0.
+    `instructions` are sorted names (see `evaluate.instructions`). An unknown value is empty or
+    0.
 
     Candidates with equal `form` or equal `code` do the same work. `form` is the fingerprint of the
     source (`languages.fingerprint`); in `code` the machine code of Triton kernels replaces their

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from adaexplore.core.clock import Clock
 from adaexplore.core.problem import Mode
 from adaexplore.evaluate.judge.integrity import ProcessState
 from adaexplore.evaluate.kernels.ahead import compile_ahead
@@ -20,7 +21,7 @@ from adaexplore.evaluate.kernels.extensions import BuildFailedError, build_ahead
 from adaexplore.evaluate.kernels.launches import Launches, watched_launches
 from adaexplore.evaluate.kernels.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.kernels.triton_host import tune_briefly
-from adaexplore.evaluate.timing.clock import Clock, clock_for
+from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.late_inputs import put_late
 from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.evaluate.truth.precision import set_flags

@@ -13,8 +13,9 @@ import torch
 import torch._inductor.compile_fx as inductor
 from torch import nn
 
+from adaexplore.core.clock import Clock
 from adaexplore.core.errors import BadProblemError
-from adaexplore.evaluate.timing.clock import Clock, clock_for
+from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.evaluate.truth.runs import ReferenceRuns

@@ -3,34 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
 
 import torch
 
-Call = Callable[[int], Any]
-"""Runs call number `i`, which chooses the inputs, and returns its outputs."""
-
-Sink = Callable[[int, Any], None]
-"""Takes the outputs of call number `i`, out of the timed window but before the next call."""
-
-Ready = Callable[[int], None]
-"""Completes the inputs of call number `i`, immediately before its timed window."""
-
+from adaexplore.core.clock import Call, Clock, Ready, Sink
 
 _PARALLEL_ELEMENTS = 32_768  # PyTorch's grain size: below it, one thread does all
-
-
-class Clock(Protocol):
-    """Times single calls."""
-
-    def warm(self, call: Call) -> None:
-        """Runs calls until the caches, the allocator and the clocks have settled."""
-        ...
-
-    def block(self, call: Call, count: int, sink: Sink, ready: Ready | None = None) -> list[float]:
-        """Times `count` calls; returns microseconds each, once the device has done them all."""
-        ...
 
 
 class CpuClock:

@@ -7,7 +7,7 @@ from statistics import median
 
 import torch
 
-from adaexplore.evaluate.timing.clock import Clock
+from adaexplore.core.clock import Clock
 from adaexplore.sandbox.values import NamedTensor
 
 _TRIED = 3

@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from adaexplore.core.clock import Clock
 from adaexplore.core.evaluation import BoundBy, Roofline
 from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.problem import Precision
-from adaexplore.evaluate.timing.clock import Clock
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.sandbox.user_code import Instance
 from adaexplore.sandbox.values import Inputs, flatten_outputs, map_tensors, tensors_of
