@@ -12,12 +12,11 @@ class Descriptor:
     """The make-up of a correct candidate.
 
     `own` and `library` are the shares of a call's device time that each of its own kernels and each
-    kernel of a library takes, largest first: they show the fusion. `launches` is of all kernels, per
-    call. `grid` (in blocks) and `block` (in threads) are those of the own kernel that takes most.
-    `bytes_per_s` is the memory traffic: where it was measured the problem's least over the measured
-    time (see `evaluation.Roofline`), where it was estimated what was followed over the estimate.
-    `instructions` are sorted names (see `evaluate.instructions`). An unknown value is empty or
-    0.
+    kernel of a library takes, largest first: they show the fusion. `launches` counts all kernels of
+    a call. `grid` (in blocks) and `block` (in threads) are those of the own kernel that takes most
+    time. `bytes_per_s` is the memory traffic: the problem's least over the measured time (see
+    `evaluation.Roofline`), or the captured traffic over the estimate. `instructions` are sorted
+    names (see `evaluate.kernels.instructions`). An unknown value is empty or 0.
 
     Candidates with equal `form` or equal `code` do the same work. `form` is the fingerprint of the
     source (`languages.fingerprint`); in `code` the machine code of Triton kernels replaces their
