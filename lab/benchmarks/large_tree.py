@@ -93,10 +93,8 @@ def in_a_run(path: Path, steps: int) -> tuple[list[float], list[float]]:
     """
     record = RunRecord(
         problem=Problem("large", "class Model: ...", "cpp", "cpu"),
-        config=Config(),
-        seed=0,
-        proposer="silent",
-        steps=steps,
+        config=Config(seed=0, steps=steps),
+        proposers=("silent",),
         environment=Environment(),
         command="",
         created_at=0.0,

@@ -249,10 +249,8 @@ def search(
         if not path.exists():
             record = RunRecord(
                 problem=problem,
-                config=settings,
-                seed=options.seed,
-                proposer=MODEL,
-                steps=options.steps,
+                config=settings.model_copy(update={"seed": options.seed, "steps": options.steps}),
+                proposers=(MODEL,),
                 environment=running.environment,
                 command="benchmarks/parallel_search.py",
                 created_at=time.time(),

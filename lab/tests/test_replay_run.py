@@ -59,10 +59,10 @@ def new_run(tmp_path):
         path = tmp_path / f"run-{next(numbers)}"
         record = RunRecord(
             problem=Problem("example", SOURCE, "cpp", "cpu"),
-            config=SETTINGS.model_copy(update=settings),
-            seed=3,
-            proposer=MODEL,
-            steps=STEPS,
+            config=SETTINGS.model_copy(update=settings).model_copy(
+                update={"seed": 3, "steps": STEPS}
+            ),
+            proposers=(MODEL,),
             environment=Environment(),
             command="adaexplore explore example.py",
             created_at=0.0,
@@ -190,7 +190,7 @@ def test_every_session_measures_anew(new_run):
     path = new_run()
     for steps, eager_us in ((10, 10.0), (STEPS, 1234.5)):
         with open_run(path) as directory:
-            directory.store.set_steps(steps)
+            directory.store.set_config(directory.store.run().config.with_steps(steps))
         search(path, evaluator=Judge(dataclasses.replace(FACTS, baselines_us={"eager": eager_us})))
     with read_run(path) as directory:
         asked = [call.prompt.messages[1].text for call in directory.store.calls()]

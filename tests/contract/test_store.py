@@ -74,10 +74,8 @@ RUN = RunRecord(
         seed=3,
         mode="eval",
     ),
-    config=Config(c=0.25, alpha=1.0, reward="published", confirm=False),
-    seed=7,
-    proposer="compiler",
-    steps=20,
+    config=Config(c=0.25, alpha=1.0, reward="published", confirm=False, seed=7, steps=20),
+    proposers=("compiler",),
     environment=Environment(device="cuda:0", gpu="H200", torch="2.13.0", cores=16),
     command="adaexplore explore 'my softmax.py' --seed 7",
     created_at=1_700_000_000.25,
@@ -108,12 +106,14 @@ def test_updates_of_the_record_are_stored(database):
     store = database.create(RUN)
     store.set_reference(ReferenceFacts(outputs=(OutputForm("output", (2, 3), "float32"),)))
     store.set_reference(eager(13.0))
-    store.set_steps(50)
+    store.set_config(store.run().config.with_steps(50))
     store.set_plan({"budget": "2usd"})
     store.set_plan({"budget": "5usd", "templates": {"mine/pool.j2": "none"}})
     store.close()
     plan = {"budget": "5usd", "templates": {"mine/pool.j2": "none"}}
-    assert database.open().run() == replace(RUN, reference=eager(13.0), steps=50, plan=plan)
+    assert database.open().run() == replace(
+        RUN, reference=eager(13.0), config=RUN.config.with_steps(50), plan=plan
+    )
 
 
 def test_an_ask_keeps_the_facts_it_was_opened_with(database):
@@ -222,7 +222,7 @@ def test_a_reader_sees_later_writes(database):
     assert reader.nodes() == []
     writer.record(node(1))
     assert reader.nodes() == [node(1)]
-    writer.set_steps(99)
+    writer.set_config(writer.run().config.with_steps(99))
     assert reader.run().steps == 99
 
 
@@ -230,11 +230,11 @@ def test_a_reader_sees_later_writes(database):
     "write",
     [
         lambda store: store.record(node(2)),
-        lambda store: store.set_steps(99),
+        lambda store: store.set_config(store.run().config.with_steps(99)),
         lambda store: store.set_reference(eager(1.0)),
         lambda store: store.confirm(Confirmation(1, PASSED, 0.0)),
     ],
-    ids=["record", "set_steps", "set_reference", "confirm"],
+    ids=["record", "set_config", "set_reference", "confirm"],
 )
 def test_a_reader_cannot_write(database, write):
     writer = database.create(RUN)

@@ -30,7 +30,7 @@ def test_a_recorded_search_leads_where_it_did(path):
     with read_run(path) as directory:
         store = directory.store
         run = store.run()
-        proposers = model_proposers(Plan.from_json(run.plan, run.proposer), run.config)
+        proposers = model_proposers(Plan.of(run), run.config)
         retraced = retrace(store, proposers)
         assert retraced.compared["selection"] == store.ask_count()
         assert retraced.compared.get("candidate", 0) > 0

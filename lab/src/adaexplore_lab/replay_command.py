@@ -26,7 +26,7 @@ def replay_run(path: Path) -> int:
     with read_run(path) as directory:
         store = directory.store
         run = store.run()
-        proposers = model_proposers(Plan.from_json(run.plan, run.proposer), run.config)
+        proposers = model_proposers(Plan.of(run), run.config)
         retraced = retrace(store, proposers)
     for part, meaning in _PARTS.items():
         compared = retraced.compared.get(part, 0)

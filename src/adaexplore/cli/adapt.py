@@ -11,14 +11,15 @@ from rich.console import Console
 
 from adaexplore.cli.checking import say
 from adaexplore.core.client import BudgetSpentError, Client
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
 from adaexplore.memory.extract import Failure, failures_of
-from adaexplore.run.adaptation import adaptation_tasks, attempt_plan, failures_in
+from adaexplore.run.adaptation import adaptation_tasks, attempt_config, failures_in
 from adaexplore.run.attempts import Task, attempt_all
 from adaexplore.run.learn import Learned, learn
 from adaexplore.run.machine import Machine, default_parallel
-from adaexplore.run.proposers import Plan, open_clients
+from adaexplore.run.proposers import Plan, make_plan, open_clients
 from adaexplore.run.session import INTERRUPTED
 from adaexplore.store import RunDirectory
 
@@ -60,23 +61,24 @@ def adapt(options: AdaptOptions) -> int:
             "say what to learn from: either runs (adaexplore adapt RUN...) or tasks (--problems "
             "DIR)"
         )
-    plan = attempt_plan(options.model, budget=options.budget, memory=options.memory)
+    config = attempt_config(options.model, budget=options.budget, memory=options.memory)
     failures = [failure for run in options.runs for failure in failures_in(run)]
     console, machine = Console(), Machine(options.device, options.target)
-    with open_clients(plan) as clients:
+    with open_clients(config, make_plan(config)) as clients:
         client = clients.get(options.model)
         if options.problems is None:
             return _learn(console, failures, options, machine, client)
-        return _attempt_and_learn(console, options.problems, options, plan, machine, clients)
+        return _attempt_and_learn(console, options.problems, options, config, machine, clients)
 
 
-def learn_from_search(console: Console, directory: RunDirectory, plan: Plan) -> int:
+def learn_from_search(console: Console, directory: RunDirectory) -> int:
     """Learn rules from the failures of a search, by its first model; return the exit code."""
     run = directory.store.run()
+    plan = Plan.of(run)
     failures = failures_of(run.problem, directory.store.nodes())
-    options = AdaptOptions(Path(plan.memory_update), work=directory.path)
+    options = AdaptOptions(Path(run.config.memory_update), work=directory.path)
     machine = Machine(run.problem.device, run.problem.target)
-    with open_clients(plan, directory.store) as clients:
+    with open_clients(run.config, plan, directory.store) as clients:
         return _learn(console, failures, options, machine, clients[plan.models[0]])
 
 
@@ -84,7 +86,7 @@ def _attempt_and_learn(
     console: Console,
     problems: Path,
     options: AdaptOptions,
-    plan: Plan,
+    config: Config,
     machine: Machine,
     clients: Mapping[str, Client],
 ) -> int:
@@ -92,7 +94,7 @@ def _attempt_and_learn(
     tasks = adaptation_tasks(
         problems,
         options.folder,
-        plan,
+        config,
         machine,
         limit=options.tasks,
         techniques=options.techniques,

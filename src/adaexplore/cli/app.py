@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from adaexplore.cli.commands import asks, learning, memory, results, search
+from adaexplore.cli import answers, campaign, compare, evaluate, explore, results, tune
+from adaexplore.cli.commands import learning, memory
+from adaexplore.core.version import __version__
 
 app = typer.Typer(
     name="adaexplore",
     help="Turns a PyTorch module into a faster, verified kernel.\n\n"
-    "Start with: adaexplore explore examples/problems/softmax.py",
+    "Start with: adaexplore explore --example",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for group in (search, results, asks, learning):
-    app.add_typer(group.app)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"adaexplore {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Turns a PyTorch module into a faster, verified kernel.
+
+    Start with: adaexplore explore --example
+    """
+
+
+for module in (explore, campaign, evaluate, tune, results, compare, answers, learning):
+    app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")

@@ -2,224 +2,122 @@
 
 from __future__ import annotations
 
+import json as json_format
 import shlex
-import time
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
 
-from adaexplore.cli.campaign_results import course_of, show_results, summarized
-from adaexplore.cli.campaign_view import CampaignView
-from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
-from adaexplore.run.campaign import Campaign, Rules
-from adaexplore.run.campaign_file import (
-    CampaignFile,
-    Entry,
-    Options,
-    ProblemTable,
-    Shared,
-    entries,
-    read_campaign_file,
-)
-from adaexplore.run.courses import Common, Servers
-from adaexplore.run.proposers import Plan, check, clock, open_clients, with_templates
-from adaexplore.run.session import INTERRUPTED, device_of
-from adaexplore.store import read_run
-from adaexplore.store.campaign import (
-    create_campaign,
-    hold_campaign,
-    is_campaign,
-    read_manifest,
-    write_manifest,
-)
+from adaexplore.cli.options import configured
 
-DEFAULT_STEPS = 20
+if TYPE_CHECKING:
+    from adaexplore.core.config import Config
+    from adaexplore.report.campaign.summary import CampaignSummary
+
+app = typer.Typer(rich_markup_mode=None)
 _PAGE_NAME = "index.html"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says beside the problems; empty or None where it does not."""
+@app.command(cls=configured("problem", "model", "search", "campaign", "limits", "output"))
+def campaign(
+    ctx: typer.Context,
+    what: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PROBLEMS", help="A TOML file, problem files, or a campaign to continue."
+        ),
+    ],
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write the results there, as JSON.")
+    ] = None,
+) -> None:
+    """Search many problems within one budget, and spend it where it pays.
 
-    options: Options
-    shared: dict[str, Any]
-    run: Path | None
-    json: Path | None
+    Every problem is a run of its own in one folder; index.html there has the results. Stop it at
+    any time; `adaexplore resume CAMPAIGN` continues. With --proposer manual you answer the prompts,
+    in files. Exit code 0 also where some problems could not be judged, 3 where the machinery failed
+    for some.
+    """
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.run.campaign_run import begin_campaign
+    from adaexplore.store.campaign import is_campaign
 
-
-def campaign(what: Sequence[Path], asked: Asked) -> int:
-    """Begins a campaign, or goes on with one; the exit code."""
-    if any(is_campaign(path) for path in what):
-        return _resume(what, asked)
-    return _begin(what, asked)
-
-
-def _begin(what: Sequence[Path], asked: Asked) -> int:
-    file, folder = _file_of(what)
-    shared = _shared(file, asked.shared)
-    listed = entries(file, folder, asked.options)
-    if not shared.budget:
-        listed = [replace(entry, steps=entry.steps or DEFAULT_STEPS) for entry in listed]
-    for name in {device for entry in listed for device in entry.devices}:
-        device_of(name)
-    path = asked.run or Path("runs") / f"campaign-{time.strftime('%Y%m%d-%H%M%S')}"
-    check(_plan(shared, listed))
-    words = ["adaexplore", "campaign", *map(str, what), *_words(asked)]
-    manifest = {
-        "command": shlex.join(words),
-        "created_at": time.time(),
-        "shared": shared.model_dump(),
-        "entries": [entry.to_json() for entry in listed],
-    }
-    create_campaign(path, manifest)
-    return _run(path, shared, listed, shlex.join(words), asked.json)
+    there = [path for path in what if is_campaign(path)]
+    if there and len(what) > 1:
+        raise BadInputError(f"{there[0]} is a campaign: give nothing beside it")
+    if there:
+        raise typer.Exit(continue_campaign(there[0], ctx.obj, json))
+    raise typer.Exit(_search(begin_campaign(what, ctx.obj), json))
 
 
-def _resume(what: Sequence[Path], asked: Asked) -> int:
-    [path, *others] = what
-    fixed = [name for name, value in asked.options if value not in (None, {}) and name != "steps"]
-    fixed += [name for name in asked.shared if name not in ("budget", "parallel", "allocation")]
-    if others or asked.run or fixed:
-        raise BadInputError(
-            f"{path} is a campaign that goes on as it began; besides --budget, --steps, "
-            f"--parallel, --allocation and --json it takes nothing{_named(fixed)}"
-        )
-    manifest = read_manifest(path)
-    shared = _shared(CampaignFile(**manifest["shared"]), asked.shared)
-    listed = [Entry.from_json(data) for data in manifest["entries"]]
-    if asked.options.steps:
-        listed = [replace(entry, steps=asked.options.steps) for entry in listed]
-    check(_plan(shared, listed))
-    with hold_campaign(path):
-        changed = {"shared": shared.model_dump(), "entries": [entry.to_json() for entry in listed]}
-        write_manifest(path, manifest | changed)
-    return _run(path, shared, listed, manifest["command"], asked.json)
+def continue_campaign(path: Path, given: Config, json: Path | None = None) -> int:
+    """Continue a campaign with some changes; return the exit code."""
+    from adaexplore.run.campaign_run import change_campaign
+
+    change_campaign(path, given)
+    return _search(path, json)
 
 
-def _named(options: Sequence[str]) -> str:
-    return f" (not --{' --'.join(name.replace('_', '-') for name in options)})" if options else ""
+def _search(path: Path, json: Path | None) -> int:
+    """Search until the end, the budget's or Ctrl-C; then show and write the results."""
+    from rich.console import Console
 
+    from adaexplore.cli.campaign_view import CampaignView
+    from adaexplore.cli.printing import say, show_table
+    from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
+    from adaexplore.report.campaign.tables import campaign_tables
+    from adaexplore.run.campaign_run import CampaignRun
+    from adaexplore.run.session import INTERRUPTED
 
-def _file_of(what: Sequence[Path]) -> tuple[CampaignFile, Path]:
-    """The file that was given, or one that lists the problems that were."""
-    files = [path for path in what if path.suffix == ".toml"]
-    if not files:
-        for path in what:
-            if path.is_dir():
-                raise BadInputError(
-                    f"{path} is a folder and no campaign; give its problems: {path}/*.py"
-                )
-        tables = [ProblemTable(file=str(path)) for path in what]
-        return CampaignFile(problem=tables), Path.cwd()
-    if len(what) > 1:
-        raise BadInputError(f"{files[0]} lists the problems: give nothing beside it")
-    return read_campaign_file(files[0]), files[0].resolve().parent
-
-
-def _shared(file: CampaignFile, said: dict[str, Any]) -> Shared:
-    """What a campaign has once; the command line stands above the file."""
-    return Shared(**file.model_dump(include=set(Shared.model_fields)) | said)
-
-
-def _words(asked: Asked) -> list[str]:
-    """The options of the command line."""
-    words: list[str] = []
-    for name, value in [*asked.options, *asked.shared.items()]:
-        option = f"--{name.replace('_', '-')}"
-        if name == "settings":
-            for key, setting in value.items():
-                words += ["--set", f"{key}={setting}"]
-        elif value is True:
-            words.append(option)
-        elif value is not None:
-            for one in value if isinstance(value, list) else [value]:
-                words += [option, str(one)]
-    return words
-
-
-def _plan(shared: Shared, listed: Sequence[Entry]) -> Plan:
-    """What all searches have in common, with everybody who is asked in any of them."""
-    everybody = dict.fromkeys(name for entry in listed for name in entry.proposers)
-    plan = Plan(
-        proposers=tuple(everybody),
-        budget=shared.budget,
-        prompts=shared.prompts,
-        record=shared.record,
-        replay=shared.replay,
-        base_url=shared.base_url,
-        memory=shared.memory,
-    )
-    return with_templates(plan, shared.prompts)
-
-
-def _run(
-    path: Path, shared: Shared, listed: Sequence[Entry], command: str, output: Path | None
-) -> int:
-    """Searches until the end, the budget's or Ctrl-C; then shows and writes what there is."""
-    console = Console()
-    plan = _plan(shared, listed)
-    servers = Servers()
-    common = Common(plan=replace(plan, budget=""), servers=servers)
-    common.by_time = plan.limits.seconds is not None
+    console, status = Console(), 0
     view = CampaignView(console)
-    courses = [course_of(entry, path, common, view, shared.turn_steps) for entry in listed]
-    for course in courses:
-        course.show()
-    rules = Rules(
-        allocation=shared.allocation,
-        parallel=shared.parallel,
-        turn_steps=shared.turn_steps,
-        first_steps=shared.first_steps,
-        steps=plan.limits.steps,
-    )
-    loop, status = Campaign(courses, rules, common.spent), 0
+    run = CampaignRun(path, view.row)
+    go_on = f"  adaexplore resume {shlex.quote(str(path))}"
     try:
-        with hold_campaign(path), ExitStack() as stack:
-            runs = [stack.enter_context(read_run(c.path)) for c in courses if c.exists]
-            stores = [run.store for run in runs]
-            common.over = clock(plan.limits, [n for store in stores for n in store.nodes()])
-            common.clients = stack.enter_context(open_clients(plan, *stores))
-            stack.callback(servers.close)
-            for course in courses:  # after Ctrl-C, some are still at work
-                stack.callback(course.park)
-            with view:
-                loop.run()
+        with view:
+            run.run()
     except KeyboardInterrupt:
         status = INTERRUPTED
-        _say_how_to_go_on(console, path)
+        say(console, f"stopped; nothing recorded is lost. Go on with:\n{go_on}")
     except AdaExploreError:
-        _say_how_to_go_on(console, path)
+        say(console, f"stopped; nothing recorded is lost. Go on with:\n{go_on}")
         raise
-    over = INTERRUPTED if status else common.spent()
-    summary = summarized(path, shared, command, courses, loop.lost, over)
-    show_results(console, summary, path, output)
-    if any(course.waits() for course in courses):
-        _say_where_prompts_are(console, path)
-    if any(isinstance(error, InfrastructureError) for error in loop.lost.values()):
+    summary = run.summary("interrupted" if status else "")
+    show_table(campaign_tables(summary), console)
+    if json:
+        _write(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
+    say(console, str(write_page(summary, path)))
+    if run.waits:
+        where = f"prompts wait in {path / 'asks'}: answer NAME/N.1.md in NAME/N.1.reply.md"
+        say(console, f"{where}, and then:\n{go_on}")
+    if any(isinstance(error, InfrastructureError) for error in run.lost.values()):
         return status or InfrastructureError.exit_code
     refused = all(result.state == "refused" for result in summary.results)
     return status or (BadInputError.exit_code if refused else 0)
 
 
-def _say_where_prompts_are(console: Console, path: Path) -> None:
-    console.print(
-        f"prompts wait in {path / 'asks'}: answer NAME/N.1.md in NAME/N.1.reply.md, and then:\n"
-        f"  adaexplore campaign {shlex.quote(str(path))}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+def recorded(path: Path, *, reports: bool) -> CampaignSummary:
+    """Summarize what is recorded of a campaign, on any machine; with `reports`, write those too."""
+    from adaexplore.run.campaign_run import CampaignRun
+    from adaexplore.run.courses import ProgressRow
+
+    return CampaignRun(path, lambda _: ProgressRow()).summary(reports=reports)
 
 
-def _say_how_to_go_on(console: Console, path: Path) -> None:
-    console.print(
-        "stopped; nothing recorded is lost. Go on with:\n"
-        f"  adaexplore campaign {shlex.quote(str(path))}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+def write_page(summary: CampaignSummary, path: Path, output: Path | None = None) -> Path:
+    """Write the page of a campaign; return its path."""
+    from adaexplore.report.campaign.html import render_campaign
+
+    page = output or path / _PAGE_NAME
+    _write(page, render_campaign(summary))
+    return page
+
+
+def _write(path: Path, text: str) -> None:
+    from adaexplore.core.errors import BadInputError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"cannot write {path}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""What a person sees while a campaign runs: one line for every problem."""
+"""The progress of a campaign on the terminal: a row for every problem."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from adaexplore.search.headroom import best_measured, roofline_share
 _WAITING, _READY = "waiting", "has had its turn"
 
 
-class Line(ProgressRow):
-    """One problem's line; a `ProgressRow`, told by one thread at a time."""
+class ProblemRow(ProgressRow):
+    """The row of one problem; one thread at a time calls it."""
 
     def __init__(self, name: str, view: CampaignView) -> None:
         self.name = name
@@ -31,15 +31,15 @@ class Line(ProgressRow):
         self._facts = ReferenceFacts()
 
     def known(self, nodes: Sequence[Node], facts: ReferenceFacts) -> None:
-        """What is recorded already."""
+        """See `ProgressRow`."""
         self._nodes, self._facts = list(nodes), facts
 
     def preparing(self) -> None:
-        """Its processes are started, and its reference is run."""
+        """See `ProgressRow`."""
         self.status = "preparing"
 
     def lost(self, why: str) -> None:
-        """It gets no further turn."""
+        """See `ProgressRow`."""
         self.status = why
         self._view.say(f"{self.name}: {one_line(why)}")
 
@@ -88,12 +88,12 @@ class Line(ProgressRow):
 
 
 class CampaignView:
-    """The lines of all problems as a table that is kept up to date; elsewhere a line a step."""
+    """A live table of all problems; where there is no terminal, a line for each step."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._saying = threading.Lock()
-        self._lines: list[Line] = []
+        self._rows: list[ProblemRow] = []
         self._over = False
         self._live = Live(
             console=console,
@@ -103,11 +103,11 @@ class CampaignView:
             auto_refresh=console.is_terminal,
         )
 
-    def line(self, name: str) -> Line:
-        """A line for a problem."""
-        line = Line(name, self)
-        self._lines.append(line)
-        return line
+    def row(self, name: str) -> ProblemRow:
+        """Add the row of a problem."""
+        row = ProblemRow(name, self)
+        self._rows.append(row)
+        return row
 
     def __enter__(self) -> CampaignView:
         if self._console.is_terminal:
@@ -120,7 +120,7 @@ class CampaignView:
             self._live.stop()
 
     def say(self, text: str) -> None:
-        """Prints a line where there is no table to see it in."""
+        """Print a line where there is no terminal for the table."""
         if not (self._console.is_terminal or self._over):
             with self._saying:
                 self._console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -130,8 +130,8 @@ class CampaignView:
         for name in ("problem", "steps", "best", "time", "roofline", "status"):
             right = name not in ("problem", "status")
             table.add_column(name, justify="right" if right else "left", no_wrap=True)
-        for line in self._lines:
-            table.add_row(*line.cells)
+        for row in self._rows:
+            table.add_row(*row.cells)
         return table
 
 

@@ -2,229 +2,78 @@
 
 from __future__ import annotations
 
-import json
-import math
-import shlex
-from bisect import bisect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from rich.console import Console
+import typer
 
-from adaexplore.core.ask import MANUAL
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.limits import parse_budget
-from adaexplore.core.node import Node
-from adaexplore.core.version import __version__
-from adaexplore.llm.budget import counted
-from adaexplore.report.compare.arms import make_arms
-from adaexplore.report.compare.compute import checkpoints, compare
-from adaexplore.report.compare.html import render_comparison
-from adaexplore.report.compare.tables import comparison_tables
-from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace, judged_on, points
-from adaexplore.run.proposers import Plan
-from adaexplore.run.results import summary_of
-from adaexplore.search.headroom import stop_reason
-from adaexplore.store import RunRecord, Store, read_run
-from adaexplore.store.campaign import is_campaign, read_manifest
-from adaexplore.store.directory import DATABASE_NAME
-
-_AT = "write it as 10,25,50 (steps), 20evaluations, 0.5usd,2usd, 500ktok or 30min; or usd, tok, ..."
-_UNITS: dict[str, Axis] = {
-    "step": "steps",
-    "evaluation": "evaluations",
-    "evaluations": "evaluations",
-    "tok": "tokens",
-    "s": "seconds",
-    **{axis: axis for axis in AXES},
-}
+app = typer.Typer(rich_markup_mode=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says beside the runs."""
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="Folders of runs, and folders of campaigns."),
+    ],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY,...",
+            help="What makes arms: a setting, or proposer, memory, prompts, language, seed, "
+            "folder, version, commit. Default: all in which runs of the same problem differ.",
+        ),
+    ] = None,
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="AMOUNTS",
+            help="Where to compare, such as 10,25,50 (steps), 20evaluations, 0.5usd,2usd, 500ktok "
+            "or 30min; or only evaluations, usd, tok or s. Default: 10, 25, 50 and 100 steps, as "
+            "far as all runs go.",
+        ),
+    ] = "",
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with curves; it opens offline."),
+    ] = None,
+) -> None:
+    """Set searches side by side, with intervals: how fast, problem by problem, for equal effort.
 
-    by: Sequence[str] = ()
-    at: str = ""
-    json: Path | None = None
-    html: Path | None = None
-
-
-def compare_runs(paths: Sequence[Path], asked: Asked) -> int:
-    """Prints the comparison, and writes it where that is asked for; the exit code."""
-    axis, at = parse_at(asked.at)
-    recorded = [_trace(path) for path in dict.fromkeys(_runs(paths))]
-    traces = [trace for trace in recorded if trace.points]
-    if not traces:
-        raise BadInputError("none of these runs has a step: there is nothing to compare")
-    for trace in traces:
-        _require_used(trace, axis)
-    arms, notes = make_arms(traces, [key.strip() for keys in asked.by for key in keys.split(",")])
-    notes += [f"{trace.path} has no step yet" for trace in recorded if not trace.points]
-    if len(arms) == 1:
-        notes.append("there is one arm, so nothing to compare it with: --by says what makes arms")
-    found = compare(
-        arms, axis, _chooser(axis), at=at, notes=notes, command=shlex.join(_words(paths, asked))
-    )
-    console = Console()
-    console.print(comparison_tables(found))
-    if asked.json:
-        data = {"version": __version__, **found.to_json()}
-        _write(asked.json, json.dumps(data, indent=1, allow_nan=False) + "\n", console)
-    if asked.html:
-        _write(asked.html, render_comparison(found), console)
-    return 0
-
-
-def parse_at(text: str) -> tuple[Axis, list[float]]:
-    """Where to compare: the axis, and the amounts if any are named.
-
-    Raises `BadInputError`, with examples, for what is not understood.
+    Runs are paired by the source of their problem, whatever its file. Different devices, versions
+    of torch and Triton, precision classes, and estimates are kept apart. The other arms are
+    compared with the arm of the first run.
     """
-    if not text:
-        return "steps", []
-    if text in _UNITS:
-        return _UNITS[text], []
-    found = [_amount(part.strip()) for part in text.split(",")]
-    axes = list(dict.fromkeys(axis for axis, _ in found))
-    if len(axes) > 1:
-        raise BadInputError(f"--at {text}: {' and '.join(axes)} are two axes; {_AT}")
-    return axes[0], [amount for _, amount in found]
+    import json as json_format
+    import shlex
 
+    from adaexplore.cli.printing import show_table
+    from adaexplore.core.version import __version__
+    from adaexplore.report.compare.html import render_comparison
+    from adaexplore.report.compare.tables import comparison_tables
+    from adaexplore.run.comparison import compare_runs
 
-def _amount(part: str) -> tuple[Axis, float]:
-    number = part.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    unit = part[len(number) :].strip()
-    if unit.lower() in ("", "evaluation", "evaluations"):
-        if not (number.isascii() and number.isdigit() and 0 < int(number) < 10**9):
-            raise BadInputError(f"--at {part}: {_AT}")
-        return _UNITS[unit.lower() or "steps"], float(number)
-    try:
-        limits = parse_budget(part)
-    except BadInputError:
-        raise BadInputError(f"--at {part}: {_AT}") from None
-    amounts: dict[Axis, float | None] = {
-        "steps": limits.steps,
-        "usd": limits.usd,
-        "tokens": limits.tokens,
-        "seconds": limits.seconds,
-    }
-    return next((axis, amount) for axis, amount in amounts.items() if amount)
-
-
-def _runs(paths: Iterable[Path]) -> Iterable[Path]:
-    """Runs as they are, and those of campaigns in their place."""
-    for path in paths:
-        if not is_campaign(path):
-            yield path
-            continue
-        there = [path / entry["name"] for entry in read_manifest(path)["entries"]]
-        there = [run for run in there if (run / DATABASE_NAME).is_file()]
-        if not there:
-            raise BadInputError(f"{path} is a campaign without a run: none of its problems began")
-        yield from there
-
-
-def _trace(path: Path) -> Trace:
-    with read_run(path) as directory:
-        store, run = directory.store, directory.store.run()
-        nodes = store.nodes()
-        spent, unknown = _spent(store, nodes)
-        summary = summary_of(store, path)
-    return Trace(
-        path=str(path),
-        problem=run.problem,
-        facets=_facets(run, path),
-        environment=judged_on(run.problem, run.environment),
-        labels=summary.labels,
-        points=points(nodes, spent, summary.diversity),
-        claimed=summary.headline.timing,
-        ended=stop_reason(nodes, run.reference, run.config) is not None,
-        unknown=unknown,
-    )
-
-
-def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
-    """All that may tell a run from others: its settings, and what it was asked to be."""
-    plan = Plan.from_json(run.plan, run.proposer)
-    return {
-        **run.config.model_dump(),
-        "policy": run.config.chosen_policy,
-        "proposer": "+".join(plan.proposers),
-        "memory": plan.memory or "none",
-        "prompts": plan.digest[:8] if plan.templates else "bundled",
-        "parallel": plan.parallel,
-        "language": run.problem.language,
-        "require_custom": run.problem.checks.require_custom,
-        "seed": run.seed,
-        "folder": path.resolve().parent.name,
-        "version": run.package_version,
-        "commit": run.environment.commit[:8],
-    }
-
-
-def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]], frozenset[Axis]]:
-    """Dollars and tokens of each step's calls, and which of them are not known of all.
-
-    The calls of an ask that became no step count for the next one that did.
-    """
-    asks = {node.id: node.ask_id for node in nodes if node.ask_id is not None}
-    ends = sorted((ask, step) for step, ask in asks.items())
-    usd, tokens = dict.fromkeys(asks, 0.0), dict.fromkeys(asks, 0)
-    unknown: set[Axis] = set()
-    for call in store.calls():
-        place = bisect(ends, (call.ask_id, 0))
-        if place == len(ends):
-            continue
-        step, usage = ends[place][1], counted(call.prompt, call.reply)
-        usd[step] += usage.cost_usd or 0.0
-        tokens[step] += usage.input_tokens + usage.output_tokens
-        if usage.cost_usd is None and call.reply.model != MANUAL:
-            unknown.add("usd")
-        if not call.prompt.messages and not call.reply.usage.input_tokens:
-            unknown.add("tokens")
-    return [(usd.get(node.id, 0.0), tokens.get(node.id, 0)) for node in nodes], frozenset(unknown)
-
-
-def _require_used(trace: Trace, axis: Axis) -> None:
-    """Raises `BadInputError` for a run that nobody can say it of how far it is on an axis."""
-    if axis in trace.unknown:
-        why = {
-            "usd": "a call has no known price; compare at equal tokens: --at tok",
-            "tokens": "it was exported without its prompts; compare at equal steps or seconds",
-        }
-        raise BadInputError(f"{trace.path}: {why[axis]}")
-    if not trace.used(axis):
-        raise BadInputError(
-            f"{trace.path} used no {axis}: it cannot be compared at equal {axis}; leave it out, "
-            "or compare at equal steps or seconds"
-        )
-
-
-def _chooser(axis: Axis) -> Callable[[float], Sequence[float]]:
-    if axis in WHOLE:
-        return lambda length: checkpoints(max(int(length), 1))
-    return lambda length: sorted({_rounded(length * share) for share in (0.25, 0.5, 1.0)})
-
-
-def _rounded(amount: float) -> float:
-    """Two digits, rounded down: every run goes that far."""
-    unit = 10.0 ** (math.floor(math.log10(amount)) - 1)
-    return math.floor(amount / unit) * unit
-
-
-def _words(paths: Sequence[Path], asked: Asked) -> list[str]:
-    words = ["adaexplore", "compare", *map(str, paths)]
-    for key in asked.by:
+    words = ["adaexplore", "compare", *map(str, runs)]
+    for key in by or []:
         words += ["--by", key]
-    return words + (["--at", asked.at] if asked.at else [])
+    words += ["--at", at] if at else []
+    found = compare_runs(runs, by=by or [], at=at, command=shlex.join(words))
+    show_table(comparison_tables(found))
+    if json:
+        data = {"version": __version__, **found.to_json()}
+        _write(json, json_format.dumps(data, indent=1, allow_nan=False) + "\n")
+    if html:
+        _write(html, render_comparison(found))
 
 
-def _write(path: Path, text: str, console: Console) -> None:
+def _write(path: Path, text: str) -> None:
+    from adaexplore.core.errors import BadInputError
+
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInputError(f"cannot write {path}: {error.strerror}") from error
-    console.print(str(path), highlight=False, markup=False, soft_wrap=True)
+    print(path)

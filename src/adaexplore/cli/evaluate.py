@@ -1,58 +1,87 @@
-"""The command that judges one candidate."""
+"""The command that judges one candidate: evaluate."""
 
 from __future__ import annotations
 
-import json
+import json as json_format
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
 
-from adaexplore.cli.progress import warn, working
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.configure import parse_settings
-from adaexplore.core.errors import BadInputError, InfrastructureError
-from adaexplore.core.evaluation import Evaluation, Failed, Fault, evaluation_to_json
-from adaexplore.core.feedback import render
-from adaexplore.run.session import Asked, load_problem, open_session, preparation
+from adaexplore.cli.options import ProblemArg, configured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adaexplore.core.evaluation import Evaluation
+
+app = typer.Typer(rich_markup_mode=None)
+FELL_SHORT = 1
+"""The exit code of a verdict below --min-speedup."""
 
 
-def evaluate(asked: Asked, path: Path, settings: list[str], *, as_json: bool) -> int:
-    """Judges the candidate and prints the verdict; the exit code."""
-    chosen = parse_settings(settings)
-    problem = load_problem(asked)
-    candidate = Candidate(_read(path), problem.language)
-    stderr = Console(stderr=True)
-    with working(stderr, "starting the worker processes"), open_session(problem, chosen) as running:
-        warn(stderr, running.environment)
-        with working(stderr, preparation(problem)):
-            labels = dict(running.evaluator.prepare().labels)
-        with working(stderr, f"evaluating {path.name}"):
-            evaluation = running.evaluator.evaluate(candidate)
-    if as_json:
-        print(json.dumps(evaluation_to_json(evaluation) | {"problem_labels": labels}))
+@app.command(cls=configured("problem"))
+def evaluate(
+    ctx: typer.Context,
+    problem: ProblemArg,
+    candidate: Annotated[
+        Path, typer.Argument(metavar="CANDIDATE", help="A Python file that defines ModelNew.")
+    ],
+    min_speedup: Annotated[
+        float | None,
+        typer.Option(
+            "--min-speedup",
+            metavar="X",
+            help="For CI: exit code 1 unless the candidate is right and its like-for-like speedup "
+            "is at least X.",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Judge one candidate: correctness, precision class, and speed.
+
+    Exit code 0 for any verdict, 2 for bad input, 3 for infrastructure trouble; with --min-speedup
+    also 1, for a verdict that falls short.
+    """
+    from rich.console import Console
+
+    from adaexplore.cli.progress import EvaluationProgress
+    from adaexplore.core.errors import InfrastructureError
+    from adaexplore.core.evaluation import Passed, evaluation_to_json
+    from adaexplore.run.api import evaluate as judge
+
+    progress = EvaluationProgress(Console(stderr=True))
+    with progress:
+        verdict = judge(problem, candidate, config=ctx.obj, listener=progress)
+    if json:
+        print(
+            json_format.dumps(
+                evaluation_to_json(verdict) | {"problem_labels": dict(progress.labels)}
+            )
+        )
     else:
-        _print(evaluation, labels)
-    return InfrastructureError.exit_code if evaluation.status == "infra_error" else 0
+        _print(verdict, progress.labels, str(ctx.obj.mode))
+    if verdict.status == "infra_error":
+        raise typer.Exit(InfrastructureError.exit_code)
+    if min_speedup is None:
+        return
+    timing = verdict.measured if isinstance(verdict, Passed) else None
+    if timing is None or timing.speedup < min_speedup:
+        found = f"{timing.speedup:.3g}x" if timing else "no measured speedup"
+        print(f"falls short of --min-speedup {min_speedup:g}: {found}")
+        raise typer.Exit(FELL_SHORT)
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot read the candidate: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"{path}: not UTF-8 text: {error.reason}") from error
+def _print(verdict: Evaluation, labels: Mapping[str, str], mode: str) -> None:
+    from rich.console import Console
 
+    from adaexplore.cli.printing import say
+    from adaexplore.core.evaluation import Failed, Fault
+    from adaexplore.core.feedback import render
 
-def _print(evaluation: Evaluation, labels: dict[str, str]) -> None:
-    console = Console()
-    text = render(evaluation)
+    text = render(verdict) + f"\nmode of the reference: {mode}"
     text += "".join(f"\nthe problem is {name}: {why}" for name, why in labels.items())
-    if isinstance(evaluation, Failed) and evaluation.detail and not _is_located(evaluation):
-        text += f"\n{evaluation.detail}"
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _is_located(failed: Failed) -> bool:
-    """Whether the feedback names the line, so that a traceback would only repeat it."""
-    return isinstance(failed.feedback, Fault) and failed.feedback.line > 0
+    if isinstance(verdict, Failed) and verdict.detail:
+        located = isinstance(verdict.feedback, Fault) and verdict.feedback.line > 0
+        text += "" if located else f"\n{verdict.detail}"  # a located fault says it all
+    say(Console(), text)

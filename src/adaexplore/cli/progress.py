@@ -1,49 +1,63 @@
-"""What a person sees while a search runs."""
+"""The progress of a search or an evaluation on the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Failed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.listener import Listener
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.report.text import duration_us, estimate, one_line, speedup
-from adaexplore.run.session import notices
 from adaexplore.store import read_run
 
 
-@contextmanager
-def working(console: Console, what: str) -> Iterator[None]:
-    """A spinner with a text; on a console that is no terminal, the text alone."""
-    if not console.is_terminal:
-        console.print(what, highlight=False)
-        yield
-        return
-    with console.status(what):
-        yield
+class EvaluationProgress(Listener):
+    """A spinner with the preparation under way; on a console that is no terminal, a line each."""
 
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._spinner = console.status("")
+        self.labels: Mapping[str, str] = {}
 
-def warn(console: Console, environment: Environment) -> None:
-    """Print a line for each wall of the sandbox that is missing on this machine."""
-    for line in notices(environment):
-        console.print(line, style="yellow", highlight=False, markup=False)
+    def __enter__(self) -> EvaluationProgress:
+        if self._console.is_terminal:
+            self._spinner.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spinner.stop()
+
+    def working(self, activity: str) -> None:
+        """See `Listener`."""
+        if self._console.is_terminal:
+            self._spinner.update(activity)
+        else:
+            self._console.print(activity, highlight=False)
+
+    def notice(self, text: str) -> None:
+        """See `Listener`."""
+        self._console.print(text, style="yellow", highlight=False, markup=False)
+
+    def prepared(self, facts: ReferenceFacts) -> None:
+        """See `Listener`."""
+        self.labels = facts.labels
+        self.working("evaluating the candidate")
 
 
 class SearchProgress(Listener):
     """A bar for the steps and a line for each result; a `Listener`."""
 
-    def __init__(self, console: Console, steps: int = 0, done: int = 0) -> None:
+    def __init__(self, console: Console, *, variants: int = 0) -> None:
         self._console = console
+        self._variants = variants
         self.is_open = False
-        self._steps = steps
+        self._steps = 0
         self._proposing: set[int] = set()
         self._evaluating = 0
         self._bar = Progress(
@@ -55,7 +69,7 @@ class SearchProgress(Listener):
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=steps, completed=done)
+        self._task = self._bar.add_task("", total=None)
 
     def __enter__(self) -> SearchProgress:
         self._bar.start()
@@ -79,7 +93,8 @@ class SearchProgress(Listener):
         self.is_open = True
         with read_run(path) as directory:
             run, done = directory.store.run(), directory.store.node_count()
-        self._steps = run.steps + run.config.tune
+        self._steps = done + self._variants if self._variants else run.steps + run.config.tune
+        self._line(f"mode of the reference: {run.problem.mode}")
         self._bar.update(self._task, total=self._steps, completed=done)
 
     def prepared(self, facts: ReferenceFacts) -> None:
@@ -144,7 +159,7 @@ class SearchProgress(Listener):
             self._line(f"confirming step {node.id} in a fresh process")
 
     def _say_under_way(self, only: str) -> None:
-        """What is going on: `only` that, or how many steps are how far."""
+        """Show one activity, or the number of steps in each stage."""
         if len(self._proposing) + self._evaluating > 1:
             only = f"{len(self._proposing)} proposing, {self._evaluating} in evaluation"
         self._say(only)

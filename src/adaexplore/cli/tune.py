@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
+import typer
 
-from adaexplore.cli.inspect import show_end
-from adaexplore.cli.progress import SearchProgress
-from adaexplore.cli.run import start_session
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.listener import follow
-from adaexplore.run.search import Search
-from adaexplore.run.session import INTERRUPTED
-from adaexplore.store import open_run
+from adaexplore.cli.options import RunArg, configured
+
+app = typer.Typer(rich_markup_mode=None)
 
 
-def tune(path: Path, variants: int, parallel: int) -> int:
-    """Has so many variants of the best kernel in all; the exit code.
+@app.command(cls=configured(names=("parallel",), settings=False))
+def tune(
+    ctx: typer.Context,
+    run: RunArg,
+    variants: Annotated[
+        int, typer.Option("-n", "--variants", min=1, help="Variants of the best kernel, in all.")
+    ] = 20,
+) -> None:
+    """Vary the numbers in a run's best kernel: block sizes, warps, stages, unrolling.
 
-    Raises `BadInputError` for a run in which nothing is correct.
+    An optimizer proposes, no model is asked, and the steps are recorded beside those planned. Stop
+    it at any time; the same command continues.
     """
-    console = Console()
-    with open_run(path) as directory, ExitStack() as stack:
-        store = directory.store
-        run = store.run()
-        if not any(node.evaluation.status == "passed" for node in store.nodes()):
-            raise BadInputError(f"{path} has no correct kernel to tune yet")
-        done, status = store.node_count(), 0
-        try:
-            running = start_session(stack, console, run.problem, run.config, parallel)
-            with SearchProgress(console, done + variants, done) as progress:
-                search = Search(
-                    store,
-                    running.tuning(run.problem),
-                    running.evaluator,
-                    directory.best_path,
-                    parallel=parallel,
-                )
-                follow(search.tune(variants), progress)
-        except KeyboardInterrupt:
-            console.print("stopped; the same command goes on", highlight=False)
-            status = INTERRUPTED
-        show_end(console, directory)
-    return status
+    from adaexplore.cli.explore import follow_search
+    from adaexplore.run import explore as application
+
+    events = application.tune(run, variants, ctx.obj.parallel)
+    raise typer.Exit(follow_search(events, run, variants=variants))

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
 from adaexplore.core.config_fields import PathText, joined, option, plain, setting, split
+from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import BudgetLimits, parse_budget
 from adaexplore.core.problem import Checks, Language, Mode, Precision, TargetName
 
@@ -39,7 +40,7 @@ class Config(BaseModel):
     value out of bounds; `make_config` turns it into one line.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     language: Language | None = option(
         "problem",
@@ -50,8 +51,8 @@ class Config(BaseModel):
     device: Annotated[str, BeforeValidator(joined)] | None = option(
         "problem",
         None,
-        "cpu, cuda or cuda:<index>; in a campaign, several by commas. Default: a GPU if there is "
-        "one",
+        "device: cpu, cuda or cuda:<index>; in a campaign, several by commas. Default: a GPU if "
+        "there is one",
     )
     target: TargetName | None = option(
         "problem",
@@ -165,15 +166,13 @@ class Config(BaseModel):
         "search", 0, "variants of the winner's numbers to try at the end; no model is asked", ge=0
     )
     allocation: Allocation = option(
-        "search",
+        "campaign",
         "headroom",
-        "campaign: the problem that gets the next steps. headroom: the one that gains most of what "
+        "the problem that gets the next steps. headroom: the one that gains most of what "
         "the roofline leaves; uniform: the one with the fewest steps",
     )
-    turn_steps: int = setting("search", 4, "campaign: steps of one turn of a problem", ge=1)
-    first_steps: int = setting(
-        "search", 8, "campaign: steps of every problem before any gets more", ge=1
-    )
+    turn_steps: int = setting("campaign", 4, "steps of one turn of a problem", ge=1)
+    first_steps: int = setting("campaign", 8, "steps of every problem before any gets more", ge=1)
     policy: Literal["auto", PolicyName] = setting(
         "search",
         "auto",
@@ -298,10 +297,19 @@ class Config(BaseModel):
         given = [number for number in (self.steps, self.limits.steps) if number is not None]
         return min(given, default=DEFAULT_STEPS)
 
+    def with_steps(self, steps: int) -> Config:
+        """Return a copy with another number of planned steps."""
+        return self.model_copy(update={"steps": steps})
+
     @property
     def checks(self) -> Checks:
         """The conditions on a candidate."""
         return Checks(precision=self.precision, require_custom=self.require_custom)
+
+    def check_device(self, device: str) -> None:
+        """Raise `BadInputError` for a condition that `device` cannot check."""
+        if self.require_custom and device == "cpu":
+            raise BadInputError("--require-custom needs a GPU: --device cuda")
 
     @property
     def chosen_policy(self) -> PolicyName:

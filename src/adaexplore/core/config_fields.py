@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-Group = Literal["problem", "model", "search", "limits", "output"]
+Group = Literal["problem", "model", "search", "campaign", "limits", "output"]
 
 
 def option(group: Group, default: Any, description: str, *, metavar: str = "", **kw: Any) -> Any:

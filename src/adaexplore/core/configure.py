@@ -25,6 +25,11 @@ def words(config: Config) -> list[str]:
     return found
 
 
+def option_fields(*groups: Group) -> list[str]:
+    """Return the fields of these groups that are options of their own."""
+    return [name for name in Config.model_fields if is_option(name) and group_of(name) in groups]
+
+
 def is_option(name: str) -> bool:
     """True for a field that has a command-line option of its own."""
     return bool(_extra(name)["option"])

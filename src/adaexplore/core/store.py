@@ -22,20 +22,18 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Task and environment of a run: everything but its steps.
+    """The order and the place of a run: everything but its steps.
 
-    `seed` is the search's own (the problem has another for weights and inputs). `steps` is the
-    number of steps planned in total. `command` is the command line that reproduces the run,
-    `created_at` is in seconds since the epoch. `reference` holds the measured facts about the
-    reference, all defaults until they are known. `plan` is plain JSON about the models (budget,
-    prompt templates, ...), empty where no model is asked.
+    `config.seed` seeds the search (the problem has a seed for weights and inputs). `proposers` are
+    the names of those that propose. `command` is the line that reproduces the run, `created_at`
+    seconds since the epoch. `reference` holds the measured facts about the reference, all defaults
+    until they are known; `plan` is plain JSON: the rules and prompt templates of the run, empty
+    where no model is asked.
     """
 
     problem: Problem
     config: Config
-    seed: int
-    proposer: str
-    steps: int
+    proposers: tuple[str, ...]
     environment: Environment
     command: str
     created_at: float
@@ -43,6 +41,16 @@ class RunRecord:
     plan: Mapping[str, Any] = field(default_factory=dict)
     package_version: str = __version__
     format_version: int = FORMAT_VERSION
+
+    @property
+    def steps(self) -> int:
+        """The number of planned steps in total."""
+        return self.config.planned_steps
+
+    @property
+    def seed(self) -> int:
+        """The seed of the search."""
+        return self.config.seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +94,8 @@ class Store(Protocol):
         """Return the facts that an ask was opened with; for a new ask, the latest."""
         ...
 
-    def set_steps(self, steps: int) -> None:
-        """Change the number of steps planned in total."""
+    def set_config(self, config: Config) -> None:
+        """Replace the configuration, such as the number of planned steps or the budget."""
         ...
 
     def set_plan(self, plan: Mapping[str, Any]) -> None:

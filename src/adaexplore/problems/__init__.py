@@ -16,6 +16,9 @@ from adaexplore.problems.multikernelbench import MultiKernelBench
 LOADERS: list[Loader] = [MultiKernelBench(), KernelBench()]
 """The loaders in the order in which they are asked; the last takes what no other does."""
 
+EXAMPLE = Path(__file__).with_name("example.py")
+"""A problem that comes with the package."""
+
 _CHECKS = Checks()
 
 

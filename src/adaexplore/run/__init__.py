@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adaexplore.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from adaexplore.run.adaptation import attempt_plan as attempt_plan
+    from adaexplore.run.adaptation import attempt_config as attempt_config
     from adaexplore.run.ask_files import take_replies as take_replies
     from adaexplore.run.ask_files import write_prompts as write_prompts
     from adaexplore.run.campaign import Campaign as Campaign
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adaexplore.run.machine import Machine as Machine
     from adaexplore.run.machine import default_parallel as default_parallel
     from adaexplore.run.proposers import Plan as Plan
+    from adaexplore.run.proposers import make_plan as make_plan
     from adaexplore.run.proposers import model_proposers as model_proposers
     from adaexplore.run.proposers import open_clients as open_clients
     from adaexplore.run.recall import recalling as recalling
@@ -36,11 +37,11 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "adaptation": ("attempt_plan",),
+            "adaptation": ("attempt_config",),
             "ask_files": ("take_replies", "write_prompts"),
             "campaign": ("Campaign", "Progress", "Rules"),
             "machine": ("Machine", "default_parallel"),
-            "proposers": ("Plan", "model_proposers", "open_clients"),
+            "proposers": ("Plan", "make_plan", "model_proposers", "open_clients"),
             "recall": ("recalling",),
             "records": ("record_of",),
             "results": ("summary_of",),

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
+from adaexplore.core.configure import make_config
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.memory.extract import Failure, failures_of
 from adaexplore.memory.techniques import technique_demands
 from adaexplore.run.attempts import Task
 from adaexplore.run.machine import Machine
-from adaexplore.run.proposers import Plan, check, proposers, with_templates
+from adaexplore.run.proposers import check, make_plan
 from adaexplore.store import read_run
 
 ATTEMPT = Config(
@@ -25,31 +26,31 @@ ATTEMPT = Config(
     reviser=False,
     confirm=False,
     lint=False,
+    steps=2,
 )
 """A first try and its repair: the tree grows from the node that failed. Lint is off, so that every
 failure reaches the evaluator."""
-_STEPS = 2
 
 
-def attempt_plan(model: str, *, budget: str = "", memory: str = "", prompts: str = "") -> Plan:
-    """Return the plan of attempts by a model, or with "" by a person who answers prompts in files.
+def attempt_config(model: str, *, budget: str = "", memory: str = "", prompts: str = "") -> Config:
+    """Return the configuration of attempts by a model, or with "" by a person.
 
     Raises `BadInputError` for a model that cannot be asked and options that do not go together.
     """
-    if not model:
-        if budget:
-            raise BadInputError("--budget goes with --model; there is none")
-        return with_templates(Plan((MANUAL,), memory=memory), prompts)
-    plan = Plan(proposers([model], compiler=False), budget=budget, memory=memory)
-    plan = with_templates(plan, prompts)
-    check(plan)
-    return plan
+    if budget and not model:
+        raise BadInputError("--budget goes with --model; there is none")
+    proposer = {"model": model} if model else {"proposer": MANUAL}
+    given = {**proposer, "memory": memory, "prompts": prompts}
+    config = make_config(given | ({"budget": budget} if budget else {}))
+    if model:
+        check(config, make_plan(config))
+    return config
 
 
 def adaptation_tasks(
     problems: Path,
     work: Path,
-    plan: Plan,
+    config: Config,
     machine: Machine,
     *,
     limit: int,
@@ -61,6 +62,8 @@ def adaptation_tasks(
     With `techniques`, each prompt demands another of the techniques that fit its problem. `skipped`
     is called with a line for each file that is no problem. Raises `BadProblemError` where none is.
     """
+    plan = make_plan(config)
+    attempt = ATTEMPT.over(config).model_copy(update={"budget": None})
     loaded = list(machine.problems(problems, skipped, limit))
     if not loaded:
         raise BadProblemError(f"{problems} holds no problem that can be loaded")
@@ -72,9 +75,8 @@ def adaptation_tasks(
         Task(
             problem,
             work / "runs" / problem.name,
-            ATTEMPT.model_copy(update={"demand": demand}),
+            attempt.model_copy(update={"demand": demand}),
             plan,
-            _STEPS,
             "adaexplore adapt",
             work / "asks" / problem.name,
         )

@@ -5,18 +5,18 @@ The functions print nothing. Progress comes as events: iterate over `explore`, o
 
 from __future__ import annotations
 
-import time
+import ast
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.configure import is_option, make_config
+from adaexplore.core.configure import make_config, option_fields
 from adaexplore.core.errors import AdaExploreError, BadInputError
-from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluation import Evaluation, Failed, Fault
 from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.listener import Event, Opened, Prepared, follow
 from adaexplore.core.problem import Problem
@@ -24,10 +24,7 @@ from adaexplore.run import explore as application
 from adaexplore.run.handle import Run
 from adaexplore.run.live import TRAINING, capture_module, is_module
 from adaexplore.run.parts import take_objects
-from adaexplore.run.proposers import COMPILER, Plan, proposers
-from adaexplore.run.records import command
-from adaexplore.run.session import Asked
-from adaexplore.run.session import load_problem as load_asked
+from adaexplore.run.session import load_problem as load_file
 from adaexplore.store import require_free
 from adaexplore.store.directory import MODULE_NAME
 
@@ -38,18 +35,6 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[Event], None]
 """A `Listener`, or any function of an event."""
-
-_OF_PROBLEM = (
-    "language",
-    "device",
-    "precision",
-    "mode",
-    "seed",
-    "require_custom",
-    "target",
-    "allow",
-)
-_OF_PLAN = ("prompts", "record", "replay", "base_url", "parallel", "memory", "memory_update")
 
 
 def optimize(
@@ -154,9 +139,27 @@ def read_source(path: Path) -> str:
         raise BadInputError(f"{path}: not UTF-8 text: {error.reason}") from error
 
 
+def syntax_failure(candidate: Candidate) -> Failed | None:
+    """Return the verdict on a source that is not Python, None for any other."""
+    try:
+        ast.parse(candidate.source)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 0
+        lines = candidate.source.splitlines()
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        message = getattr(error, "msg", None) or str(error)
+        fault = Fault("SyntaxError", message, line, text)
+        place = f" (line {line})" if line else ""
+        return Failed("compile_error", f"SyntaxError: {message}{place}", feedback=fault)
+    return None
+
+
 def _judge(
     problem: Problem, candidate: Candidate, config: Config, evaluator: Evaluator | None
 ) -> Generator[Event, None, Evaluation]:
+    failed = syntax_failure(candidate)
+    if failed:
+        return failed  # without a process
     with ExitStack() as stack:
         if evaluator is None:
             running = yield from application.start_session(stack, problem, config)
@@ -177,32 +180,13 @@ def _order(
     problem: Any, inputs: Any, kwargs: Any, base: Config | None, options: Mapping[str, Any]
 ) -> _Ordered:
     """Return the checked order that the arguments of `explore` describe."""
-    objects, fields = take_objects(options)
-    config = make_config(fields, base)
-    names = (*config.model, *objects.clients, *objects.proposers)
-    chosen = Plan(
-        proposers=proposers(names, compiler=config.proposer == COMPILER),
-        budget=config.budget or "",
-        objects=(*objects.clients, *objects.proposers),
-        **{name: getattr(config, name) for name in _OF_PLAN},
+    parts, fields = take_objects(options)
+    chosen = make_config(fields, base)
+    given = _given(problem, inputs, kwargs, chosen)
+    order = application.make_order(
+        given.problem, chosen, given.path, source=given.file, parts=parts, notices=given.notices
     )
-    given = _given(problem, inputs, kwargs, config)
-    order = application.checked(
-        application.Order(
-            problem=given.problem,
-            config=config,
-            plan=chosen,
-            steps=config.planned_steps,
-            seed=config.seed,
-            path=given.path,
-            command="",
-            parts=objects,
-            notices=given.notices,
-        )
-    )
-    if not given.file or chosen.objects:
-        return _Ordered(order, given.captured)  # no command line says the same
-    return _Ordered(replace(order, command=_command(given.file, order)), None)
+    return _Ordered(order, given.captured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +202,7 @@ class _Given:
 
 def _given(problem: Any, inputs: Any, kwargs: Any, config: Config) -> _Given:
     if is_module(problem):
-        path = _path(type(problem).__name__, config)
+        path = application.run_path(type(problem).__name__, config)
         require_free(path)
         folder = path.resolve() / MODULE_NAME
         captured = capture_module(problem, inputs, kwargs, config, folder)
@@ -233,31 +217,19 @@ def _given(problem: Any, inputs: Any, kwargs: Any, config: Config) -> _Given:
         raise BadInputError("example inputs go with a module; a problem's file makes its own")
     loaded = _problem(problem, config)
     file = None if isinstance(problem, Problem) else Path(problem)
-    return _Given(loaded, _path(loaded.name, config), file)
-
-
-def _path(name: str, config: Config) -> Path:
-    return Path(config.run or f"runs/{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    return _Given(loaded, application.run_path(loaded.name, config), file)
 
 
 def _problem(problem: str | Path | Problem, config: Config) -> Problem:
     if not isinstance(problem, Problem):
-        return load_asked(_asked(Path(problem), config))
-    given = [name for name in _OF_PROBLEM if name in config.model_fields_set and name != "seed"]
+        return load_file(Path(problem), config)
+    given = [
+        name
+        for name in option_fields("problem")
+        if name in config.model_fields_set and name != "seed"
+    ]
     if given:
         raise BadInputError(
             f"{given[0]} is part of a Problem: use dataclasses.replace, or give the problem's file"
         )
     return problem
-
-
-def _asked(path: Path, config: Config) -> Asked:
-    return Asked(path, **{name: getattr(config, name) for name in _OF_PROBLEM})
-
-
-def _command(path: Path, order: application.Order) -> str:
-    config = order.config
-    settings = config.model_dump(exclude_defaults=True)
-    pairs = [f"{k}={v}" for k, v in settings.items() if k == "tune" or not is_option(k)]
-    asked = _asked(path, config)
-    return command("explore", asked, order.problem, order.steps, pairs, order.plan)

@@ -7,8 +7,15 @@ from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Finish, Prompt, Reply
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.run.proposers import Plan, check_answered, model_proposers
+from adaexplore.run.proposers import (
+    Plan,
+    check_answered,
+    model_proposers,
+    try_templates,
+    with_templates,
+)
 from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, Store, open_run
 
@@ -73,9 +80,23 @@ def study_of(directory: RunDirectory) -> Study:
     """
     run = directory.store.run()
     check_answered(run, directory.path)
-    return Study(
-        directory.store, model_proposers(Plan.from_json(run.plan, run.proposer), run.config)
-    )
+    return Study(directory.store, model_proposers(Plan.of(run), run.config))
+
+
+def change_plan(directory: RunDirectory, given: Config) -> None:
+    """Change the planned steps or the prompt templates of a run that is answered by hand.
+
+    Raises `BadInputError` for any other run, or for templates that cannot be used.
+    """
+    store = directory.store
+    run = store.run()
+    check_answered(run, directory.path)
+    if given.prompts:
+        plan = with_templates(Plan.of(run), given.prompts)
+        try_templates(plan, run)
+        store.set_plan(plan.to_json())
+    if given.steps is not None:
+        store.set_config(run.config.with_steps(max(given.steps, store.node_count())))
 
 
 def require_left(study: Study, directory: RunDirectory, count: int) -> None:

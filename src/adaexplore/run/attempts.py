@@ -18,7 +18,7 @@ from adaexplore.core.listener import follow
 from adaexplore.core.problem import Problem
 from adaexplore.run import ask_files as asks
 from adaexplore.run.proposers import Plan, model_proposers, with_memory
-from adaexplore.run.records import record_of
+from adaexplore.run.records import record_of, settled
 from adaexplore.run.search import Search
 from adaexplore.run.session import session_on, start_server
 from adaexplore.run.workers import map_parallel
@@ -31,14 +31,13 @@ class Task:
     """A problem, its run's folder, and what the run is made with.
 
     `plan` names one proposer: a model, or `MANUAL`, whose prompts and replies are files in `asks`.
-    A run ends after so many `steps`, or with the first candidate that is right.
+    A run ends after its planned steps, or with the first candidate that is right.
     """
 
     problem: Problem
     run: Path
-    settings: Config
+    config: Config
     plan: Plan
-    steps: int
     command: str
     asks: Path
 
@@ -89,7 +88,7 @@ def _attempt(server: ForkServer, clients: Mapping[str, Client], task: Task) -> A
     with open_run(task.run) as directory, ExitStack() as stack:
         run = directory.store.run()
         if not _is_done(directory):
-            plan = Plan.from_json(run.plan, run.proposer)
+            plan = Plan.of(run)
             running = stack.enter_context(session_on(server, run.problem, run.config))
             search = Search(
                 directory.store,
@@ -106,9 +105,9 @@ def _attempt(server: ForkServer, clients: Mapping[str, Client], task: Task) -> A
 
 
 def _make(server: ForkServer, task: Task) -> None:
-    plan = with_memory(task.plan, task.problem)
-    with session_on(server, task.problem, task.settings) as running:
-        record = record_of(running, task.problem, task.settings, plan, 0, task.steps, task.command)
+    plan, config = with_memory(task.plan, settled(task.config, task.problem), task.problem)
+    with session_on(server, task.problem, config) as running:
+        record = record_of(running, task.problem, config, plan, task.command)
     make_run(task.run, record)
 
 

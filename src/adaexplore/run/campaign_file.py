@@ -1,4 +1,7 @@
-"""What a campaign is to run: from a TOML file, or from files on the command line."""
+"""The problems of a campaign with their configurations: from a TOML file, or from the command line.
+
+The keys of the file are fields of `Config`; a `[[problem]]` table names files and overrides some.
+"""
 
 from __future__ import annotations
 
@@ -6,119 +9,99 @@ import difflib
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import CAMPAIGN_DEFAULTS, Allocation, Config
-from adaexplore.core.configure import make_config, parse_settings
+from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
+from adaexplore.core.configure import Spelling, make_config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.problem import Language, Mode, Precision, TargetName
-from adaexplore.run.proposers import proposers
-
-CAMPAIGN_SETTINGS = make_config(CAMPAIGN_DEFAULTS)
-"""Searches of a campaign end where little is to be gained: others can use the steps."""
 
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
-
-
-class Options(BaseModel):
-    """What may be said of all problems (`[defaults]`) or of some (`[[problem]]`).
-
-    None is what was not said. Several devices or models are separated by commas, or a list.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    language: Language | None = None
-    device: str | list[str] | None = None
-    target: TargetName | None = None
-    precision: Precision | None = None
-    mode: Mode | None = None
-    seed: int | None = Field(None, ge=0, lt=2**31)
-    require_custom: bool | None = None
-    steps: int | None = Field(None, ge=1)
-    model: str | list[str] | None = None
-    proposer: Literal["compiler", "manual"] | None = None
-    settings: dict[str, str | bool | int | float] = Field(default_factory=dict)
-
-
-class ProblemTable(Options):
-    """One file, or those that match a pattern or one of several; relative to the TOML file."""
-
-    file: str | None = None
-    files: str | list[str] | None = None
-    name: str | None = None
-
-
-class Shared(BaseModel):
-    """What a campaign has once."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    budget: str = ""
-    parallel: int = Field(1, ge=1, le=64)
-    allocation: Allocation = "headroom"
-    turn_steps: int = Field(4, ge=1)
-    first_steps: int = Field(8, ge=1)
-    prompts: str = ""
-    memory: str = ""
-    record: str = ""
-    replay: str = ""
-    base_url: str = ""
-
-
-class CampaignFile(Shared):
-    """A whole file."""
-
-    defaults: Options = Options()
-    problem: list[ProblemTable] = Field(default_factory=list)
+_OF_CAMPAIGN = ("budget", "parallel", "allocation", "turn_steps", "first_steps")
+"""Fields that the campaign has once, and its runs have not."""
+_SHARED = (*_OF_CAMPAIGN, "prompts", "memory", "record", "replay", "base_url")
+"""Fields that all problems have in common."""
+_NOT_IN_FILE = ("run", "memory_update")
+_PATHS = ("prompts", "record", "replay")
+_OF_TABLE = ("file", "files", "name")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One problem of a campaign with its options; its run lies in the folder called `name`.
+class CampaignEntry:
+    """One problem of a campaign: its file and its configuration; `name` is the folder of its run.
 
-    `devices` are where it may be judged, empty for whatever the machine has. `steps` is None where
-    only the budget limits them. `settings` are `key=value`.
+    `config.device` may list several devices; `config.steps` is None where only the budget limits
+    the steps.
     """
 
     name: str
     path: str
-    language: Language | None
-    devices: tuple[str, ...]
-    target: TargetName | None
-    precision: Precision
-    mode: Mode
-    seed: int
-    require_custom: bool
-    steps: int | None
-    proposers: tuple[str, ...]
-    settings: tuple[str, ...]
+    config: Config
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that may judge the problem, empty for the default of the machine."""
+        return tuple(p.strip() for p in (self.config.device or "").split(",") if p.strip())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Return plain data."""
+        return {"name": self.name, "path": self.path, "config": _dumped(self.config)}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Entry:
-        """Inverse of `to_json`."""
-        values = {f.name: data[f.name] for f in fields(Entry)}
-        lists = ("devices", "proposers", "settings")
-        return Entry(**values | {name: tuple(values[name]) for name in lists})
-
-    def parsed_settings(self) -> Config:
-        """The settings of its search."""
-        return parse_settings(self.settings, CAMPAIGN_SETTINGS)
+    def from_json(data: Mapping[str, Any]) -> CampaignEntry:
+        """Return the entry that `to_json` wrote."""
+        return CampaignEntry(data["name"], data["path"], Config(**data["config"]))
 
 
-def read_campaign_file(path: Path) -> CampaignFile:
-    """A campaign's file.
+@dataclass(frozen=True, slots=True)
+class CampaignOrder:
+    """A campaign: its own configuration, and its problems in order, each with a unique name."""
 
-    Raises `BadInputError` for one that cannot be read, is no TOML, or says what is not understood.
+    config: Config
+    entries: tuple[CampaignEntry, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        entries = [entry.to_json() for entry in self.entries]
+        return {"config": _dumped(self.config), "entries": entries}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> CampaignOrder:
+        """Return the order that `to_json` wrote."""
+        entries = tuple(CampaignEntry.from_json(entry) for entry in data["entries"])
+        return CampaignOrder(Config(**data["config"]), entries)
+
+    def changed(self, given: Config) -> CampaignOrder:
+        """Return the order with the fields that were given in place of its own."""
+        entries = tuple(replace(e, config=_of_entry(given.over(e.config))) for e in self.entries)
+        return CampaignOrder(given.over(self.config), entries)
+
+
+def campaign_order(what: Sequence[Path], given: Config) -> CampaignOrder:
+    """Return the campaign of one TOML file, or of files of problems.
+
+    Fields in `given` override the tables of the file, and those override its top-level keys.
+    Raises `BadInputError` for a file that cannot be read or understood, a pattern without a match,
+    or a problem that is listed twice.
+    """
+    files = [path for path in what if path.suffix == ".toml"]
+    if files and len(what) > 1:
+        raise BadInputError(f"{files[0]} lists the problems: give nothing beside it")
+    for path in what:
+        if path.is_dir():
+            raise BadInputError(
+                f"{path} is a folder and no campaign; give its problems: {path}/*.py"
+            )
+    if files:
+        return read_campaign_file(files[0], given)
+    return _order({}, [{"file": str(path)} for path in what], Path.cwd(), given)
+
+
+def read_campaign_file(path: Path, given: Config | None = None) -> CampaignOrder:
+    """Return the campaign of a TOML file; its relative paths begin at its folder.
+
+    Raises `BadInputError` as `campaign_order` does.
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -126,39 +109,90 @@ def read_campaign_file(path: Path) -> CampaignFile:
         raise BadInputError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path} is not TOML: {error}") from None
+    tables = data.pop("problem", [])
     try:
-        return CampaignFile.model_validate(data)
-    except ValidationError as error:
-        raise BadInputError(f"{path}: {_complaint(error)}") from None
+        if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
+            raise BadInputError(f"problem is no table; write {_EXAMPLE}")
+        return _order(data, tables, path.resolve().parent, given or Config())
+    except BadInputError as error:
+        raise BadInputError(f"{path}: {error}") from None
 
 
-def entries(asked: CampaignFile, folder: Path, said: Options) -> list[Entry]:
-    """The problems of a campaign, in order, each under a name of its own.
-
-    What is `said` on the command line stands above the file's tables, and those above its defaults.
-    Relative paths begin at `folder`. Raises `BadInputError` where there is no problem, a pattern
-    matches none, or a problem is there twice.
-    """
+def _order(
+    data: Mapping[str, Any], tables: Sequence[Mapping[str, Any]], folder: Path, given: Config
+) -> CampaignOrder:
+    _refuse_unknown(data, "", refused=_NOT_IN_FILE, also=("problem",))
+    anchored = {key: _anchored(key, value, folder) for key, value in data.items()}
+    config = given.over(make_config({**CAMPAIGN_DEFAULTS, **anchored}, spelling=_as_toml("")))
     found = [
-        _entry(path, table, asked.defaults, said)
-        for table in asked.problem
-        for path in _paths(table, folder)
+        entry
+        for i, table in enumerate(tables)
+        for entry in _entries(i, table, folder, config, given)
     ]
     if not found:
         raise BadInputError(f"there are no problems; write {_EXAMPLE}, or give files")
     _refuse_duplicates(found)
-    return _named(found)
+    return CampaignOrder(config, tuple(_named(found)))
 
 
-def _paths(table: ProblemTable, folder: Path) -> list[Path]:
-    if (table.file is None) == (table.files is None):
+def _entries(
+    number: int, table: Mapping[str, Any], folder: Path, config: Config, given: Config
+) -> list[CampaignEntry]:
+    """Return the problems of a table, each under the name of the table, if any."""
+    place = f"problem.{number}."
+    _refuse_unknown(table, place, refused=(*_SHARED, *_NOT_IN_FILE), also=_OF_TABLE)
+    own = {key: value for key, value in table.items() if key not in _OF_TABLE}
+    made = given.over(make_config(own, config, spelling=_as_toml(place)))
+    if made.steps is None and made.budget is None:
+        made = made.model_copy(update={"steps": DEFAULT_STEPS})
+    name = str(table.get("name", ""))
+    return [CampaignEntry(name, str(path), _of_entry(made)) for path in _paths(table, folder)]
+
+
+def _of_entry(config: Config) -> Config:
+    """Return the configuration of a run, without the fields that only the campaign has."""
+    defaults = {name: Config.model_fields[name].default for name in _OF_CAMPAIGN}
+    return config.model_copy(update=defaults)
+
+
+def _dumped(config: Config) -> dict[str, Any]:
+    return config.model_dump(mode="json", exclude_defaults=True)
+
+
+def _anchored(key: str, value: Any, folder: Path) -> Any:
+    return str(folder / value) if key in _PATHS and isinstance(value, str) and value else value
+
+
+def _as_toml(place: str) -> Spelling:
+    return lambda name, value: f"{place}{name} = {value!r}"
+
+
+def _refuse_unknown(
+    table: Mapping[str, Any], place: str, *, refused: Sequence[str], also: Sequence[str]
+) -> None:
+    """Raise `BadInputError` for an unknown key; name the keys that resemble it."""
+    known = [*also, *(name for name in Config.model_fields if name not in refused)]
+    for key in table:
+        if key in refused and place:
+            raise BadInputError(
+                f"{place}{key}: a campaign has it once: write it above the problems"
+            )
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+            raise BadInputError(f"{place}{key}: no such key; {hint}")
+
+
+def _paths(table: Mapping[str, Any], folder: Path) -> list[Path]:
+    file, files, name = (table.get(key) for key in _OF_TABLE)
+    if (file is None) == (files is None):
         raise BadInputError(f"a problem has either file or files: write {_EXAMPLE}")
-    if table.file is not None:
-        return [(folder / table.file).resolve()]
-    if table.name:
-        raise BadInputError(f"name = {table.name!r} is for one file: write file instead of files")
-    patterns = [table.files] if isinstance(table.files, str) else table.files or []
-    return [path for pattern in patterns for path in _matches(pattern, folder)]
+    if file is not None:
+        return [(folder / str(file)).resolve()]
+    if name:
+        raise BadInputError(f"name = {name!r} is for one file: write file instead of files")
+    patterns = files if isinstance(files, list) else [files]
+    return [path for pattern in patterns for path in _matches(str(pattern), folder)]
 
 
 def _matches(pattern: str, folder: Path) -> list[Path]:
@@ -172,59 +206,22 @@ def _matches(pattern: str, folder: Path) -> list[Path]:
     return [path.resolve() for path in matches]
 
 
-def _entry(path: Path, table: ProblemTable, defaults: Options, said: Options) -> Entry:
-    def first(name: str, otherwise: Any = None) -> Any:
-        values = [getattr(options, name) for options in (said, table, defaults)]
-        return next((value for value in values if value is not None), otherwise)
-
-    settings = {**defaults.settings, **table.settings, **said.settings}
-    models = _listed(first("model"))
-    entry = Entry(
-        name=table.name or "",
-        path=str(path),
-        language=first("language"),
-        devices=_listed(first("device")),
-        target=first("target"),
-        precision=first("precision", "fp32"),
-        mode=first("mode", "as-built"),
-        seed=first("seed", 0),
-        require_custom=first("require_custom", False),
-        steps=first("steps"),
-        proposers=_proposers(models, first("proposer")),
-        settings=tuple(f"{key}={value}" for key, value in settings.items()),
-    )
-    entry.parsed_settings()
-    return entry
-
-
-def _proposers(models: Sequence[str], proposer: str | None) -> tuple[str, ...]:
-    if proposer != MANUAL:
-        return proposers(models, compiler=proposer is not None)
-    if models:
-        raise BadInputError(f"--proposer {MANUAL}: prompts are answered by you or by a --model")
-    return (MANUAL,)
-
-
-def _listed(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value or ()
-    return tuple(part.strip() for part in parts if part.strip())
-
-
-def _refuse_duplicates(found: Iterable[Entry]) -> None:
+def _refuse_duplicates(found: Iterable[CampaignEntry]) -> None:
     seen: set[tuple[object, ...]] = set()
     for entry in found:
-        key = (entry.path, entry.precision, entry.mode, entry.language, entry.target, entry.seed)
+        c = entry.config
+        key = (entry.path, c.precision, c.mode, c.language, c.target, c.seed)
         if key in seen and not entry.name:
             raise BadInputError(
-                f"{entry.path} is there twice, both times in {entry.precision}; leave one out, or "
+                f"{entry.path} is there twice, both times in {c.precision}; leave one out, or "
                 "give it a name of its own"
             )
         seen.add(key)
 
 
-def _named(found: Sequence[Entry]) -> list[Entry]:
-    """The entries with names: the file's, with the class or the folder where that is not enough."""
-    groups: dict[str, list[Entry]] = {}
+def _named(found: Sequence[CampaignEntry]) -> list[CampaignEntry]:
+    """Return the entries under unique names: the file's, with class or folder where needed."""
+    groups: dict[str, list[CampaignEntry]] = {}
     for entry in found:
         groups.setdefault(Path(entry.path).stem, []).append(entry)
     named = [
@@ -239,27 +236,10 @@ def _named(found: Sequence[Entry]) -> list[Entry]:
     return named
 
 
-def _name(entry: Entry, alike: Sequence[Entry]) -> str:
-    """The shortest name that tells an entry from those whose files are called the same."""
-    path = Path(entry.path)
-    several_files = len({one.path for one in alike}) > 1
-    several_classes = len({(one.path, one.precision) for one in alike}) > len(
-        {one.path for one in alike}
-    )
-    folder = f"{path.parent.name}-" if several_files else ""
-    return f"{folder}{path.stem}{f'-{entry.precision}' if several_classes else ''}"
-
-
-def _complaint(error: ValidationError) -> str:
-    """What is wrong first, where, and which key was meant."""
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    if first["type"] != "extra_forbidden":
-        return f"{place}: {first['msg']}"
-    inside = {"defaults": Options, "problem": ProblemTable}.get(str(first["loc"][0]), CampaignFile)
-    model = inside if len(first["loc"]) > 1 else CampaignFile
-    key = str(first["loc"][-1])
-    known = list(model.model_fields)
-    near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
-    return f"{place}: no such key; {hint}"
+def _name(entry: CampaignEntry, alike: Sequence[CampaignEntry]) -> str:
+    """Return the shortest name that tells an entry from those with the same file name."""
+    path, precision = Path(entry.path), entry.config.precision
+    files = {one.path for one in alike}
+    classes = {(one.path, one.config.precision) for one in alike}
+    folder = f"{path.parent.name}-" if len(files) > 1 else ""
+    return f"{folder}{path.stem}{f'-{precision}' if len(classes) > len(files) else ''}"

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Client
+from adaexplore.core.config import Config
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.listener import Listener, follow
@@ -18,19 +18,20 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Proposer
 from adaexplore.run import ask_files as asks
 from adaexplore.run.campaign import Progress
-from adaexplore.run.campaign_file import Entry
+from adaexplore.run.campaign_file import CampaignEntry
 from adaexplore.run.proposers import (
     COMPILER,
     Plan,
     check_compiler,
     chooser,
+    make_plan,
     model_proposers,
     try_templates,
     with_memory,
 )
-from adaexplore.run.records import command, record_of
+from adaexplore.run.records import command, record_of, settled
 from adaexplore.run.search import Search
-from adaexplore.run.session import Asked, Session, device_of, load_problem, session_on, start_server
+from adaexplore.run.session import Session, device_of, load_problem, session_on, start_server
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
@@ -80,12 +81,11 @@ class Servers:
 class Common:
     """What the searches of a campaign share.
 
-    `plan` is the campaign's own, with nobody to ask; `clients` answer for all models. `spent` says
-    why no further step shall be begun, if so: `out_of_money` is what a client said of the budget.
-    With `by_time` it is time that is scarce, else steps.
+    `clients` answer for all models. `spent` gives the reason to begin no further step, if any:
+    `out_of_money` is what a client said of the budget. With `by_time` the budget is time, else
+    steps.
     """
 
-    plan: Plan
     servers: Servers
     clients: Mapping[str, Client] = field(default_factory=dict)
     over: Callable[[], str | None] = lambda: None
@@ -103,6 +103,7 @@ class _Begun:
 
     problem: Problem
     plan: Plan
+    config: Config
     session: Session
     proposers: Mapping[str, Proposer]
 
@@ -110,19 +111,21 @@ class _Begun:
 class SearchCourse:
     """A `campaign.Course` over a run directory, made at the first turn."""
 
-    def __init__(self, entry: Entry, folder: Path, common: Common, line: ProgressRow) -> None:
+    def __init__(
+        self, entry: CampaignEntry, folder: Path, common: Common, line: ProgressRow
+    ) -> None:
         self.entry = entry
         self.path = folder / entry.name
         self._common = common
         self._line = line
         self._begun: _Begun | None = None
         self._resources = ExitStack()
-        self._settings = entry.parsed_settings()
+        self._config = entry.config
         self.device = ""
         if self.exists:
             with read_run(self.path) as run:
                 record = run.store.run()
-            self.device, self._settings = record.problem.device, record.config
+            self.device, self._config = record.problem.device, record.config
 
     @property
     def devices(self) -> list[str]:
@@ -131,7 +134,7 @@ class SearchCourse:
             return [device_of(self.device)]
         if self.entry.devices:
             return [device_of(device) for device in self.entry.devices]
-        return [device_of("cpu" if self.entry.target else None)]
+        return [device_of("cpu" if self.entry.config.target else None)]
 
     @property
     def exists(self) -> bool:
@@ -158,8 +161,8 @@ class SearchCourse:
             costs=[_seconds(node) if self._common.by_time else 1.0 for node in steps],
             headroom=headroom(nodes, facts),
         )
-        left = max((self.entry.steps or MOST_STEPS) - len(steps), 0)
-        ended = stop_reason(nodes, facts, self._settings) or ("" if left else "all steps made")
+        left = max(self._most - len(steps), 0)
+        ended = stop_reason(nodes, facts, self._config) or ("" if left else "all steps made")
         return Progress(standing, left, ended, unconfirmed=self._is_unconfirmed(nodes))
 
     def waits(self) -> str:
@@ -169,22 +172,25 @@ class SearchCourse:
     def turn(self, steps: int, parallel: int) -> None:
         """See `campaign.Course`."""
         with self._ready() as (begun, directory):
-            store, settings = directory.store, self._settings
-            store.set_steps(self.entry.steps or MOST_STEPS)
+            store = directory.store
+            config = store.run().config
+            store.set_config(config.with_steps(self._most))
             until = len(planned_steps(store.nodes())) + steps
             stopped = follow(
                 self._search(directory, begun, parallel, self._common.spent).run(until), self._line
             )
             nodes = store.nodes()
-            if stopped and not stop_reason(nodes, store.run().reference, settings):
+            if stopped and not stop_reason(nodes, store.run().reference, config):
                 self._common.out_of_money = self._common.out_of_money or stopped
-            store.set_steps(self.entry.steps or len(planned_steps(nodes)))
+            store.set_config(
+                config.with_steps(self.entry.config.steps or len(planned_steps(nodes)))
+            )
 
     def finish(self) -> None:
         """See `campaign.Course`."""
         with self._ready() as (begun, directory):
             search = self._search(directory, begun, 1, self._common.over)
-            follow(search.tune(self._settings.tune), self._line)
+            follow(search.tune(self._config.tune), self._line)
 
     def park(self) -> None:
         """See `campaign.Course`."""
@@ -230,65 +236,47 @@ class SearchCourse:
         """
         if self._begun is None:
             try:
-                problem, plan = self._problem_and_plan()
+                problem, plan, config = self._problem_and_plan()
                 server = self._common.servers.get(problem)
-                running = self._resources.enter_context(session_on(server, problem, self._settings))
+                running = self._resources.enter_context(session_on(server, problem, config))
             except BadInputError as error:
                 raise BadProblemError(str(error)) from error
-            proposers = model_proposers(plan, self._settings)
-            proposers[COMPILER] = running.compiler(self._settings)
+            proposers = model_proposers(plan, config)
+            proposers[COMPILER] = running.compiler(config)
             proposers |= running.tuning(problem)
-            self._begun = _Begun(problem, plan, running, proposers)
+            self._begun = _Begun(problem, plan, config, running, proposers)
         return self._begun
 
-    def _problem_and_plan(self) -> tuple[Problem, Plan]:
+    def _problem_and_plan(self) -> tuple[Problem, Plan, Config]:
         if self.exists:
             with read_run(self.path) as run:
                 record = run.store.run()
-            return record.problem, Plan.from_json(record.plan, record.proposer)
-        problem = load_problem(self.asked)
-        if COMPILER in self.entry.proposers or self._settings.compiler_seeds:
+            return record.problem, Plan.of(record), record.config
+        config = self._config.model_copy(update={"device": self.device or None})
+        problem = load_problem(Path(self.entry.path), config)
+        plan = make_plan(config)
+        if COMPILER in plan.proposers or config.compiler_seeds:
             check_compiler(problem)
-        plan = replace(self._common.plan, proposers=self.entry.proposers)
-        return problem, with_memory(plan, problem)
+        return problem, *with_memory(plan, settled(config, problem), problem)
 
     @property
-    def asked(self) -> Asked:
-        """The options as `explore` knows them."""
-        entry = self.entry
-        return Asked(
-            Path(entry.path),
-            entry.language,
-            self.device or None,
-            entry.precision,
-            entry.mode,
-            entry.seed,
-            entry.require_custom,
-            entry.target,
-        )
+    def _most(self) -> int:
+        """The number of steps that the search may make in all."""
+        return self.entry.config.steps or MOST_STEPS
 
     def _open(self, begun: _Begun) -> RunDirectory:
-        """The run, open for writing; made where there is none, once its reference can be judged."""
-        if self.exists:
-            return open_run(self.path)
-        problem, plan, steps = begun.problem, begun.plan, self.entry.steps or MOST_STEPS
-        name = "start" if MANUAL in plan.proposers else "explore"
-        words = command(name, self.asked, problem, steps, self._pairs, plan)
-        seed, settings = self.entry.seed, self._settings
-        record = record_of(begun.session, problem, settings, plan, seed, steps, words)
-        try_templates(plan, record)
-        make_run(self.path, record)
+        """Open the run for writing; make it first, once its reference is judged."""
+        if not self.exists:
+            config = begun.config.with_steps(self._most)
+            words = command(Path(self.entry.path), config)
+            record = record_of(begun.session, begun.problem, config, begun.plan, words)
+            try_templates(begun.plan, record)
+            make_run(self.path, record)
         return open_run(self.path)
-
-    @property
-    def _pairs(self) -> tuple[str, ...]:
-        """The settings that differ from what a single search has."""
-        changed = self._settings.model_dump(exclude_defaults=True)
-        return tuple(f"{key}={value}" for key, value in changed.items())
 
     def _is_unconfirmed(self, nodes: list[Node]) -> bool:
         best = best_measured(nodes)
-        if best is None or not self._settings.confirm:
+        if best is None or not self._config.confirm:
             return False
         with read_run(self.path) as run:
             confirmed = {kept.node_id for kept in run.store.confirmations()}
@@ -303,7 +291,7 @@ class AnsweredCourse(SearchCourse):
     """
 
     def __init__(
-        self, entry: Entry, folder: Path, common: Common, line: ProgressRow, in_flight: int
+        self, entry: CampaignEntry, folder: Path, common: Common, line: ProgressRow, in_flight: int
     ) -> None:
         super().__init__(entry, folder, common, line)
         self.asks = folder / "asks" / entry.name
@@ -326,8 +314,8 @@ class AnsweredCourse(SearchCourse):
             asks.take_replies(self.path, self.asks)
         with self._ready() as (begun, directory):
             store = directory.store
-            store.set_steps(self.entry.steps or MOST_STEPS)
-            made, seeds = len(planned_steps(store.nodes())), self._settings.compiler_seeds
+            store.set_config(store.run().config.with_steps(self._most))
+            made, seeds = len(planned_steps(store.nodes())), self._config.compiler_seeds
             search = self._search(directory, begun, parallel, self._common.spent)
             if made < seeds and store.ask_count() <= seeds:
                 follow(search.run(seeds), self._line)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaexplore.core.config import Config
+from adaexplore.core.configure import make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Timing
 from adaexplore.core.listener import Event, follow
@@ -149,12 +149,9 @@ class Run:
         `adaexplore.optimize` does.
         """
         parts, rest = take_objects(changes)
-        known = {f.name for f in fields(application.Changes)}
-        for name in rest.keys() - known:
-            raise BadInputError(f"resume changes no {name}; it changes {', '.join(sorted(known))}")
-        if parts == Parts():
-            parts = self._parts
-        follow(application.resume(self.path, application.Changes(steps, **rest), parts), listener)
+        given = make_config(rest if steps is None else {"steps": steps, **rest})
+        parts = self._parts if parts == Parts() else parts
+        follow(application.resume(self.path, given, parts), listener)
         return self
 
     def __repr__(self) -> str:

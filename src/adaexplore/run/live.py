@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Problem
-from adaexplore.run.session import Asked, setup_of
+from adaexplore.run.session import setup_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -57,17 +57,7 @@ def capture_module(
         seed=config.seed,
     )
     problem = captured.problem
-    asked = Asked(
-        path=folder,
-        language=config.language,
-        device=problem.device,
-        precision=config.precision,
-        mode=problem.mode,
-        seed=config.seed,
-        require_custom=config.require_custom,
-        target=config.target,
-    )
-    setup = setup_of(asked)
+    setup = setup_of(config.model_copy(update={"device": problem.device}))
     problem = replace(problem, language=setup.language, target=setup.target)
     return replace(captured, problem=problem)
 

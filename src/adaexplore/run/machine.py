@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.problem import Problem, TargetName
@@ -19,7 +19,6 @@ from adaexplore.memory.check import Checker
 from adaexplore.run.session import (
     PRELOAD,
     PRELOAD_OFFLINE,
-    Asked,
     device_of,
     load_problem,
     target_of,
@@ -72,10 +71,10 @@ class Machine:
         files = sorted(folder.glob("*.py"))[:limit]
         if not files:
             raise BadInputError(f"{folder} holds no problems: files that end in .py")
-        asked = Asked(files[0], "triton", self.device, "fp32", "as-built", 0, target=self.target)
+        config = Config(language="triton", device=self.device, target=self.target)
         for file in files:
             try:
-                yield load_problem(replace(asked, path=file))
+                yield load_problem(file, config)
             except BadProblemError as error:
                 skipped(f"{file.name}: left out: {error}")
 

@@ -1,19 +1,20 @@
-"""Who proposes in a run: from names to proposers, and to the clients that answer for them."""
+"""The proposers of a run, and the clients that answer for them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.client import Client
 from adaexplore.core.config import Config
+from adaexplore.core.configure import option_name
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.limits import BudgetLimits, parse_budget
+from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposer import Context, Proposer
@@ -41,29 +42,38 @@ NO_PARTS = Parts()
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run's proposals come from, as the store keeps it.
+    """The sources of a run's proposals, read when the run begins and kept with it.
 
-    `proposers` are asked, by what they bring: "compiler", "manual", or names of models. `budget` is
-    as `parse_budget` reads it; `record` and `replay` are folders with models' replies; `base_url`
-    is for `openai-compatible:` models. So many steps as `parallel` are under way at once. `prompts`
-    is the folder of the user's own templates and `memory` names the memory; `templates`, by file,
-    and `rules` are what was in them when the run began: prompts are the same wherever the run goes
-    on. `memory_update` is the memory that learns from what fails. `objects` are the proposers that
-    the user passed as Python objects.
+    `proposers` are the names of those that propose: models, objects of the user, "compiler",
+    "manual". `objects` are those that the user passed as Python objects. `templates`, by file, and
+    `rules` are the contents of `Config.prompts` and `Config.memory`: prompts are the same wherever
+    the run goes on.
     """
 
     proposers: tuple[str, ...]
-    budget: str = ""
-    prompts: str = ""
-    record: str = ""
-    replay: str = ""
-    base_url: str = ""
-    parallel: int = 1
-    memory: str = ""
-    memory_update: str = ""
     objects: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(run: RunRecord) -> Plan:
+        """Return the plan of a recorded run."""
+        rules = run.plan.get("rules")
+        return Plan(
+            run.proposers,
+            tuple(run.plan.get("objects", ())),
+            tuple(from_data(rules, "the run's memory")) if rules else (),
+            run.plan.get("templates", {}),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for the record of a run, which names the proposers beside it."""
+        return {
+            "objects": list(self.objects),
+            "rules": to_data(self.rules),
+            "templates": dict(self.templates),
+            "prompts_digest": self.digest,
+        }
 
     @property
     def models(self) -> list[str]:
@@ -71,111 +81,100 @@ class Plan:
         return [name for name in self.proposers if name not in (COMPILER, MANUAL)]
 
     @property
-    def limits(self) -> BudgetLimits:
-        """The budget, parsed; `BadInputError` for one that says nothing."""
-        return parse_budget(self.budget) if self.budget else BudgetLimits()
+    def asks_prompts(self) -> bool:
+        """True where a model, a person or an agent answers prompts."""
+        return self.proposers != (COMPILER,)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        values = asdict(replace(self, rules=()))
-        return values | {"rules": to_data(self.rules), "prompts_digest": self.digest}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any], proposer: str) -> Plan:
-        """The plan of a run; one that has none is its single `proposer`'s."""
-        known = {f.name for f in fields(Plan)}
-        values = {key: value for key, value in data.items() if key in known}
-        if "rules" in values:
-            values["rules"] = tuple(from_data(values["rules"], "the run's memory"))
-        return Plan(**({"proposers": (proposer,)} | values))
-
-    def prompt_maker(self) -> Prompts:
-        """What makes the prompts."""
+    @property
+    def prompts(self) -> Prompts:
+        """The prompts in force."""
         return Prompts(self.templates)
 
     @property
     def digest(self) -> str:
         """Content hash of the prompts in force."""
-        return self.prompt_maker().digest
+        return self.prompts.digest
+
+
+def make_plan(config: Config, parts: Parts = NO_PARTS) -> Plan:
+    """Return the plan of a configuration, with its templates read, and without rules.
+
+    Raises `BadInputError` for the name of a proposer that is no model, options that do not fit
+    together, or templates that cannot be used.
+    """
+    objects = (*parts.clients, *parts.proposers)
+    names = tuple(dict.fromkeys((*config.model, *objects)))
+    for name in (COMPILER, MANUAL):
+        if name in config.model:
+            raise BadInputError(f"--model {name}: that is no model; write --proposer {name}")
+    if config.proposer == MANUAL:
+        if names:
+            raise BadInputError("--proposer manual: prompts are answered by you or by a --model")
+        names = (MANUAL,)
+    elif config.proposer == COMPILER or not names:
+        names = (*names, COMPILER)
+    return with_templates(Plan(names, objects), config.prompts)
 
 
 def with_templates(plan: Plan, folder: str) -> Plan:
-    """The plan with the templates in a folder, or as it is without a folder.
+    """Return the plan with the templates in a folder, or unchanged without a folder.
 
     Raises `BadInputError` for a folder or a template that cannot be used.
     """
     if not folder:
         return plan
-    plan = replace(plan, prompts=folder, templates=read_prompts(Path(folder)))
-    plan.prompt_maker()
-    return plan
+    templates = read_prompts(Path(folder))
+    Prompts(templates)  # refuses a template that cannot be read
+    return replace(plan, templates=templates)
 
 
 def try_templates(plan: Plan, run: RunRecord) -> None:
-    """Raises `BadInputError` for templates of the user's own that ask for what is not there."""
+    """Render the user's own templates; `BadInputError` for one that uses an unknown name."""
     if plan.templates:
         rules = tuple(rule.statement for rule in plan.rules)
-        briefing = Briefing(run.problem, run.reference, run.environment, rules)
-        rehearse(plan.prompt_maker(), briefing)
+        rehearse(plan.prompts, Briefing(run.problem, run.reference, run.environment, rules))
 
 
-def with_memory(plan: Plan, problem: Problem) -> Plan:
-    """The plan with its memory's rules, if anybody is there to read them.
+def with_memory(plan: Plan, config: Config, problem: Problem) -> tuple[Plan, Config]:
+    """Return the plan with the rules of the run's memory, and the configuration that names it.
 
     Raises `BadInputError` for a memory that cannot be used.
     """
-    if not plan.models and MANUAL not in plan.proposers:
-        return plan
-    name, rules = memory_for(problem, plan.memory)
-    return replace(plan, memory=name, rules=rules)
+    if not plan.asks_prompts:
+        return plan, config
+    name, rules = memory_for(problem, config.memory)
+    return replace(plan, rules=rules), config.model_copy(update={"memory": name})
 
 
-def proposers(models: Sequence[str], compiler: bool) -> tuple[str, ...]:
-    """Who is asked, from what was asked for: the compiler too if `compiler`, or if nobody else is.
+def check(config: Config, plan: Plan, parts: Parts = NO_PARTS) -> None:
+    """Check that a plan can be carried out, before any process is started.
 
-    Raises `BadInputError` for the name of a proposer that is no model.
+    Raises `BadInputError` for options that do not fit together, or a model without a name, a key,
+    or a price to account a budget in dollars with.
     """
-    names = tuple(dict.fromkeys(models))
-    if COMPILER in names:
-        raise BadInputError(f"--model {COMPILER}: that is no model; write --proposer {COMPILER}")
-    if MANUAL in names:
-        raise BadInputError(
-            f"--model {MANUAL}: that is no model; `adaexplore start` makes a run that you or an "
-            "agent answer"
-        )
-    return (*names, COMPILER) if compiler or not names else names
-
-
-def check(plan: Plan, parts: Parts = NO_PARTS) -> None:
-    """Raises `BadInputError` for a plan that cannot be followed, before anything is started.
-
-    A budget that says nothing, broken templates, options that do not fit together, a model without
-    a name, a key, or a price to account a budget in dollars with.
-    """
-    limits = plan.limits
+    limits = config.limits
     if (limits.usd or limits.tokens) and not plan.models:
         raise BadInputError("a budget in usd or tokens goes with --model; there is none")
     of_prompts = () if MANUAL in plan.proposers else ("prompts", "memory")
-    for option in (*of_prompts, "record", "replay", "base_url", "memory_update"):
-        if getattr(plan, option) and not plan.models:
-            raise BadInputError(f"--{option.replace('_', '-')} goes with --model; there is none")
-    if plan.record and plan.replay:
+    for name in (*of_prompts, "record", "replay", "base_url", "memory_update"):
+        if getattr(config, name) and not plan.models:
+            raise BadInputError(f"{option_name(name)} goes with --model; there is none")
+    if config.record and config.replay:
         raise BadInputError("--record and --replay: a replay has nothing new to record")
-    if plan.base_url and not any(name.startswith(f"{COMPATIBLE}:") for name in plan.models):
+    if config.base_url and not any(name.startswith(f"{COMPATIBLE}:") for name in plan.models):
         raise BadInputError(
             f"--base-url goes with --model {COMPATIBLE}:MODEL; other providers have variables of "
             "their own for it, such as OPENAI_BASE_URL"
         )
-    plan.prompt_maker()
-    with open_clients(plan, parts=parts):
+    with open_clients(config, plan, parts=parts):
         pass
 
 
-def check_update(plan: Plan, problem: Problem) -> None:
-    """Raises `BadInputError` for a memory that cannot be updated, or has nothing to learn."""
-    if not plan.memory_update:
+def check_update(config: Config, problem: Problem) -> None:
+    """Raise `BadInputError` for a memory that cannot be updated, or has nothing to learn."""
+    if not config.memory_update:
         return
-    path = Path(plan.memory_update)
+    path = Path(config.memory_update)
     if problem.language != "triton":
         raise BadInputError("--memory-update: rules are about Triton: --language triton")
     if not path.parent.is_dir():
@@ -185,12 +184,12 @@ def check_update(plan: Plan, problem: Problem) -> None:
 
 
 def check_compiler(problem: Problem) -> None:
-    """Raises `BadInputError` where the compiler writes nothing in the problem's language."""
+    """Raise `BadInputError` where the compiler writes nothing in the problem's language."""
     dialect = DIALECTS[problem.language]
     if not dialect.by_compiler:
         raise BadInputError(
             f"--proposer compiler: TorchInductor writes no {dialect.title}; give a --model, answer "
-            "the prompts yourself (`adaexplore start`), or leave --language out for Triton"
+            "the prompts yourself (--proposer manual), or leave --language out for Triton"
         )
     if problem.target:
         raise BadInputError(
@@ -200,49 +199,40 @@ def check_compiler(problem: Problem) -> None:
 
 
 def check_answered(run: RunRecord, path: Path) -> None:
-    """Raises `BadInputError` for a run that is no matter of ask and tell."""
-    if MANUAL not in Plan.from_json(run.plan, run.proposer).proposers:
+    """Raise `BadInputError` for a run that is not answered by `ask` and `tell`."""
+    if MANUAL not in run.proposers:
         raise BadInputError(
-            f"{path} is searched by {run.proposer}: go on with `adaexplore resume`; "
-            "`adaexplore start` makes a run that you or an agent answer"
+            f"{path} is searched by {', '.join(run.proposers)}: go on with `adaexplore resume`; "
+            "`adaexplore explore --proposer manual` makes a run that you or an agent answer"
         )
 
 
-def check_searched(run: RunRecord, path: Path) -> None:
-    """Raises `BadInputError` for a run that only ask and tell go on with."""
-    if MANUAL in Plan.from_json(run.plan, run.proposer).proposers:
-        raise BadInputError(
-            f"{path} is answered by you or an agent: go on with `adaexplore ask`, `tell` and "
-            "`evaluate-pending`"
-        )
-
-
-def model_proposers(plan: Plan, settings: Config) -> dict[str, Proposer]:
-    """The proposers that need no processes of their own: they ask a model, or a person."""
-    recall = recalling(plan.rules, settings)
-    if settings.policy == "polca":
+def model_proposers(plan: Plan, config: Config) -> dict[str, Proposer]:
+    """Return the proposers that ask a model or a person; they need no processes of their own."""
+    recall = recalling(plan.rules, config)
+    if config.policy == "polca":
         recall = _summarizing(recall)
-    proposer = ModelProposer(plan.prompt_maker(), settings, recall, linting(plan.rules))
+    proposer = ModelProposer(plan.prompts, config, recall, linting(plan.rules))
     return {name: proposer for name in plan.proposers if name != COMPILER}
 
 
 def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], list[str]]:
-    """What `recall` has, and what the steps so far teach (`search.failure_summary`)."""
+    """Add the statistics of the failures so far (`search.failure_summary`) to the rules."""
     return lambda context: [*recall(context), *failure_statistics(context.history)]
 
 
 @contextmanager
 def open_clients(
-    plan: Plan, *stores: Store, parts: Parts = NO_PARTS
+    config: Config, plan: Plan, *stores: Store, parts: Parts = NO_PARTS
 ) -> Iterator[dict[str, Client]]:
-    """A client for each model, all within one budget, of which the runs in `stores` have used some.
+    """Open a client for each model, within one budget; the calls in `stores` count against it.
 
     Raises `BadInputError` for a model that cannot be asked: no such name, no key, no price to
     account a budget in dollars with.
     """
     calls = [call for store in stores for call in store.calls()]
     spent = total(counted(call.prompt, call.reply) for call in calls)
-    budget = Budget(plan.limits.usd, plan.limits.tokens, spent=spent)
+    budget = Budget(config.limits.usd, config.limits.tokens, spent=spent)
     clients: dict[str, Client] = {}
     with ExitStack() as stack:
         for name in plan.models:
@@ -254,24 +244,24 @@ def open_clients(
                     f"{name} was a Python object when the run began: go on from Python, with "
                     "adaexplore.Run(path).resume(model=...) or (proposer=...)"
                 )
-            client = own or stack.enter_context(closing(_client(name, plan)))
+            client = own or stack.enter_context(closing(_client(name, config)))
             clients[name] = BudgetedClient(client, budget)
         yield clients
 
 
-def _client(name: str, plan: Plan) -> Client:
-    if plan.replay:
-        return ReplayClient(Path(plan.replay), name)
-    base_url = plan.base_url if name.startswith(f"{COMPATIBLE}:") else ""
+def _client(name: str, config: Config) -> Client:
+    if config.replay:
+        return ReplayClient(Path(config.replay), name)
+    base_url = config.base_url if name.startswith(f"{COMPATIBLE}:") else ""
     client = open_client(name, options=ClientOptions(base_url=base_url or None))
-    return RecordingClient(client, Path(plan.record)) if plan.record else client
+    return RecordingClient(client, Path(config.record)) if config.record else client
 
 
-def chooser(plan: Plan, settings: Config, store: Store) -> Callable[[Study], str]:
-    """Says who is asked next: the compiler for its seeds, then whoever pays off."""
+def chooser(plan: Plan, config: Config, store: Store) -> Callable[[Study], str]:
+    """Return the choice of the next proposer: the compiler for its seeds, then by gain for cost."""
 
     def choose(study: Study) -> str:
-        if max(len(study.nodes), store.ask_count()) < settings.compiler_seeds:
+        if max(len(study.nodes), store.ask_count()) < config.compiler_seeds:
             return COMPILER
         if len(plan.proposers) == 1:
             return plan.proposers[0]
@@ -286,9 +276,9 @@ def chooser(plan: Plan, settings: Config, store: Store) -> Callable[[Study], str
 
 
 def clock(limits: BudgetLimits, nodes: Sequence[Node]) -> Callable[[], str | None]:
-    """Says why there shall be no next step, once the steps have taken the budget's time.
+    """Return a function that gives the reason to stop once the steps have taken the budget's time.
 
-    Those of earlier sessions, `nodes`, count as well; what went on between sessions does not.
+    The steps of earlier sessions, `nodes`, count too; the time between sessions does not.
     """
     started, limit_s = time.monotonic() - max(busy_s(nodes), default=0.0), limits.seconds
 

@@ -23,7 +23,7 @@ def summary_of(store: Store, path: Path) -> Summary:
         name=path.resolve().name,
         directory=str(path),
         seed=run.seed,
-        proposer=run.proposer,
+        proposer=", ".join(run.proposers),
         planned_steps=run.steps,
         settings=run.config.model_dump(),
         environment=run.environment,

@@ -20,7 +20,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.problem import Checks, Language, Mode, Precision, Problem, TargetName
+from adaexplore.core.problem import Language, Problem, TargetName
 from adaexplore.core.proposer import Proposer
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
@@ -28,6 +28,7 @@ from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
+from adaexplore.run.requirements import require_versions
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
@@ -63,21 +64,6 @@ _JOBS = threading.Semaphore(max(len(os.sched_getaffinity(0)) // _CORES_A_JOB, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The options that say what is to be judged; None where the machine decides."""
-
-    path: Path
-    language: Language | None
-    device: str | None
-    precision: Precision
-    mode: Mode
-    seed: int
-    require_custom: bool = False
-    target: TargetName | None = None
-    allow: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Setup:
     """The device, the language and the target of a problem, which fit together."""
 
@@ -86,53 +72,52 @@ class Setup:
     target: TargetName | None
 
 
-def setup_of(asked: Asked) -> Setup:
+def setup_of(config: Config) -> Setup:
     """Return the setup that the options describe.
 
     Raises `BadInputError` for options that do not fit together, or not this machine.
     """
-    device = device_of("cpu" if asked.device is None and asked.target else asked.device)
+    device = device_of("cpu" if config.device is None and config.target else config.device)
     on_gpu = device != "cpu"
-    language = asked.language or ("triton" if on_gpu or asked.target else "cpp")
+    language = config.language or ("triton" if on_gpu or config.target else "cpp")
     dialect = DIALECTS[language]
     if dialect.on_gpu != on_gpu and not dialect.offline:
         needs = "a GPU (--device cuda)" if dialect.on_gpu else "cpu (--device cpu)"
         raise BadInputError(
             f"--language {language} does not run on --device {device}: {language} needs {needs}"
         )
-    if asked.require_custom and not on_gpu:
-        raise BadInputError("--require-custom needs a GPU: --device cuda")
-    return Setup(device, language, target_of(asked.target, device, language))
+    config.check_device(device)
+    return Setup(device, language, target_of(config.target, device, language))
 
 
-def load_problem(asked: Asked) -> Problem:
-    """Load the problem that the options describe.
+def load_problem(path: Path, config: Config) -> Problem:
+    """Load the problem in a file.
 
     Raises `BadInputError` for a file that cannot be used, and as `setup_of` does.
     """
-    setup = setup_of(asked)
+    setup = setup_of(config)
     return problems.load_problem(
-        asked.path,
+        path,
         device=setup.device,
         language=setup.language,
-        checks=Checks(asked.precision, asked.require_custom),
-        seed=asked.seed,
-        mode=asked.mode,
+        checks=config.checks,
+        seed=config.seed,
+        mode=config.mode,
         target=setup.target,
-        allow=asked.allow,
+        allow=config.allow,
     )
 
 
-def target_of(asked: TargetName | None, device: str, language: Language) -> TargetName | None:
-    """What kernels are compiled for on the CPU; None where it is the GPU that is there."""
-    if asked and device != "cpu":
+def target_of(target: TargetName | None, device: str, language: Language) -> TargetName | None:
+    """Return the architecture to compile for on the CPU; None where a GPU runs the kernels."""
+    if target and device != "cpu":
         raise BadInputError(
-            f"--target {asked}: on --device {device} kernels are compiled for that GPU; leave it "
+            f"--target {target}: on --device {device} kernels are compiled for that GPU; leave it "
             "out, or judge without a GPU by --device cpu"
         )
     offline = [name for name, dialect in DIALECTS.items() if dialect.offline]
-    if asked and language not in offline:
-        raise BadInputError(f"--target {asked}: only --language {' and '.join(offline)} have one")
+    if target and language not in offline:
+        raise BadInputError(f"--target {target}: only --language {' and '.join(offline)} have one")
     if device != "cpu" or language not in offline:
         return None
     missing = [name for name in ("triton", "numpy") if find_spec(name) is None]
@@ -141,7 +126,7 @@ def target_of(asked: TargetName | None, device: str, language: Language) -> Targ
             f"--language {language} --device cpu: {' and '.join(missing)} cannot be imported; "
             f"pip install {' '.join(missing)}"
         )
-    return asked or DEFAULT_TARGET
+    return target or DEFAULT_TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +215,7 @@ def start_server(problem: Problem) -> ForkServer:
 
     Raises `BadInputError` where the language lacks what it needs.
     """
+    require_versions(triton=problem.language == "triton")
     dialect = DIALECTS[problem.language]
     lacking = _function(dialect.lacking)() if dialect.lacking else None
     if lacking:

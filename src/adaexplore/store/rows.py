@@ -28,9 +28,7 @@ def run_values(run: RunRecord) -> dict[str, Any]:
         "package_version": run.package_version,
         "problem": run.problem.to_json(),
         "config": run.config.model_dump(mode="json"),
-        "seed": run.seed,
-        "proposer": run.proposer,
-        "steps": run.steps,
+        "proposers": list(run.proposers),
         "environment": run.environment.to_json(),
         "command": run.command,
         "created_at": run.created_at,
@@ -45,6 +43,7 @@ def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
     values["environment"] = Environment.from_json(values["environment"])
     values["reference"] = ReferenceFacts.from_json(values["reference"])
     values["config"] = Config.model_validate(values["config"])
+    values["proposers"] = tuple(values["proposers"])
     return RunRecord(**values, plan=plan)
 
 

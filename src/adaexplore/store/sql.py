@@ -28,6 +28,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import evaluation_from_json, evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
@@ -112,10 +113,10 @@ class SqlStore:
             reference = connection.execute(select(schema.run.c.reference)).scalar_one()
             return ReferenceFacts.from_json(reference)
 
-    def set_steps(self, steps: int) -> None:
-        """Change the number of steps planned in total."""
-        with self._transaction("store the number of steps") as connection:
-            connection.execute(update(schema.run).values(steps=steps))
+    def set_config(self, config: Config) -> None:
+        """Replace the configuration."""
+        with self._transaction("keep the configuration") as connection:
+            connection.execute(update(schema.run).values(config=config.model_dump(mode="json")))
 
     def set_plan(self, plan: Mapping[str, Any]) -> None:
         """Replace the plan."""

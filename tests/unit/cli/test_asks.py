@@ -1,4 +1,4 @@
-"""start, ask, tell and evaluate-pending: prompts and replies as files."""
+"""Runs answered by hand: prompts and replies as files."""
 
 import sqlite3
 
@@ -29,7 +29,19 @@ SETTINGS = ("--set", "p_strategy=0", "--set", "p_contrast=0", "--set", "reviser=
 @pytest.fixture
 def run(adaexplore, problem, tmp_path):
     path = tmp_path / "run"
-    result = adaexplore("start", problem, "--device", "cpu", "--run", path, "--steps", 3, *SETTINGS)
+    result = adaexplore(
+        "explore",
+        problem,
+        "--proposer",
+        "manual",
+        "--device",
+        "cpu",
+        "--run",
+        path,
+        "--steps",
+        3,
+        *SETTINGS,
+    )
     assert result.code == 0, result
     return path
 
@@ -55,18 +67,18 @@ def test_from_prompt_to_step(adaexplore, run, asks):
     assert told.code == 0
     assert "2.1.reply.md: taken; a candidate of 9 lines is queued" in told.out
 
-    done = adaexplore("evaluate-pending", run)
+    done = adaexplore("resume", run)
     assert done.code == 0, done
     assert "step   1/3" in done.out
     assert (run / "best.py").exists()
     assert (run / "report.html").exists()
-    assert "nothing waits" in adaexplore("evaluate-pending", run).out
+    assert "nothing waits" in adaexplore("resume", run).out
 
     (asks / "1.1.reply.md").write_text(WRONG)
     again = adaexplore("tell", run, asks)
     assert again.code == 0
     assert "2.1.reply.md: ask 2" not in again.out
-    adaexplore("evaluate-pending", run)
+    adaexplore("resume", run)
     with read_run(run) as directory:
         nodes = directory.store.nodes()
     assert [node.evaluation.status for node in nodes] == ["passed", "wrong_output"]
@@ -78,7 +90,7 @@ def test_what_waits_is_evaluated_side_by_side(adaexplore, run, asks):
     for number, text in enumerate((RIGHT, WRONG, RIGHT), 1):
         (asks / f"{number}.1.reply.md").write_text(text)
     adaexplore("tell", run, asks)
-    done = adaexplore("evaluate-pending", run, "--parallel", 3)
+    done = adaexplore("resume", run, "--parallel", 3)
     assert done.code == 0, done
     with read_run(run) as directory:
         nodes = directory.store.nodes()
@@ -91,7 +103,18 @@ def test_the_compiler_makes_the_first_steps_if_asked_to(
 ):
     monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
     path = tmp_path / "run"
-    words = ["start", problem, "--device", "cpu", "--run", path, "--set", "compiler_seeds=1"]
+    words = [
+        "explore",
+        problem,
+        "--proposer",
+        "manual",
+        "--device",
+        "cpu",
+        "--run",
+        path,
+        "--set",
+        "compiler_seeds=1",
+    ]
     started = adaexplore(*words, *SETTINGS, "--set", "policy=uct", "--set", "p_large=0")
     assert started.code == 0, started
     assert "step   1/20" in started.out
@@ -106,14 +129,34 @@ def test_a_seed_that_is_stopped_leaves_a_run_to_ask(
 ):
     monkeypatch.setattr(Session, "compiler", lambda *_: Renaming(interrupt_at=1))
     path = tmp_path / "run"
-    words = ["start", problem, "--device", "cpu", "--run", path, "--set", "compiler_seeds=2"]
+    words = [
+        "explore",
+        problem,
+        "--proposer",
+        "manual",
+        "--device",
+        "cpu",
+        "--run",
+        path,
+        "--set",
+        "compiler_seeds=2",
+    ]
     assert adaexplore(*words, *SETTINGS).code == 0
     assert adaexplore("ask", path, "-o", asks).code == 0
     assert names(asks) == ["2.1.md"]
 
 
 def test_seeds_that_the_compiler_cannot_write(adaexplore, problem):
-    words = ["start", problem, "--target", "sm_90", "--set", "compiler_seeds=1"]
+    words = [
+        "explore",
+        problem,
+        "--proposer",
+        "manual",
+        "--target",
+        "sm_90",
+        "--set",
+        "compiler_seeds=1",
+    ]
     assert "TorchInductor writes Triton only where there is a GPU" in adaexplore(*words).complaint
 
 
@@ -126,7 +169,7 @@ def test_recorded_replies_can_be_gone_through_again(adaexplore, run, asks):
     adaexplore("ask", run, "-o", asks)
     (asks / "1.1.reply.md").write_text(RIGHT)
     adaexplore("tell", run, asks)
-    adaexplore("evaluate-pending", run)
+    adaexplore("resume", run)
     same = adaexplore("retrace", run)
     assert same.code == 0
     assert same.out.splitlines() == [

@@ -32,10 +32,8 @@ def run_path(tmp_path):
     """A run directory with nothing recorded yet."""
     record = RunRecord(
         problem=Problem("example", written(), "cpp", "cpu"),
-        config=Config(),
-        seed=0,
-        proposer="compiler",
-        steps=3,
+        config=Config(seed=0, steps=3),
+        proposers=("compiler",),
         environment=Environment(),
         command="adaexplore explore example.py",
         created_at=0.0,
@@ -131,10 +129,12 @@ class TestOptions:
         assert "`adaexplore start`" in line
 
     def test_cuda_kernels_as_seeds_from_the_compiler(self, adaexplore, cuda):
-        line = adaexplore("start", *cuda, "--set", "compiler_seeds=1").complaint
+        line = adaexplore(
+            "explore", *cuda, "--proposer", "manual", "--set", "compiler_seeds=1"
+        ).complaint
         assert "TorchInductor writes no CUDA C++" in line
 
-    @pytest.mark.parametrize("command", ["start", "evaluate"])
+    @pytest.mark.parametrize("command", ["explore", "evaluate"])
     def test_cuda_kernels_without_nvcc(
         self, adaexplore, cuda, candidate, monkeypatch, tmp_path, command
     ):
@@ -207,12 +207,12 @@ class TestOptions:
 
 
 class TestRunDirectory:
-    @pytest.mark.parametrize("command", ["resume", "show", "cost", "report"])
+    @pytest.mark.parametrize("command", ["resume", "show", "report"])
     def test_one_that_is_none(self, adaexplore, tmp_path, command):
         assert "there is no run.db in it" in adaexplore(command, tmp_path).complaint
         assert "does not exist" in adaexplore(command, tmp_path / "gone").complaint
 
-    @pytest.mark.parametrize("command", ["resume", "show", "cost", "report"])
+    @pytest.mark.parametrize("command", ["resume", "show", "report"])
     def test_one_from_a_newer_version(self, adaexplore, run_path, command):
         with sqlite3.connect(run_path / "run.db") as database:
             database.execute("UPDATE run SET format_version = ?", [FORMAT_VERSION + 1])

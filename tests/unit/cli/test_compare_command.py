@@ -47,14 +47,12 @@ def record(
     facts = {
         "config": Config(policy=policy, stop_flat=0),
         "environment": ENVIRONMENT,
-        "plan": {"proposers": [proposer]},
         **changes,
     }
+    facts["config"] = facts["config"].model_copy(update={"seed": seed, "steps": len(speedups)})
     run = RunRecord(
         problem=asked,
-        seed=seed,
-        proposer=proposer,
-        steps=len(speedups),
+        proposers=(proposer,),
         command="adaexplore explore ...",
         created_at=0.0,
         **facts,

@@ -75,7 +75,9 @@ class TestInPrompts:
     def prompt(self, adaexplore, problem, tmp_path):
         def prompt(*words):
             run, asks = tmp_path / "run", tmp_path / "asks"
-            made = adaexplore("start", problem, *TARGET, "--run", run, *words)
+            made = adaexplore(
+                "explore", problem, "--proposer", "manual", *TARGET, "--run", run, *words
+            )
             assert made.code == 0, made
             assert adaexplore("ask", run, "-o", asks).code == 0
             return (asks / "1.1.md").read_text()
@@ -104,9 +106,19 @@ class TestInPrompts:
 
     def test_what_fits_no_problem_is_refused(self, adaexplore, problem, tmp_path):
         run = ("--run", tmp_path / "run", "--device", "cpu")
-        cpp = adaexplore("start", problem, *run, "--memory", BUNDLED)
+        cpp = adaexplore("explore", problem, "--proposer", "manual", *run, "--memory", BUNDLED)
         assert "rules are about Triton, and this problem's kernels are in cpp" in cpp.complaint
         nobody = adaexplore("explore", problem, *run, "--memory", BUNDLED)
         assert "--memory goes with --model" in nobody.complaint
-        missing = adaexplore("start", problem, *TARGET, "--run", run[1], "--memory", "none.toml")
+        missing = adaexplore(
+            "explore",
+            problem,
+            "--proposer",
+            "manual",
+            *TARGET,
+            "--run",
+            run[1],
+            "--memory",
+            "none.toml",
+        )
         assert "none.toml: No such file" in missing.complaint

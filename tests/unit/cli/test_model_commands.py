@@ -42,12 +42,12 @@ def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
     for text in (result.out, adaexplore("show", path).out, (path / "report.html").read_text()):
         assert summed in text
 
-    costs = json.loads(adaexplore("cost", path, "--json").out)
+    costs = json.loads(adaexplore("show", path, "--cost", "--json").out)
     assert costs["total"]["input_tokens"] == 100 * made
     assert [each["model"] for each in costs["models"]] == [LOCAL]
     assert sum(each["steps"] for each in costs["forms"]) == 3
     assert sum(each["share"] for each in costs["sections"]) == pytest.approx(1.0)
-    tables = adaexplore("cost", path)
+    tables = adaexplore("show", path, "--cost")
     assert tables.code == 0
     for word in ("large", "problem", "unknown price", f"total: {made} calls"):
         assert word in tables.out
@@ -168,14 +168,14 @@ def test_what_earlier_sessions_took_counts_against_the_budget(llm, explore, adae
 class TestAnotherKindOfRun:
     def test_a_run_for_ask_and_tell_is_not_resumed(self, adaexplore, problem, tmp_path):
         path = tmp_path / "run"
-        adaexplore("start", problem, "--device", "cpu", "--run", path)
+        adaexplore("explore", problem, "--proposer", "manual", "--device", "cpu", "--run", path)
         line = adaexplore("resume", path, "--steps", 50).complaint
         assert "`adaexplore ask`, `tell` and `evaluate-pending`" in line
         assert kept(path)[0].steps == 20
 
     def test_a_searched_run_takes_no_asks(self, llm, explore, adaexplore, tmp_path):
         _, path = explore("--model", LOCAL, "--budget", "1tok", *QUIET)
-        for words in (["ask", path, "-o", tmp_path / "asks"], ["evaluate-pending", path]):
+        for words in (["ask", path, "-o", tmp_path / "asks"], ["resume", path]):
             line = adaexplore(*words).complaint
             assert f"is searched by {LOCAL}: go on with `adaexplore resume`" in line
         (tmp_path / "1.1.reply.md").write_text("Hello.")

@@ -35,7 +35,9 @@ def asks(tmp_path):
 def start(adaexplore, problem, tmp_path):
     def start(*words):
         path = tmp_path / "run"
-        return adaexplore("start", problem, "--device", "cpu", "--run", path, *words), path
+        return adaexplore(
+            "explore", problem, "--proposer", "manual", "--device", "cpu", "--run", path, *words
+        ), path
 
     return start
 
@@ -46,10 +48,8 @@ def made(tmp_path, problem):
     path = tmp_path / "made"
     record = RunRecord(
         problem=Problem("problem", problem.read_text(), "cpp", "cpu"),
-        config=parse_settings(SETTINGS[1::2]),
-        seed=0,
-        proposer=MANUAL,
-        steps=3,
+        config=parse_settings(SETTINGS[1::2]).model_copy(update={"seed": 0, "steps": 3}),
+        proposers=(MANUAL,),
         environment=Environment(),
         command="adaexplore start problem.py",
         created_at=0.0,
@@ -126,7 +126,7 @@ class TestTemplates:
         assert "Mine: problem." in (asks / "1.1.md").read_text()
         (asks / "1.1.reply.md").write_text(RIGHT)
         assert adaexplore("tell", elsewhere, asks).code == 0
-        assert adaexplore("evaluate-pending", elsewhere).code == 0
+        assert adaexplore("resume", elsewhere).code == 0
         assert len(kept(elsewhere)[1]) == 1
 
     def test_evaluating_needs_none(self, made, adaexplore, asks):
@@ -138,7 +138,7 @@ class TestTemplates:
             gone = {"mine/no-such-template.j2": ""}
             directory.store.set_plan({**directory.store.run().plan, "templates": gone})
         assert "no such prompt template" in adaexplore("ask", made, "-o", asks).complaint
-        assert adaexplore("evaluate-pending", made).code == 0
+        assert adaexplore("resume", made).code == 0
 
     def test_what_shows_only_in_use_is_said_at_the_start(self, start, prompts):
         (prompts / "task_repair.j2").write_text("Well,\n{{ problem.nosuch }}")
@@ -202,7 +202,7 @@ class TestAsks:
         adaexplore("ask", made, "-o", asks)
         (asks / "1.1.reply.md").write_text(RIGHT)
         adaexplore("tell", made, asks)
-        tables = adaexplore("cost", made).out
+        tables = adaexplore("show", made, "--cost").out
         assert "price" not in tables
         [line] = [line for line in tables.splitlines() if line.startswith("manual ")]
         assert "-" in line.split()

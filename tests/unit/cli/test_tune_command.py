@@ -70,10 +70,8 @@ def run_of(tmp_path, problem):
         asked = load(problem, device="cpu", language=candidate.language, precision="fp32", seed=0)
         record = RunRecord(
             problem=replace(asked, target=target),
-            config=Config(confirm=False),
-            seed=0,
-            proposer="compiler",
-            steps=1,
+            config=Config(confirm=False, seed=0, steps=1),
+            proposers=("compiler",),
             environment=Environment(),
             command="adaexplore explore problem.py",
             created_at=0.0,

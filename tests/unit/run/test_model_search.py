@@ -80,10 +80,10 @@ def new_run(tmp_path):
         path = tmp_path / f"run-{next(numbers)}"
         record = RunRecord(
             problem=Problem("example", SOURCE, "cpp", "cpu"),
-            config=SETTINGS.model_copy(update=settings),
-            seed=3,
-            proposer=name,
-            steps=steps,
+            config=SETTINGS.model_copy(update=settings).model_copy(
+                update={"seed": 3, "steps": steps}
+            ),
+            proposers=(name,),
             environment=Environment(),
             command="adaexplore explore example.py",
             created_at=0.0,

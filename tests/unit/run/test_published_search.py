@@ -188,10 +188,8 @@ def test_every_step_grows_where_the_formulas_say(tmp_path, published):
     settings = Config(reward="published", **published)
     record = RunRecord(
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
-        config=settings,
-        seed=SEED,
-        proposer="silent",
-        steps=STEPS,
+        config=settings.model_copy(update={"seed": SEED, "steps": STEPS}),
+        proposers=("silent",),
         environment=Environment(),
         command="",
         created_at=0.0,

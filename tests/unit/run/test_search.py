@@ -128,10 +128,8 @@ SETTINGS = Config(policy="uct", p_large=0.4, pool_size=2, extra_max=1, window=3,
 def record(steps=STEPS, **settings) -> RunRecord:
     return RunRecord(
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
-        config=SETTINGS.model_copy(update=settings),
-        seed=5,
-        proposer="fake",
-        steps=steps,
+        config=SETTINGS.model_copy(update=settings).model_copy(update={"seed": 5, "steps": steps}),
+        proposers=("fake",),
         environment=Environment(),
         command="adaexplore explore example.py",
         created_at=0.0,
@@ -262,7 +260,7 @@ class TestStoppingAndResuming:
         run = new_run(steps=10)
         run.search()
         with open_run(run.path) as directory:
-            directory.store.set_steps(STEPS)
+            directory.store.set_config(directory.store.run().config.with_steps(STEPS))
         run.search()
         assert run.tree() == whole_tree
 
@@ -433,7 +431,7 @@ class TestConfirmation:
         run.search()
         earlier = run.confirmation()
         with open_run(run.path) as directory:
-            directory.store.set_steps(STEPS)
+            directory.store.set_config(directory.store.run().config.with_steps(STEPS))
         run.search()
         assert run.confirmation().node_id == best_of(whole_tree).id != earlier.node_id
 
@@ -564,7 +562,7 @@ class TestTuning:
         run = tuned(steps=6, tune=2)
         run.search()
         with open_run(run.path) as directory:
-            directory.store.set_steps(20)
+            directory.store.set_config(directory.store.run().config.with_steps(20))
         run.search()
         nodes = run.nodes()
         assert sum(node.step_kind != "tune" for node in nodes) == 20

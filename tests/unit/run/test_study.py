@@ -46,10 +46,8 @@ def passed(speedup: float) -> Passed:
 def run(tmp_path):
     record = RunRecord(
         problem=Problem("example", "class Model: ...", "cpp", "cpu"),
-        config=Config(ask_expires_h=2.0),
-        seed=5,
-        proposer="manual",
-        steps=30,
+        config=Config(ask_expires_h=2.0, seed=5, steps=30),
+        proposers=("manual",),
         environment=Environment(),
         command="adaexplore start example.py",
         created_at=0.0,

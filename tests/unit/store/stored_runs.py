@@ -13,10 +13,8 @@ from adaexplore.store import RunRecord
 def sample_run() -> RunRecord:
     return RunRecord(
         problem=Problem("softmax", "class Model: ...", "cpp", "cpu"),
-        config=Config(c=0.25, reward="published"),
-        seed=7,
-        proposer="compiler",
-        steps=20,
+        config=Config(c=0.25, reward="published", seed=7, steps=20),
+        proposers=("compiler",),
         environment=Environment(torch="2.13.0"),
         command="adaexplore explore softmax.py --seed 7",
         created_at=1.5e9,

@@ -28,9 +28,9 @@ from adaexplore.memory import BUNDLED, load_memory, memory_path, save_memory, te
 from adaexplore.run import (
     INTERRUPTED,
     Machine,
-    Plan,
-    attempt_plan,
+    attempt_config,
     default_parallel,
+    make_plan,
     map_parallel,
     open_clients,
     start_server,
@@ -75,7 +75,7 @@ class LiftOptions:
 def measure(options: LiftOptions) -> int:
     """Make the missing first tries and print the lift; return the exit code."""
     console = Console()
-    plan = _plan(options)
+    sources = _sources(options)
     settings = _settings(options.settings)
     machine = Machine(options.device, options.target)
     arms = _arms(options)
@@ -90,12 +90,12 @@ def measure(options: LiftOptions) -> int:
         settings,
         options.repeats,
         machine.platform,
-        plan,
+        make_plan(sources),
         demands=dict(zip(names, texts, strict=True)) if options.techniques else {},
     )
     for problem in problems:
         tries.require_same(problem)
-    status = _try_all(console, tries, problems, plan, options.parallel or default_parallel())
+    status = _try_all(console, tries, problems, sources, options.parallel or default_parallel())
     attempted = [found for problem in problems for found in tries.attempted(problem)]
     wanted = options.repeats * sum(len(tries.arms_for(problem)) for problem in problems)
     made = sum(len(found.outcomes) for found in attempted)
@@ -118,11 +118,12 @@ def measure(options: LiftOptions) -> int:
     return status
 
 
-def _plan(options: LiftOptions) -> Plan:
-    plan = attempt_plan(options.model, budget=options.budget, prompts=options.prompts)
-    if plan.limits.steps or plan.limits.seconds:
+def _sources(options: LiftOptions) -> Config:
+    """Return the proposer of the tries, its prompts and the budget."""
+    config = attempt_config(options.model, budget=options.budget, prompts=options.prompts)
+    if config.limits.steps or config.limits.seconds:
         raise BadInputError(f"--budget {options.budget}: first tries have one in usd or tok only")
-    return plan
+    return config
 
 
 def _settings(pairs: Sequence[str]) -> Config:
@@ -208,7 +209,7 @@ def _held_out(
 
 
 def _try_all(
-    console: Console, tries: FirstTries, problems: Sequence[Problem], plan: Plan, parallel: int
+    console: Console, tries: FirstTries, problems: Sequence[Problem], sources: Config, parallel: int
 ) -> int:
     """Make missing tries until all exist, the budget is spent or Ctrl-C; return the exit code."""
     waits: list[Path] = []
@@ -216,7 +217,7 @@ def _try_all(
     with ExitStack() as stack:
         with ExitStack() as reading:
             stores = tries.stores(problems, reading)
-            clients = stack.enter_context(open_clients(plan, *stores))
+            clients = stack.enter_context(open_clients(sources, make_plan(sources), *stores))
         server = stack.enter_context(closing(start_server(problems[0])))
         try:
             unless_spent = takewhile(lambda _: not stopped, problems)

@@ -96,8 +96,8 @@ class FirstTries:
         for path in self._runs(problem).values():
             with read_run(path) as run:
                 record = run.store.run()
-            then = (record.problem, record.proposer, record.config)
-            what = ("another task", f"{record.proposer} as the model", "other settings")
+            then = (record.problem, record.proposers[0], _tried_with(record.config))
+            what = ("another task", f"{record.proposers[0]} as the model", "other settings")
             for before, after, name in zip(then, now, what, strict=True):
                 if before != after:
                     raise BadInputError(
@@ -206,10 +206,11 @@ class FirstTries:
         """A run, open for writing; made where there is none."""
         path = self._path(problem, arm.name)
         if not is_run(path):
-            plan = replace(self.plan, budget="", memory=arm.name, rules=arm.rules)
+            plan = replace(self.plan, rules=arm.rules)
             words = f"adaexplore-lab lift, {arm.name}"
-            settings = self._settings(problem)
-            record = record_of(running, problem, settings, plan, 0, self.repeats, words)
+            own = {"memory": arm.name, "steps": self.repeats}
+            config = self._settings(problem).model_copy(update=own)
+            record = record_of(running, problem, config, plan, words)
             make_run(path, record)
         return open_run(path)
 
@@ -221,7 +222,8 @@ class FirstTries:
         standing = _TryCounts.of(store)
         missing = standing.missing(self.repeats)
         again = standing.spoiled[:missing]
-        store.set_steps(store.node_count() + standing.under_way + missing)
+        steps = store.node_count() + standing.under_way + missing
+        store.set_config(store.run().config.with_steps(steps))
         study = Study(store, _proposers(store))
         for node in again:
             ask = study.choose(self.proposer)
@@ -296,9 +298,14 @@ class _TryCounts:
         return max(repeats - self.judged - self.under_way, 0)
 
 
+def _tried_with(config: Config) -> Config:
+    """Return the settings of tries, without the fields that differ between the runs of a folder."""
+    return config.model_copy(update={"memory": "", "steps": None})
+
+
 def _proposers(store: Store) -> dict[str, Proposer]:
     run = store.run()
-    return model_proposers(Plan.from_json(run.plan, run.proposer), run.config)
+    return model_proposers(Plan.of(run), run.config)
 
 
 def _waits(path: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import get_args
 from rich.console import Console
 from rich.progress import Progress
 
-from adaexplore.core import BadInputError, BudgetSpentError
+from adaexplore.core import BadInputError, BudgetSpentError, make_config
 from adaexplore.evaluate import EXAMINE_JOB
 from adaexplore.run import Plan, open_clients
 from adaexplore.sandbox import ForkServer
@@ -39,10 +39,10 @@ def synthesize(
     chosen = _styles(styles, model)
     if budget and not model:
         raise BadInputError("--budget goes with --model; there is none")
-    plan = Plan(proposers=(model,) if model else (), budget=budget)
+    config = make_config({"model": model, **({"budget": budget} if budget else {})})
     folder = TaskFolder(output)
     kept, seen = folder.tasks(), Counter[str]()
-    with _author(plan) as author, _server() as server:
+    with _author(config) as author, _server() as server:
         validator = Validator(
             server, EXAMINE_JOB, benchmarks=_benchmarks(exclude, server), known=folder.known
         )
@@ -90,9 +90,9 @@ def _benchmarks(folders: Sequence[Path], server: ForkServer) -> dict[str, str]:
 
 
 @contextmanager
-def _author(plan: Plan) -> Iterator[Author | None]:
+def _author(config: Config) -> Iterator[Author | None]:
     """Open the author that asks the model; yield None without a model."""
-    with open_clients(plan) as clients:
+    with open_clients(config, Plan(config.model)) as clients:
         client = next(iter(clients.values()), None)
         yield Author(client) if client else None
 

@@ -1,0 +1,106 @@
+"""Commands that make or continue a run: explore, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adaexplore.cli.options import RunArg, configured
+
+if TYPE_CHECKING:
+    from adaexplore.core.listener import Event
+
+app = typer.Typer(rich_markup_mode=None)
+CHANGES = ("steps", "parallel", "budget", "base_url", "prompts", "allocation")
+
+
+@app.command(cls=configured("problem", "model", "search", "limits", "output"))
+def explore(
+    ctx: typer.Context,
+    problem: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="A Python file in KernelBench form: Model, get_inputs(), get_init_inputs().",
+        ),
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Search the example that comes with adaexplore.")
+    ] = False,
+) -> None:
+    """Search for a faster kernel.
+
+    Proposes candidates, verifies each against float64, times each against eager PyTorch and
+    torch.compile at equal precision, and keeps everything in one folder: the store, best.py and
+    report.html. Stop it at any time; `adaexplore resume RUN` continues. With --proposer manual the
+    prompts wait for you or an agent: take them with `ask`, answer with `tell`, then `resume`.
+    """
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.problems import EXAMPLE
+    from adaexplore.run import explore as application
+    from adaexplore.run.session import load_problem
+
+    source = EXAMPLE if example else problem
+    if source is None or (example and problem):
+        raise BadInputError("explore takes one problem: a file, or --example")
+    loaded = load_problem(source, ctx.obj)
+    path = application.run_path(loaded.name, ctx.obj)
+    order = application.make_order(loaded, ctx.obj, path, source=source)
+    raise typer.Exit(follow_search(application.explore(order), order.path))
+
+
+@app.command(cls=configured(names=CHANGES, settings=False))
+def resume(ctx: typer.Context, run: RunArg) -> None:
+    """Continue a run or a campaign, or give it more steps or another budget.
+
+    Where prompts are answered by hand, the replies are evaluated.
+    """
+    from adaexplore.cli.campaign import continue_campaign
+    from adaexplore.run import explore as application
+    from adaexplore.store.campaign import is_campaign
+
+    if is_campaign(run):
+        raise typer.Exit(continue_campaign(run, ctx.obj))
+    raise typer.Exit(follow_search(application.resume(run, ctx.obj), run))
+
+
+def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) -> int:
+    """Show a search until its end or Ctrl-C, then its results; return the exit code.
+
+    `variants` is the number of steps of a search that only tunes.
+    """
+    from rich.console import Console
+
+    from adaexplore.cli.adapt import learn_from_search
+    from adaexplore.cli.printing import how_to_go_on, say, show_end
+    from adaexplore.cli.progress import SearchProgress
+    from adaexplore.core.errors import AdaExploreError
+    from adaexplore.core.listener import follow
+    from adaexplore.run.session import INTERRUPTED
+    from adaexplore.store import read_run
+    from adaexplore.store.directory import DATABASE_NAME
+
+    console, status = Console(), 0
+    progress = SearchProgress(console, variants=variants)
+    try:
+        with progress:
+            follow(events, progress)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+        if not (path / DATABASE_NAME).is_file():
+            say(console, "stopped before the first step; no run was made")
+            return status
+        how_to_go_on(console, path)
+    except AdaExploreError:
+        if progress.is_open:
+            how_to_go_on(console, path)
+        raise
+    show_end(console, path)
+    if not status:
+        with read_run(path) as directory:
+            if directory.store.run().config.memory_update:
+                status = learn_from_search(console, directory)
+    return status

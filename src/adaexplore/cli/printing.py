@@ -1,0 +1,53 @@
+"""Lines and tables that several commands print."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+
+from adaexplore.core.ask import MANUAL
+from adaexplore.report.run.terminal import headline, tree_table
+from adaexplore.run.results import summary_of
+from adaexplore.store import read_run
+
+_PIPE_WIDTH = 4096
+"""Columns of a table that goes to a file or a pipe: a row is one line, for grep."""
+
+
+def say(console: Console, text: str) -> None:
+    """Print text as it is; a command that is broken into two lines cannot be copied."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def show_table(table: RenderableType, console: Console | None = None) -> None:
+    """Print a table: as wide as the terminal, or a line for each row where there is none."""
+    console = console or Console()
+    if console.is_terminal:
+        console.print(table)
+    else:
+        console.print(table, width=_PIPE_WIDTH, soft_wrap=True)
+
+
+def show_end(console: Console, path: Path) -> None:
+    """Print the tree and the headline of a run, and the files in its folder."""
+    with read_run(path) as directory:
+        summary, run = summary_of(directory.store, path), directory.store.run()
+        names = [p.name for p in (directory.best_path, directory.report_path) if p.exists()]
+    show_table(tree_table(summary), console)
+    console.print(headline(summary))
+    say(console, f"{path}: {', '.join(['run.db', *names])}")
+    if MANUAL in run.proposers:
+        say(console, f"take prompts with:\n  adaexplore ask {shlex.quote(str(path))} -o asks/")
+
+
+def how_to_go_on(console: Console, path: Path) -> None:
+    """Print the command that continues a stopped run."""
+    with read_run(path) as directory:
+        done, planned = directory.store.node_count(), directory.store.run().steps
+    say(
+        console,
+        f"stopped after {done} of {planned} steps; nothing recorded is lost. Go on with:\n"
+        f"  adaexplore resume {shlex.quote(str(path))}",
+    )
