@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adaexplore.core.config import Allocation as Allocation
     from adaexplore.core.config import Config as Config
     from adaexplore.core.config import PolicyName as PolicyName
+    from adaexplore.core.configure import make_config as make_config
     from adaexplore.core.configure import parse_pairs as parse_pairs
     from adaexplore.core.configure import parse_settings as parse_settings
     from adaexplore.core.environment import Environment as Environment
@@ -86,7 +87,7 @@ else:
             "candidate": ("Candidate",),
             "client": ("BudgetSpentError", "Client", "Message", "Prompt", "Reply"),
             "config": ("Allocation", "CAMPAIGN_DEFAULTS", "Config", "PolicyName"),
-            "configure": ("parse_pairs", "parse_settings"),
+            "configure": ("make_config", "parse_pairs", "parse_settings"),
             "environment": ("Environment",),
             "errors": (
                 "AdaExploreError",
