@@ -45,7 +45,7 @@ class RunRecord:
     @property
     def steps(self) -> int:
         """The number of planned steps in total."""
-        return self.config.planned_steps
+        return self.config.steps or self.config.planned_steps
 
     @property
     def seed(self) -> int:

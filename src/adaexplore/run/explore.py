@@ -182,7 +182,7 @@ def _is_work_left(store: Store, config: Config) -> bool:
     best = best_measured(nodes)
     confirmed = {kept.node_id for kept in store.confirmations()}
     unconfirmed = best is not None and config.confirm and not confirmed
-    return len(planned_steps(nodes)) < config.planned_steps or unconfirmed
+    return len(planned_steps(nodes)) < store.run().steps or unconfirmed
 
 
 def _nothing_left(store: Store, plan: Plan) -> str:

@@ -70,7 +70,7 @@ def test_a_campaign_from_beginning_to_end(adaexplore, problems, tmp_path):
     longer = adaexplore("resume", folder / "one", "--steps", 3)
     assert longer.code == 0
 
-    again = adaexplore("campaign", folder, "--steps", 3)
+    again = adaexplore("resume", folder, "--steps", 3)
     assert again.code == 0
     assert steps(folder) == {"one": 3, "other": 3}
     assert "other: step 3" in again.out
@@ -84,9 +84,9 @@ def test_a_file_with_a_budget_of_steps_that_is_raised_later(adaexplore, problems
         budget = "3steps"
         allocation = "uniform"
         turn_steps = 1
-        [defaults]
         device = "cpu"
-        settings = { confirm = false, stop_near = 0 }
+        confirm = false
+        stop_near = 0
         [[problem]]
         files = "o*.py"
         """,
@@ -148,9 +148,9 @@ def test_a_campaign_whose_prompts_are_answered_in_files(adaexplore, problems, tm
     (one / "2.1.reply.md").write_text(f"So.\n```python\n{source}# 2\n```\n")
     last = adaexplore("campaign", folder)
     assert steps(folder) == {"one": 3, "other": 1}
-    assert f"adaexplore campaign {folder}" in last.out  # for the other one
+    assert f"adaexplore resume {folder}" in last.out  # for the other one
     with read_run(folder / "one") as run:
-        assert run.store.run().command.startswith("adaexplore start ")
+        assert run.store.run().command.startswith("adaexplore explore ")
 
     (folder / "asks" / "other" / "answer.reply.md").write_text("hello")
     misnamed = adaexplore("campaign", folder)
@@ -219,7 +219,7 @@ def test_an_interrupted_campaign_says_how_to_go_on_and_does(
         patch.setattr("adaexplore.run.campaign.Campaign._land", interrupt)
         result = adaexplore("campaign", problems[0], *FAST, "--steps", 2, "--run", folder)
     assert result.code == 130
-    assert f"adaexplore campaign {folder}" in result.out
+    assert f"adaexplore resume {folder}" in result.out
     assert adaexplore("campaign", folder).code == 0
     assert steps(folder) == {"one": 2}
 
@@ -299,10 +299,11 @@ class TestBadInput:
     def test_a_campaign_goes_on_as_it_began(self, adaexplore, problems, tmp_path):
         folder = tmp_path / "night"
         assert adaexplore("campaign", problems[0], *FAST, "--steps", 1, "--run", folder).code == 0
-        line = adaexplore("campaign", folder, "--precision", "tf32", "--memory", "x").complaint
-        assert "it takes nothing (not --precision --memory)" in line
-        assert "it takes nothing" in adaexplore("campaign", folder, problems[1]).complaint
-        assert "it takes nothing" in adaexplore("campaign", problems[1], folder).complaint
+        line = adaexplore("campaign", folder, "--precision", "tf32").complaint
+        assert line.startswith("adaexplore: --precision: ")
+        assert "it may change --steps, --budget, --parallel, --allocation" in line
+        for both in ((folder, problems[1]), (problems[1], folder)):
+            assert "give nothing beside it" in adaexplore("campaign", *both).complaint
 
     @pytest.mark.parametrize(
         ("text", "complaint"),

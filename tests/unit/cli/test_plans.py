@@ -68,7 +68,7 @@ class TestResume:
         raised = adaexplore("resume", path, "--budget", "1Mtok,1step")
         assert raised.code == 0, raised
         record, nodes, _ = kept(path)
-        assert (record.plan["budget"], record.steps, len(nodes)) == ("1Mtok,1step", 1, 1)
+        assert (record.config.budget, record.steps, len(nodes)) == ("1Mtok,1step", 1, 1)
         assert raised.out.splitlines()[-1].endswith(": run.db, best.py, report.html")
 
     def test_a_server_that_moved(self, llm, explore, adaexplore, monkeypatch):
@@ -81,7 +81,7 @@ class TestResume:
         llm.answer = lambda _: MODULE.format(times=3)
         moved = adaexplore("resume", path, "--base-url", f"{llm.url}/v1")
         assert moved.code == 0, moved
-        assert kept(path)[0].plan["base_url"] == f"{llm.url}/v1"
+        assert kept(path)[0].config.base_url == f"{llm.url}/v1"
 
     @pytest.mark.parametrize(
         ("words", "said"),

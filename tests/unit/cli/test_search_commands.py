@@ -106,7 +106,7 @@ def test_several_steps_at_once(explore, adaexplore):
     assert [node.evaluation.status for node in nodes] == ["passed"] * 5
     assert max(ask.ask.id - 1 - ask.ask.seen for ask in asks) == 2
     assert "--parallel 3" in record.command
-    assert record.plan["parallel"] == 3
+    assert record.config.parallel == 3
 
     longer = adaexplore("resume", path, "--steps", 6, "--parallel", 1)
     assert longer.code == 0

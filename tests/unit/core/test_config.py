@@ -161,7 +161,7 @@ def test_an_unknown_policy_is_told_all_names():
 
 def test_every_field_has_a_group():
     assert {group_of(name) for name in Config.model_fields} == {
-        *("problem", "model", "search", "limits", "output")
+        *("problem", "model", "search", "campaign", "limits", "output")
     }
 
 

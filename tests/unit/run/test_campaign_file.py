@@ -1,4 +1,4 @@
-"""What a campaign is to run: files, tables, defaults, and what may be wrong with them."""
+"""Campaign files: tables, top-level keys, the command line, and faults."""
 
 import contextlib
 
@@ -6,17 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.run.campaign_file import (
-    CampaignFile,
-    Entry,
-    Options,
-    ProblemTable,
-    entries,
+    CampaignEntry,
+    CampaignOrder,
+    campaign_order,
     read_campaign_file,
 )
 
-NOTHING = Options()
+NOTHING = Config()
 
 
 @pytest.fixture
@@ -29,46 +28,63 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def listed(folder):
-    def listed(text, said=NOTHING):
+def ordered(folder):
+    def ordered(text, given=NOTHING):
         path = folder / "problems.toml"
         path.write_text(text)
-        return entries(read_campaign_file(path), folder, said)
+        return read_campaign_file(path, given)
 
-    return listed
+    return ordered
 
 
-def test_defaults_tables_and_the_command_line_in_this_order(listed):
+@pytest.fixture
+def listed(ordered):
+    return lambda text, given=NOTHING: ordered(text, given).entries
+
+
+def test_the_command_line_overrides_tables_and_tables_override_the_top(listed):
     text = """
-        [defaults]
         precision = "tf32"
         steps = 30
-        settings = { c = 0.1, window = 3 }
+        c = 0.1
+        window = 3
         [[problem]]
         file = "a.py"
         [[problem]]
         file = "b.py"
         precision = "half"
         device = "cuda:0, cuda:1"
-        settings = { window = 4 }
+        window = 4
         model = ["openai:x", "openai:y"]
         proposer = "compiler"
     """
-    a, b = listed(text, Options(steps=7, settings={"c": 0.5}))
-    assert (a.precision, b.precision, a.steps, b.steps) == ("tf32", "half", 7, 7)
-    assert (a.parsed_settings().c, b.parsed_settings().c) == (0.5, 0.5)
-    assert (a.parsed_settings().window, b.parsed_settings().window) == (3, 4)
+    a, b = listed(text, Config(steps=7, c=0.5))
+    assert (a.config.precision, b.config.precision) == ("tf32", "half")
+    assert (a.config.steps, b.config.steps) == (7, 7)
+    assert (a.config.c, b.config.c) == (0.5, 0.5)
+    assert (a.config.window, b.config.window) == (3, 4)
     assert (a.devices, b.devices) == ((), ("cuda:0", "cuda:1"))
-    assert a.proposers == ("compiler",)
-    assert b.proposers == ("openai:x", "openai:y", "compiler")
+    assert (a.config.model, a.config.proposer) == ((), None)
+    assert (b.config.model, b.config.proposer) == (("openai:x", "openai:y"), "compiler")
 
 
 def test_searches_of_a_campaign_stop_by_themselves_unless_told_otherwise(listed):
     [a] = listed('[[problem]]\nfile = "a.py"')
-    assert (a.parsed_settings().stop_near, a.parsed_settings().stop_flat) == (0.9, 40)
-    [a] = listed('[[problem]]\nfile = "a.py"\nsettings = { stop_flat = 0, confirm = false }')
-    assert a.parsed_settings().stop_flat == 0
-    assert a.parsed_settings().confirm is False
+    assert (a.config.stop_near, a.config.stop_flat) == (0.9, 40)
+    [a] = listed('[[problem]]\nfile = "a.py"\nstop_flat = 0\nconfirm = false')
+    assert (a.config.stop_flat, a.config.confirm) == (0, False)
+
+
+def test_the_budget_is_the_campaigns_alone(ordered):
+    order = ordered('budget = "90steps"\nparallel = 4\n[[problem]]\nfile = "a.py"')
+    assert (order.config.limits.steps, order.config.parallel) == (90, 4)
+    [a] = order.entries
+    assert (a.config.budget, a.config.parallel, a.config.steps) == (None, 1, None)
+
+
+def test_without_a_budget_every_problem_has_a_number_of_steps(listed):
+    [a] = listed('[[problem]]\nfile = "a.py"')
+    assert a.config.steps == 20
 
 
 def test_patterns_are_relative_to_the_file_and_names_tell_problems_apart(listed, folder):
@@ -77,10 +93,26 @@ def test_patterns_are_relative_to_the_file_and_names_tell_problems_apart(listed,
     assert all(entry.path.startswith(str(folder)) for entry in found)
 
 
+def test_folders_are_relative_to_the_file(ordered, folder):
+    order = ordered('prompts = "mine"\n[[problem]]\nfile = "a.py"')
+    assert order.config.prompts == order.entries[0].config.prompts == str(folder / "mine")
+
+
 def test_the_same_files_in_two_classes(listed):
     text = '[[problem]]\nfiles = "level2/*.py"\n[[problem]]\nfiles = "level2/*.py"\n'
     found = listed(text + 'precision = "tf32"')
     assert [entry.name for entry in found] == ["1-fp32", "2-fp32", "1-tf32", "2-tf32"]
+
+
+def test_problem_files_need_no_toml(folder):
+    order = campaign_order([folder / "a.py", folder / "b.py"], Config(steps=3))
+    assert [(e.name, e.config.steps) for e in order.entries] == [("a", 3), ("b", 3)]
+
+
+def test_a_campaign_that_continues_may_change(ordered):
+    order = ordered('[[problem]]\nfile = "a.py"').changed(Config(steps=9, budget="2h"))
+    assert order.config.budget == "2h"
+    assert (order.entries[0].config.steps, order.entries[0].config.budget) == (9, None)
 
 
 @pytest.mark.parametrize(
@@ -88,14 +120,22 @@ def test_the_same_files_in_two_classes(listed):
     [
         ("", "there are no problems"),
         ("problem = []", "there are no problems"),
+        ("problem = 3", "problem is no table"),
         ("[[problems]]\nfile = 'a.py'", "problems: no such key; did you mean problem"),
-        ("[defaults]\nprecison = 'fp32'", "defaults.precison: no such key; did you mean precision"),
-        ("[[problem]]\nfile = 'a.py'\nstep = 4", "problem.0.step: no such key; did you mean steps"),
-        ("[[problem]]\nfile = 'a.py'\nqqq = 4", "problem.0.qqq: no such key; known: language"),
-        ("[[problem]]\nfile = 'a.py'\nprecision = 'fp8'", "problem.0.precision: Input should be"),
-        ("[[problem]]\nfile = 'a.py'\nsteps = 0", "problem.0.steps: Input should be greater"),
-        ("parallel = 0", "parallel: Input should be greater"),
-        ("allocation = 'fair'", "allocation: Input should be 'headroom' or 'uniform'"),
+        ("precison = 'fp32'", "precison: no such key; did you mean precision"),
+        ("[[problem]]\nfile = 'a.py'\nstep = 4", "problem.0.step: no such key; did you mean"),
+        ("[[problem]]\nfile = 'a.py'\nqqq = 4", "problem.0.qqq: no such key; known: file"),
+        ("[[problem]]\nfile = 'a.py'\nbudget = '1h'", "problem.0.budget: a campaign has it once"),
+        (
+            "[[problem]]\nfile = 'a.py'\nprecision = 'fp8'",
+            "problem.0.precision = 'fp8': Input should be",
+        ),
+        (
+            "[[problem]]\nfile = 'a.py'\nsteps = 0",
+            "problem.0.steps = 0: Input should be greater",
+        ),
+        ("parallel = 0", "parallel = 0: Input should be greater"),
+        ("allocation = 'fair'", "allocation = 'fair': Input should be 'headroom' or 'uniform'"),
         ("[[problem]]\nname = 'x'", "either file or files"),
         ("[[problem]]\nfile = 'a.py'\nfiles = 'b.py'", "either file or files"),
         ("[[problem]]\nfiles = 'nosuch/*.py'", "'nosuch/*.py' matches nothing in "),
@@ -107,12 +147,11 @@ def test_the_same_files_in_two_classes(listed):
             "2 problems would be called x",
         ),
         ("[[problem]]\nfile = 'a.py'\nname = '../x'", "it is a folder's"),
-        ("[[problem]]\nfile = 'a.py'\nsettings = { windw = 3 }", "did you mean window"),
-        ("[[problem]]\nfile = 'a.py'\nmodel = 'compiler'", "that is no model"),
+        ("[[problem]]\nfile = 'a.py'\nwindw = 3", "did you mean window"),
         ("[[problem]", "is not TOML"),
     ],
 )
-def test_what_may_be_wrong_is_said_in_one_line(listed, text, words):
+def test_a_fault_is_named_in_one_line(listed, text, words):
     with pytest.raises(BadInputError) as caught:
         listed(text)
     assert words in str(caught.value)
@@ -140,7 +179,10 @@ def test_any_text_is_a_file_or_bad_input(tmp_path_factory, text):
     )
 )
 def test_names_are_unique_and_survive_json(tmp_path_factory, wanted):
-    tables = [ProblemTable(file=f"{file}.py", precision=precision) for file, precision in wanted]
-    found = entries(CampaignFile(problem=tables), tmp_path_factory.getbasetemp(), NOTHING)
-    assert len({entry.name for entry in found}) == len(wanted)
-    assert [Entry.from_json(entry.to_json()) for entry in found] == found
+    path = tmp_path_factory.getbasetemp() / "named.toml"
+    tables = [f"[[problem]]\nfile = '{file}.py'\nprecision = '{kind}'\n" for file, kind in wanted]
+    path.write_text("".join(tables))
+    order = read_campaign_file(path)
+    assert len({entry.name for entry in order.entries}) == len(wanted)
+    assert CampaignOrder.from_json(order.to_json()) == order
+    assert [CampaignEntry.from_json(e.to_json()) for e in order.entries] == list(order.entries)
