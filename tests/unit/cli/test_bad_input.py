@@ -10,6 +10,7 @@ import pytest
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import Problem
+from adaexplore.evaluate.kernels import helion_host
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
 
 PARTS = {
@@ -126,7 +127,7 @@ class TestOptions:
     def test_cuda_kernels_from_the_compiler(self, adaexplore, cuda):
         line = adaexplore("explore", *cuda).complaint
         assert "TorchInductor writes no CUDA C++; give a --model" in line
-        assert "`adaexplore start`" in line
+        assert "--proposer manual" in line
 
     def test_cuda_kernels_as_seeds_from_the_compiler(self, adaexplore, cuda):
         line = adaexplore(
@@ -139,7 +140,8 @@ class TestOptions:
         self, adaexplore, cuda, candidate, monkeypatch, tmp_path, command
     ):
         monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-        words = [command, cuda[0], *([candidate] if command == "evaluate" else []), *cuda[1:]]
+        beside = {"evaluate": [candidate], "explore": ["--proposer", "manual"]}[command]
+        words = [command, cuda[0], *beside, *cuda[1:]]
         result = adaexplore(*words)
         assert result.code == 2
         line = result.err.splitlines()[-1]
@@ -158,7 +160,8 @@ class TestOptions:
         self, adaexplore, helion, candidate, monkeypatch, package
     ):
         monkeypatch.setattr(
-            "adaexplore.evaluate.kernels.helion_host.find_spec",
+            helion_host,
+            "find_spec",
             lambda name: None if name == package else name,
         )
         result = adaexplore("evaluate", helion[0], candidate, *helion[1:])
@@ -240,14 +243,13 @@ class TestRunDirectory:
 
 WARNS = """
 import logging, sys, warnings
-from adaexplore.cli import inspect, main
+from adaexplore.cli import main, printing
 
-def settings():
+def show_table(_):
     warnings.warn("soon to be removed", FutureWarning)
     logging.getLogger("some.library").warning("something is odd")
-    return 0
 
-inspect.settings = settings
+printing.show_table = show_table
 sys.argv = ["adaexplore", "settings"]
 main()
 """

@@ -3,6 +3,9 @@ import sys
 
 import pytest
 
+from adaexplore.core.config import Config
+from adaexplore.core.version import __version__
+
 COMMANDS = {
     "explore": ["PROBLEM", "--steps", "--proposer", "--language", "--device", "--run", "--set"],
     "resume": ["RUN", "--steps"],
@@ -11,6 +14,10 @@ COMMANDS = {
     "report": ["RUN", "--output"],
     "compare": ["RUN", "--by", "--at", "--html"],
     "settings": [],
+    "campaign": ["PROBLEMS", "--allocation", "--budget", "--json"],
+    "ask": ["RUN", "--count", "--steps"],
+    "tell": ["RUN", "REPLIES"],
+    "tune": ["RUN", "--variants", "--parallel"],
 }
 LOADED = """
 import sys
@@ -39,6 +46,22 @@ def test_the_list_of_commands_is_complete(adaexplore):
     assert all(command in result.out for command in COMMANDS)
 
 
+def test_the_version(adaexplore):
+    result = adaexplore("--version")
+    assert (result.code, result.out) == (0, f"adaexplore {__version__}\n")
+
+
+def test_help_of_the_mode_says_what_modules_of_libraries_are_in(adaexplore):
+    text = " ".join(adaexplore("explore", "--help").out.split())
+    assert "training mode for most modules of libraries" in text
+
+
+def test_tables_in_a_pipe_have_a_line_for_each_row(adaexplore):
+    lines = adaexplore("settings").out.splitlines()
+    assert len(lines) == 1 + len(Config.model_fields)
+    assert any(line.startswith("require_custom") and "Needs a GPU" in line for line in lines)
+
+
 def test_settings_are_listed_with_their_defaults(adaexplore):
     result = adaexplore("settings")
     assert result.code == 0
@@ -50,7 +73,7 @@ def test_settings_are_listed_with_their_defaults(adaexplore):
     ("words", "said"),
     [
         (["no-such-command"], "no-such-command"),
-        (["explore"], "PROBLEM"),
+        (["explore"], "--example"),
         (["explore", "x.py", "--steps", "0"], "--steps"),
         (["explore", "x.py", "--precision", "fp8"], "--precision"),
         (["explore", "x.py", "--nonsense"], "--nonsense"),
