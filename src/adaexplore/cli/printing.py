@@ -24,10 +24,9 @@ def say(console: Console, text: str) -> None:
 def show_table(table: RenderableType, console: Console | None = None) -> None:
     """Print a table: as wide as the terminal, or a line for each row where there is none."""
     console = console or Console()
-    if console.is_terminal:
-        console.print(table)
-    else:
-        console.print(table, width=_PIPE_WIDTH, soft_wrap=True)
+    if not console.is_terminal:
+        console = Console(file=console.file, width=_PIPE_WIDTH)
+    console.print(table)
 
 
 def show_end(console: Console, path: Path) -> None:
