@@ -62,5 +62,5 @@ def test_new_versions_pass(installed):
 def test_the_minimum_is_stated(file):
     text = (ROOT / file).read_text()
     torch, triton = (".".join(map(str, MINIMUM[name])) for name in ("torch", "triton"))
-    assert f"torch {torch}" in text
+    assert f"PyTorch {torch}" in text
     assert f"Triton {triton}" in text
