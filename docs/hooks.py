@@ -34,7 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "index.md": readme.replace("](examples/README.md", "](examples.md"),
         "examples.md": (_ROOT / "examples/README.md").read_text().replace("](../docs/", "]("),
-        "reference/command-line.md": commands.stdout,
+        "reference/command-line.md": re.sub(r":<(\w+)>", r":&lt;\1&gt;", commands.stdout),
     }
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
