@@ -44,7 +44,7 @@ WAYS: dict[str, tuple[Allocation, Config]] = {
 
 @dataclass
 class Simulated:
-    """A `campaign.Course` along a curve that is known beforehand: ln of the best at each step."""
+    """A `campaign.ProblemJob` along a known curve: ln of the best at each step."""
 
     curve: Sequence[float]
     limit: float | None
@@ -59,7 +59,7 @@ class Simulated:
         return self.curve[self.made - 1] if self.made else 0.0
 
     def progress(self) -> Progress:
-        """See `campaign.Course`."""
+        """See `campaign.ProblemJob`."""
         reached = [0.0, *self.curve[: self.made]]
         gains = [after - before for before, after in pairwise(reached)]
         room = None if self.limit is None else max(self.limit - self.best, 0.0)
@@ -72,15 +72,15 @@ class Simulated:
             ended="ended" if ended else "",
         )
 
-    def turn(self, steps: int, parallel: int) -> None:  # noqa: ARG002 - the Protocol's
-        """See `campaign.Course`."""
+    def slice(self, steps: int, parallel: int) -> None:  # noqa: ARG002 - the Protocol's
+        """See `campaign.ProblemJob`."""
         self.made += steps
 
     def finish(self) -> None:
-        """See `campaign.Course`."""
+        """See `campaign.ProblemJob`."""
 
-    def park(self) -> None:
-        """See `campaign.Course`."""
+    def suspend(self) -> None:
+        """See `campaign.ProblemJob`."""
 
 
 def campaigns(seed: int, idle: int) -> dict[str, list[float]]:
@@ -106,11 +106,9 @@ def _found(
     way: str, curves: Sequence[Sequence[float]], limits: Sequence[float | None], budget: int
 ) -> float:
     allocation, settings = WAYS[way]
-    courses = [
-        Simulated(curve, limit, settings) for curve, limit in zip(curves, limits, strict=True)
-    ]
-    Campaign(courses, Rules(allocation, steps=budget * len(courses))).run()
-    return fmean(course.best for course in courses)
+    jobs = [Simulated(curve, limit, settings) for curve, limit in zip(curves, limits, strict=True)]
+    Campaign(jobs, Rules(allocation, steps=budget * len(jobs))).run()
+    return fmean(job.best for job in jobs)
 
 
 def interval(logs: Sequence[float]) -> tuple[float, float]:

@@ -99,8 +99,8 @@ def _search(path: Path, json: Path | None) -> int:
 
 def recorded(path: Path, *, reports: bool) -> CampaignSummary:
     """Summarize what is recorded of a campaign, on any machine; with `reports`, write those too."""
+    from adaexplore.run.campaign_job import ProgressRow
     from adaexplore.run.campaign_run import CampaignRun
-    from adaexplore.run.courses import ProgressRow
 
     return CampaignRun(path, lambda _: ProgressRow()).summary(reports=reports)
 

@@ -34,7 +34,7 @@ class Progress:
     asked: int = 0
 
 
-class Course(Protocol):
+class ProblemJob(Protocol):
     """One problem's search, as a campaign sees it; only one thread uses it at a time.
 
     `turn` and `finish` raise `BadProblemError` for a problem that cannot be judged,
@@ -54,7 +54,7 @@ class Course(Protocol):
         """How far it has come, as its store says."""
         ...
 
-    def turn(self, steps: int, parallel: int) -> None:
+    def slice(self, steps: int, parallel: int) -> None:
         """Makes so many steps, or fewer if there is a reason to stop; so many of them at once."""
         ...
 
@@ -62,7 +62,7 @@ class Course(Protocol):
         """Measures the winner again."""
         ...
 
-    def park(self) -> None:
+    def suspend(self) -> None:
         """Gives up what it holds between turns: the next one prepares anew."""
         ...
 
@@ -85,13 +85,13 @@ class Rules:
 
 @dataclass(eq=False, slots=True)
 class _Runner:
-    """A course and where it stands.
+    """A job and where it stands.
 
     It is `finished` from when its winner is measured again until its next turn; `lost` is why it
     gets no more of them.
     """
 
-    course: Course
+    job: ProblemJob
     progress: Progress
     steps: int = 0  # under way
     at_work: bool = False
@@ -112,7 +112,7 @@ class _Runner:
 
 
 class Campaign:
-    """Gives turns to courses until all have ended, or the budget is spent; then finishes them all.
+    """Gives turns to jobs until all have ended, or the budget is spent; then finishes them all.
 
     `spent` says why there shall be no further step, if so. Problems are spread over the devices
     they may have. One that cannot be judged or whose machinery is lost is left out, the others go
@@ -121,22 +121,22 @@ class Campaign:
 
     def __init__(
         self,
-        courses: Sequence[Course],
+        jobs: Sequence[ProblemJob],
         rules: Rules,
         spent: Callable[[], str | None] = lambda: None,
     ) -> None:
-        self._runners = [_Runner(course, course.progress()) for course in courses]
+        self._runners = [_Runner(job, job.progress()) for job in jobs]
         self._rules = rules
-        self._devices = {device for course in courses for device in course.devices}
+        self._devices = {device for job in jobs for device in job.devices}
         self._spent = spent
-        self._first = _first_steps(rules, len(courses))
+        self._first = _first_steps(rules, len(jobs))
         self._workers: Workers[_Runner] = Workers()
         self._ready: list[_Runner] = []  # the one used last at the end
         self._error: AdaExploreError | None = None
 
     @property
     def lost(self) -> dict[int, AdaExploreError]:
-        """By its index, why a course was left out."""
+        """By its index, why a job was left out."""
         return {i: r.lost for i, r in enumerate(self._runners) if r.lost}
 
     def run(self) -> None:
@@ -153,7 +153,7 @@ class Campaign:
                 break
             self._land(self._workers.next())
         for runner in self._ready:
-            runner.course.park()
+            runner.job.suspend()
         if self._error:
             raise self._error
 
@@ -173,9 +173,9 @@ class Campaign:
         runner.finished = False
         runner.steps = min(wanted, runner.progress.left, allowed)
         in_flight = max(self._rules.parallel // max(self._unfinished(), 1), 1)
-        if not runner.course.device:
-            runner.course.device = min(runner.course.devices, key=self._load)
-        self._start(runner, partial(runner.course.turn, runner.steps, min(in_flight, runner.steps)))
+        if not runner.job.device:
+            runner.job.device = min(runner.job.devices, key=self._load)
+        self._start(runner, partial(runner.job.slice, runner.steps, min(in_flight, runner.steps)))
         return True
 
     def _begin_finish(self) -> bool:
@@ -186,7 +186,7 @@ class Campaign:
             idle = not (runner.at_work or runner.lost or runner.finished)
             if idle and ended and runner.progress.unconfirmed:
                 runner.finished = True
-                self._start(runner, runner.course.finish)
+                self._start(runner, runner.job.finish)
                 return True
         return False
 
@@ -205,13 +205,13 @@ class Campaign:
         free = [
             runner
             for runner in waiting
-            if not runner.course.device or self._load(runner.course.device)[0] <= least
+            if not runner.job.device or self._load(runner.job.device)[0] <= least
         ]
         return free or waiting
 
     def _load(self, device: str) -> tuple[int, int]:
         """How many are at work on a device, and how many have it."""
-        theirs = [runner for runner in self._runners if runner.course.device == device]
+        theirs = [runner for runner in self._runners if runner.job.device == device]
         return sum(runner.at_work for runner in theirs), len(theirs)
 
     def _start(self, runner: _Runner, work: Callable[[], None]) -> None:
@@ -226,25 +226,25 @@ class Campaign:
         runner.at_work, runner.steps = False, 0
         match error:
             case None:
-                runner.progress = runner.course.progress()
+                runner.progress = runner.job.progress()
                 self._keep_ready(runner)
             case BadProblemError() | InfrastructureError():
                 runner.lost = error
-                runner.course.park()
+                runner.job.suspend()
             case AdaExploreError():
                 self._error = self._error or error
-                runner.course.park()
+                runner.job.suspend()
             case _:
                 raise error
 
     def _keep_ready(self, runner: _Runner) -> None:
         """Parks whoever has waited longest, if too many are ready, and who has come to an end."""
         if runner.progress.ended and not runner.progress.unconfirmed:
-            runner.course.park()
+            runner.job.suspend()
             return
         self._ready.append(runner)
         while len(self._ready) > KEPT_READY:
-            self._ready.pop(0).course.park()
+            self._ready.pop(0).job.suspend()
 
 
 def _first_steps(rules: Rules, problems: int) -> int:

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.configure import option_name, words
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
@@ -23,7 +22,8 @@ from adaexplore.report.campaign.summary import (
 )
 from adaexplore.run.campaign import Campaign, Rules
 from adaexplore.run.campaign_file import CampaignEntry, CampaignOrder, campaign_order
-from adaexplore.run.courses import AnsweredCourse, Common, ProgressRow, SearchCourse, Servers
+from adaexplore.run.campaign_job import CampaignJob, ProgressRow, SharedLimits
+from adaexplore.run.job import Servers
 from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
 from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.session import device_of
@@ -96,22 +96,20 @@ class CampaignRun:
         self._order = CampaignOrder.from_json(manifest["order"])
         self._servers = Servers()
         self._limits = self._order.config.limits
-        self._common = Common(self._servers, by_time=self._limits.seconds is not None)
-        self._courses = [self._course(entry, row(entry.name)) for entry in self._order.entries]
+        self._shared = SharedLimits(self._servers, by_time=self._limits.seconds is not None)
+        self._jobs = [self._job(entry, row(entry.name)) for entry in self._order.entries]
         self.lost: Mapping[int, AdaExploreError] = {}
 
-    def _course(self, entry: CampaignEntry, row: ProgressRow) -> SearchCourse:
-        if entry.config.proposer != MANUAL:
-            return SearchCourse(entry, self.path, self._common, row)
+    def _job(self, entry: CampaignEntry, row: ProgressRow) -> CampaignJob:
         in_flight = self._order.config.turn_steps
-        return AnsweredCourse(entry, self.path, self._common, row, in_flight=in_flight)
+        return CampaignJob(entry, self.path, self._shared, row, in_flight)
 
     def run(self) -> None:
         """Search until every problem has ended or the budget is spent.
 
         Raises as `Campaign.run` does; what was recorded stays.
         """
-        config, common = self._order.config, self._common
+        config, shared = self._order.config, self._shared
         rules = Rules(
             allocation=config.allocation,
             parallel=config.parallel,
@@ -119,19 +117,19 @@ class CampaignRun:
             first_steps=config.first_steps,
             steps=self._limits.steps,
         )
-        for course in self._courses:
-            course.show()
-        loop = Campaign(self._courses, rules, common.spent)
+        for job in self._jobs:
+            job.show()
+        loop = Campaign(self._jobs, rules, shared.spent)
         self.lost = loop.lost
         with hold_campaign(self.path), ExitStack() as stack:
-            runs = [stack.enter_context(read_run(c.path)) for c in self._courses if c.exists]
+            runs = [stack.enter_context(read_run(c.path)) for c in self._jobs if c.exists]
             stores = [run.store for run in runs]
-            common.over = clock(self._limits, [n for store in stores for n in store.nodes()])
+            shared.over = clock(self._limits, [n for store in stores for n in store.nodes()])
             plan = _plan(self._order)
-            common.clients = stack.enter_context(open_clients(config, plan, *stores))
+            shared.clients = stack.enter_context(open_clients(config, plan, *stores))
             stack.callback(self._servers.close)
-            for course in self._courses:  # after Ctrl-C, some are still at work
-                stack.callback(course.park)
+            for job in self._jobs:  # after Ctrl-C, some are still at work
+                stack.callback(job.suspend)
             try:
                 loop.run()
             finally:
@@ -140,17 +138,17 @@ class CampaignRun:
     @property
     def waits(self) -> bool:
         """True where prompts wait for an answer."""
-        return any(course.waits() for course in self._courses)
+        return any(job.waits() for job in self._jobs)
 
     def summary(self, over: str = "", *, reports: bool = True) -> CampaignSummary:
         """Summarize the searches as recorded, and with `reports` write the report of each.
 
         `over` is the reason that no search goes on, if there is one.
         """
-        over = over or self._common.spent() or ""
-        nodes = [node for course in self._courses for node in course.nodes()[0]]
+        over = over or self._shared.spent() or ""
+        nodes = [node for job in self._jobs for node in job.nodes()[0]]
         return summarize_campaign(
-            [self._result(i, over, reports=reports) for i in range(len(self._courses))],
+            [self._result(i, over, reports=reports) for i in range(len(self._jobs))],
             name=self.path.resolve().name,
             command=self.command,
             allocation=self._order.config.allocation,
@@ -159,20 +157,20 @@ class CampaignRun:
         )
 
     def _result(self, index: int, over: str, *, reports: bool) -> Result:
-        course, lost = self._courses[index], self.lost.get(index)
-        progress = course.progress()
+        job, lost = self._jobs[index], self.lost.get(index)
+        progress = job.progress()
         state: State = "done" if progress.ended else "open"
-        reason = progress.ended or over or course.waits() or "no steps left"
+        reason = progress.ended or over or job.waits() or "no steps left"
         if lost:
             state, reason = "refused" if isinstance(lost, BadProblemError) else "broken", str(lost)
         fields: dict[str, Any] = {"summary": None, "folder": ""}
-        if course.exists:
-            with read_run(course.path) as run:
-                summary = summary_of(run.store, course.path)
+        if job.exists:
+            with read_run(job.path) as run:
+                summary = summary_of(run.store, job.path)
                 if reports:
                     write_report(summary, run.report_path)
-            fields = {"summary": summary, "folder": course.entry.name}
-        precision = course.entry.config.precision
+            fields = {"summary": summary, "folder": job.entry.name}
+        precision = job.entry.config.precision
         return result_of(
-            course.entry.name, precision, course.device, state=state, reason=reason, **fields
+            job.entry.name, precision, job.device, state=state, reason=reason, **fields
         )

@@ -1,0 +1,257 @@
+"""A run that continues in slices, on processes that other jobs share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from adaexplore.core.client import Client
+from adaexplore.core.config import Config
+from adaexplore.core.errors import BadInputError, BadProblemError
+from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.listener import Event, Listener, follow
+from adaexplore.core.node import Node, planned_steps
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposer import Proposer
+from adaexplore.run import ask_files
+from adaexplore.run.proposers import (
+    COMPILER,
+    Plan,
+    chooser,
+    model_proposers,
+    try_templates,
+    with_memory,
+)
+from adaexplore.run.records import record_of, settled
+from adaexplore.run.search import Search
+from adaexplore.run.session import Session, session_on, start_server
+from adaexplore.sandbox.process import ForkServer
+from adaexplore.store import RunDirectory, make_run, open_run, read_run
+from adaexplore.store.directory import DATABASE_NAME
+
+MOST_STEPS = 1000
+"""Planned steps of a run that only a budget limits."""
+
+
+class Servers:
+    """Fork servers that jobs share, one for each kind of problem: a start takes seconds."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._servers: dict[tuple[str, bool], ForkServer] = {}
+
+    def get(self, problem: Problem) -> ForkServer:
+        """Return the server for problems of this kind; start it first if it does not run."""
+        with self._starting:
+            key = (problem.language, problem.target is not None)
+            if key not in self._servers:
+                self._servers[key] = start_server(problem)
+            return self._servers[key]
+
+    def close(self) -> None:
+        """End all servers, also one that is starting, and every process that they started."""
+        for server in list(self._servers.values()):
+            server.close()
+
+
+class NewRun(NamedTuple):
+    """The content of a run that a job makes at its first slice.
+
+    `command` returns the command line that makes the same run, from the settled configuration.
+    """
+
+    problem: Problem
+    config: Config
+    plan: Plan
+    command: Callable[[Config], str]
+
+
+@dataclass(slots=True)
+class Slice:
+    """The limits of a slice: `spent` returns the reason to begin no further step, if any.
+
+    `until` is the number of planned steps at which the slice ends, None for all.
+    """
+
+    until: int | None = None
+    parallel: int = 1
+    clients: Mapping[str, Client] = field(default_factory=dict)
+    spent: Callable[[], str | None] = lambda: None
+
+
+class Ready(NamedTuple):
+    """The processes and the proposers of a run, kept between slices."""
+
+    session: Session
+    plan: Plan
+    proposers: Mapping[str, Proposer]
+
+
+class Job:
+    """A run in a folder that continues in slices; one thread uses it at a time.
+
+    The run is made at the first slice, from what `new` returns. Processes are kept between slices
+    until `suspend`. Where a person proposes, prompts and replies are files in the folder `asks`.
+    `steps` is the number of planned steps in all, None where only a budget limits them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        new: Callable[[], NewRun],
+        servers: Servers,
+        listener: Callable[[Event], None] | None = None,
+        asks: Path | None = None,
+        steps: int | None = None,
+    ) -> None:
+        self.path = path
+        self._steps = steps
+        self.asks = asks or path.with_name(f"{path.name}-asks")
+        self._new = new
+        self._servers = servers
+        self._listener = listener or Listener()
+        self._ready: Ready | None = None
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.suspend()
+
+    @property
+    def exists(self) -> bool:
+        """True once the run is made."""
+        return (self.path / DATABASE_NAME).is_file()
+
+    @property
+    def most_steps(self) -> int:
+        """The number of steps that the run may have in all."""
+        return self._steps or MOST_STEPS
+
+    def nodes(self) -> tuple[list[Node], ReferenceFacts]:
+        """Return the recorded steps and the facts about the reference, as far as they are known."""
+        if not self.exists:
+            return [], ReferenceFacts()
+        with read_run(self.path) as run:
+            return run.store.nodes(), run.store.run().reference
+
+    def search(self, limits: Slice) -> str:
+        """Search for a slice; return the reason to stop, empty where there was none.
+
+        Raises as `Search.run` does.
+        """
+        with self._open() as directory:
+            store = directory.store
+            store.set_config(store.run().config.with_steps(self.most_steps))
+            search = self._search(directory, limits)
+            reason = follow(search.run(limits.until), self._listener)
+            if self._steps is None:
+                made = len(planned_steps(store.nodes()))
+                store.set_config(store.run().config.with_steps(made))
+            return reason
+
+    def finish(self, limits: Slice) -> None:
+        """Tune and confirm the winner."""
+        with self._open() as directory:
+            search = self._search(directory, limits)
+            follow(search.tune(directory.store.run().config.tune), self._listener)
+
+    def answer(self, limits: Slice, new: Callable[[RunDirectory], int]) -> list[Path]:
+        """Evaluate the replies that came, then ask for `new` steps; return the files that wait.
+
+        First steps of the compiler come before any prompt. No process starts where there is nothing
+        to evaluate.
+        """
+        if self.exists:
+            ask_files.take_replies(self.path, self.asks)
+        with self._open() as directory:
+            store = directory.store
+            store.set_config(store.run().config.with_steps(self.most_steps))
+            seeds = min(store.run().config.compiler_seeds, store.run().steps)
+            if len(planned_steps(store.nodes())) < seeds and store.ask_count() <= seeds:
+                follow(self._search(directory, limits).run(seeds), self._listener)
+                if len(planned_steps(store.nodes())) < seeds:
+                    return []  # stopped on the way: the rest of the seeds comes first
+            if store.asks("queued"):
+                follow(self._search(directory, limits).finish_queued(), self._listener)
+            return list(ask_files.write_prompts(directory, max(new(directory), 0), self.asks))
+
+    def waiting(self) -> list[int]:
+        """Return the ids of the asks that wait for an answer."""
+        if not self.exists:
+            return []
+        with read_run(self.path) as run:
+            return ask_files.unanswered(run.store, self.asks)
+
+    def has_replies(self, waiting: Sequence[int]) -> bool:
+        """Return True where a slice would continue with more than the asks that wait."""
+        with read_run(self.path) as run:
+            in_flight = run.store.asks("open", "queued")
+        return len(in_flight) > len(waiting) or ask_files.has_misnamed(self.asks)
+
+    def suspend(self) -> None:
+        """End the processes that are kept between slices; the next slice prepares again."""
+        self._ready = None
+        resources, self._resources = self._resources, ExitStack()
+        resources.close()
+
+    @contextmanager
+    def _open(self) -> Iterator[RunDirectory]:
+        """Open the run for writing; make it first where there is none."""
+        if not self.exists:
+            self._make()
+        with open_run(self.path) as directory:
+            yield directory
+
+    def _make(self) -> None:
+        """Make the run, once its reference is judged.
+
+        Raises `BadProblemError` for a problem that cannot be loaded or judged on this machine.
+        """
+        with _as_bad_problem():
+            new = self._new()
+            plan, config = with_memory(new.plan, settled(new.config, new.problem), new.problem)
+        config = config.with_steps(self.most_steps)
+        ready = self._prepare(new.problem, config, plan)
+        record = record_of(ready.session, new.problem, config, plan, new.command(config))
+        try_templates(plan, record)
+        make_run(self.path, record)
+
+    def _prepare(self, problem: Problem, config: Config, plan: Plan) -> Ready:
+        if self._ready is None:
+            with _as_bad_problem():
+                server = self._servers.get(problem)
+                running = self._resources.enter_context(session_on(server, problem, config))
+            proposers = model_proposers(plan, config) | running.tuning(problem)
+            proposers[COMPILER] = running.compiler(config)
+            self._ready = Ready(running, plan, proposers)
+        return self._ready
+
+    def _search(self, directory: RunDirectory, limits: Slice) -> Search:
+        store = directory.store
+        run = store.run()
+        ready = self._prepare(run.problem, run.config, Plan.of(run))
+        return Search(
+            store,
+            ready.proposers,
+            ready.session.evaluator,
+            directory.best_path,
+            clients={name: limits.clients[name] for name in ready.plan.models},
+            choose=chooser(ready.plan, run.config, store),
+            spent=limits.spent,
+            parallel=limits.parallel,
+        )
+
+
+@contextmanager
+def _as_bad_problem() -> Iterator[None]:
+    """Raise `BadProblemError` for bad input that concerns one problem alone."""
+    try:
+        yield
+    except BadInputError as error:
+        raise BadProblemError(str(error)) from error
