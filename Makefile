@@ -7,7 +7,7 @@ TORCH  ?= 2.13.0
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo demo-all docs test test-slow test-gpu adversarial lint clean
+.PHONY: help install dev demo demo-all docs test test-all test-gpu adversarial lint clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,8 +55,8 @@ test: $(VENV)/.dev  ## Lint, types, layers and the CPU test suite
 	$(BIN)/lint-imports
 	$(BIN)/pytest -m "not slow and not gpu" -n 2
 
-test-slow: $(VENV)/.dev  ## Searches on the examples, kills and resumes: some minutes
-	$(BIN)/pytest -m slow
+test-all: test adversarial  ## All tests that need no GPU: also the long corpora, searches, kills and resumes
+	$(BIN)/pytest -m "slow and not gpu"
 
 test-gpu: $(VENV)/.dev  ## The tests that need an NVIDIA GPU
 	$(BIN)/pytest -m gpu

@@ -44,6 +44,13 @@ def test_python_files_that_are_named_exist(page):
 
 
 @page
+def test_make_targets_that_are_shown_exist(page):
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    code = "\n".join(t.content for t in _tokens(page) if t.type in {"code_inline", "fence"})
+    assert set(re.findall(r"^make ([a-z-]+)", code, re.MULTILINE)) <= {*targets}
+
+
+@page
 def test_commands_that_are_shown_exist(page):
     if page.name == "CHANGELOG.md":
         return

@@ -6,7 +6,11 @@ import pytest
 from runnable import run
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/tutorials").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs/architecture.md",
+    *sorted((ROOT / "docs/tutorials").glob("*.md")),
+]
 
 
 @pytest.mark.timeout(600)
