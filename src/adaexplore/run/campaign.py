@@ -1,4 +1,4 @@
-"""The loop over problems: searches take turns, where the steps pay."""
+"""The loop over problems: jobs get slices where steps pay most."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from adaexplore.run.workers import Landed, Workers
 from adaexplore.search.allocation import Arm, choose_problem
 
 KEPT_READY = 2
-"""Searches that keep their prepared reference while others have their turn: it takes memory."""
+"""Jobs that keep their prepared reference between slices: each takes memory."""
 
 _MOST_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search has come.
+    """The progress of a job.
 
-    `left` is how many steps it may still make now, 0 where `ended` says why it makes no more. It is
-    `unconfirmed` while its winner has yet to be measured again. `asked` steps wait for somebody's
-    answer, and are not made yet.
+    `left` is the number of steps that it may still make now, 0 where `ended` is the reason that it
+    makes no more. A job is `unconfirmed` until its winner is measured again. `asked` steps wait for
+    an answer and are not made yet.
     """
 
     standing: Arm
@@ -35,45 +35,45 @@ class Progress:
 
 
 class ProblemJob(Protocol):
-    """One problem's search, as a campaign sees it; only one thread uses it at a time.
+    """The search of one problem in a campaign; one thread uses it at a time.
 
-    `turn` and `finish` raise `BadProblemError` for a problem that cannot be judged,
+    `slice` and `finish` raise `BadProblemError` for a problem that cannot be judged,
     `InfrastructureError` where the machinery is gone, and `BadInputError` for what would stop
     every search, such as a model that refuses to be asked.
     """
 
     device: str
-    """Where it is judged, empty while that is open."""
+    """The device that judges it, empty until one is chosen."""
 
     @property
     def devices(self) -> Sequence[str]:
-        """Where it may be judged."""
+        """The devices that may judge it."""
         ...
 
     def progress(self) -> Progress:
-        """How far it has come, as its store says."""
+        """Return the progress, as the store has it."""
         ...
 
     def slice(self, steps: int, parallel: int) -> None:
-        """Makes so many steps, or fewer if there is a reason to stop; so many of them at once."""
+        """Make `steps` steps, or fewer if there is a reason to stop; `parallel` at once."""
         ...
 
     def finish(self) -> None:
-        """Measures the winner again."""
+        """Measure the winner again."""
         ...
 
     def suspend(self) -> None:
-        """Gives up what it holds between turns: the next one prepares anew."""
+        """Release everything held between slices; the next slice prepares again."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How turns are given.
+    """The rules by which jobs get slices.
 
-    A turn is `turn_steps` steps, and every problem gets `first_steps` before any gets more.
-    `parallel` steps are under way at once, over all problems. `steps` is how many there may be in
-    all, None for as many as there are.
+    A slice is `turn_steps` steps, and every problem gets `first_steps` before any gets more.
+    `parallel` steps are in flight at once, over all problems. `steps` is the limit for
+    all together, None for no limit.
     """
 
     allocation: Allocation = "headroom"
@@ -85,10 +85,10 @@ class Rules:
 
 @dataclass(eq=False, slots=True)
 class _Runner:
-    """A job and where it stands.
+    """A job and its state.
 
-    It is `finished` from when its winner is measured again until its next turn; `lost` is why it
-    gets no more of them.
+    It is `finished` once its winner is measured again, until its next slice; `lost` is the reason
+    that it gets no more slices.
     """
 
     job: ProblemJob
@@ -112,11 +112,11 @@ class _Runner:
 
 
 class Campaign:
-    """Gives turns to jobs until all have ended, or the budget is spent; then finishes them all.
+    """Gives slices to jobs until all have ended or the budget is spent; then finishes them all.
 
-    `spent` says why there shall be no further step, if so. Problems are spread over the devices
-    they may have. One that cannot be judged or whose machinery is lost is left out, the others go
-    on; `lost` says what happened to each.
+    `spent` returns the reason to begin no further step, if any. Problems are spread over the
+    devices that they may use. A job that cannot be judged, or whose machinery is lost, is left out
+    and the others continue; `lost` has the reasons.
     """
 
     def __init__(
@@ -136,13 +136,13 @@ class Campaign:
 
     @property
     def lost(self) -> dict[int, AdaExploreError]:
-        """By its index, why a job was left out."""
+        """The reason that a job was left out, by its index."""
         return {i: r.lost for i, r in enumerate(self._runners) if r.lost}
 
     def run(self) -> None:
-        """Runs to the end.
+        """Run to the end.
 
-        Raises what would stop every search, once the turns under way have ended; Ctrl-C waits for
+        Raises what would stop every search, once the slices in flight have ended; Ctrl-C waits for
         nothing.
         """
         while True:
@@ -179,7 +179,7 @@ class Campaign:
         return True
 
     def _begin_finish(self) -> bool:
-        """Has a winner confirmed whose search has ended, or gets no more turns."""
+        """Confirm a winner whose search has ended, or gets no more slices."""
         over = self._allowed() < 1 or self._spent() is not None
         for runner in self._runners:
             ended = runner.progress.ended or over
@@ -191,7 +191,7 @@ class Campaign:
         return False
 
     def _allowed(self) -> int:
-        """Steps that may still be begun."""
+        """Return the number of steps that may still begin."""
         most = self._rules.steps
         begun = sum(r.made + r.steps + r.progress.asked for r in self._runners)
         return _MOST_STEPS if most is None else max(most - begun, 0)
@@ -200,7 +200,7 @@ class Campaign:
         return sum(not (r.lost or r.progress.ended) for r in self._runners)
 
     def _on_free_devices(self, waiting: list[_Runner]) -> list[_Runner]:
-        """Those whose device has the fewest at work, or that may be put there."""
+        """Return the jobs whose device is the least busy, or that may use it."""
         least = min(self._load(device)[0] for device in self._devices)
         free = [
             runner
@@ -210,7 +210,7 @@ class Campaign:
         return free or waiting
 
     def _load(self, device: str) -> tuple[int, int]:
-        """How many are at work on a device, and how many have it."""
+        """Return the number of jobs at work on a device, and of jobs that have it."""
         theirs = [runner for runner in self._runners if runner.job.device == device]
         return sum(runner.at_work for runner in theirs), len(theirs)
 
@@ -221,7 +221,7 @@ class Campaign:
         self._workers.begin(runner, work)
 
     def _land(self, landed: Landed[_Runner]) -> None:
-        """Takes note of what a turn came to."""
+        """Record the end of a slice."""
         runner, error = landed.key, landed.error
         runner.at_work, runner.steps = False, 0
         match error:
@@ -238,7 +238,7 @@ class Campaign:
                 raise error
 
     def _keep_ready(self, runner: _Runner) -> None:
-        """Parks whoever has waited longest, if too many are ready, and who has come to an end."""
+        """Suspend the job that has waited longest if too many are ready, and a job that ended."""
         if runner.progress.ended and not runner.progress.unconfirmed:
             runner.job.suspend()
             return
@@ -248,7 +248,7 @@ class Campaign:
 
 
 def _first_steps(rules: Rules, problems: int) -> int:
-    """What every problem gets before any gets more: no more than there is for each."""
+    """Return the steps that every problem gets before any gets more: at most an equal share."""
     if rules.steps is None:
         return rules.first_steps
     return max(min(rules.first_steps, rules.steps // max(problems, 1)), 1)
