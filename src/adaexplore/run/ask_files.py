@@ -26,7 +26,7 @@ _MOST_BYTES = 4 << 20
 
 
 def write_prompts(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str]:
-    """Opens so many asks and writes the prompts of all that are open: their files, and what for."""
+    """Open `count` asks, write every open prompt, and return the files with their purposes."""
     study = study_of(directory)
     require_left(study, directory, count)
     make_folder(folder)
@@ -44,9 +44,9 @@ def write_prompts(directory: RunDirectory, count: int, folder: Path) -> dict[Pat
 
 
 def take_replies(path: Path, folder: Path) -> None:
-    """Takes the replies in a folder that are about open asks.
+    """Take the replies to open asks from a folder.
 
-    Raises `BadInputError` for one that is none.
+    Raises `BadInputError` for a file that is no reply.
     """
     with open_run(path) as directory:
         study = study_of(directory)
@@ -69,7 +69,7 @@ def unanswered(store: Store, folder: Path) -> list[int]:
 
 
 def has_misnamed(folder: Path) -> bool:
-    """Whether a folder has a reply that no prompt can be told from."""
+    """Return True for a folder with a reply whose name matches no prompt."""
     return any(not _NAME.fullmatch(file.name) for file in folder.glob(f"*{REPLY_SUFFIX}"))
 
 
@@ -149,7 +149,7 @@ def reply_files(paths: list[Path]) -> list[Path]:
 
 
 def tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
-    """Tells one reply; what came of it, in words."""
+    """Take one reply, and return the result as a line for a person."""
     match = _NAME.fullmatch(file.name)
     if match is None:
         if _PROMPT_NAME.fullmatch(file.name):

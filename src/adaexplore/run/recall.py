@@ -36,7 +36,7 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
 
 
 def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:
-    """Gives the statements of the rules that a step's code, or its last failure, is about.
+    """Return a recall of the rules about the code of a step or its last failure.
 
     Where that code is right they are also of what made such code faster.
     """
@@ -72,7 +72,7 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
 
 
 def _is_right(context: Context) -> bool:
-    """Whether a step begins with code that is right, and has but to make it faster."""
+    """Return True for a step that begins with correct code, which only has to get faster."""
     shown = context.window[-1:] or context.pool
     return any(isinstance(node.evaluation, Passed) for node in shown)
 
@@ -83,7 +83,7 @@ def _with_gain(rule: Rule, gain: Gain) -> str:
 
 
 def linting(rules: Sequence[Rule]) -> Callable[[Context, str], list[str]]:
-    """Says which rules a source breaks, each with how it is done right."""
+    """Return a check for the rules that a source breaks, each with its remedy."""
 
     def faults(context: Context, source: str) -> list[str]:
         if context.problem.language != "triton":

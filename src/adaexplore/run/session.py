@@ -228,7 +228,7 @@ def start_server(problem: Problem) -> ForkServer:
 def session_on(
     server: ForkServer, problem: Problem, settings: Config, parallel: int = 1
 ) -> Iterator[Session]:
-    """As `open_session`, on a server that others may use as well."""
+    """Open a session as `open_session` does, on a server that others may share."""
     environment = _environment_of(server, problem)
     kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
     evaluators = [
@@ -310,7 +310,7 @@ def device_of(asked: str | None) -> str:
 
 
 def _gpu_count() -> int:
-    """How many NVIDIA GPUs the driver shows, without loading torch."""
+    """Return the number of NVIDIA GPUs that the driver shows, without loading torch."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -16,7 +16,7 @@ from adaexplore.store import Confirmation, Store
 
 
 class Winner:
-    """Keeps best.py at `path` the best kernel that a study knows."""
+    """Keeps the best kernel of a study in the file `path`."""
 
     def __init__(self, study: Study, store: Store, path: Path) -> None:
         self._study = study
@@ -24,13 +24,13 @@ class Winner:
         self._path = path
 
     def write(self) -> None:
-        """Writes the best confirmed kernel, or the best found where that one is not decided yet."""
+        """Write the best confirmed kernel, or the best found while that is not confirmed."""
         winner = winner_of(self._study.nodes, self._store.confirmations())
         if winner:
             self.lead(winner[0])
 
     def lead(self, node: Node) -> None:
-        """Has this step's kernel in the lead; the file is whole at every moment."""
+        """Write the kernel of a step; the file is complete at every moment."""
         draft = self._path.with_suffix(".py.new")
         draft.write_text(node.candidate.source, encoding="utf-8")
         draft.replace(self._path)
