@@ -141,7 +141,7 @@ def resume(path: Path, given: Config, parts: Parts = NO_PARTS) -> Generator[Even
         store = directory.store
         run = store.run()
         plan = Plan.of(run)
-        if run.plan.get("prompts_digest", plan.digest) != plan.digest and not given.prompts:
+        if not given.prompts and _has_new_prompts(run, plan):
             yield Notice("note: the prompts are not those that the run began with")
         plan = with_templates(plan, given.prompts)
         config = _extended(given, run.config, len(planned_steps(store.nodes())))
@@ -161,6 +161,13 @@ def resume(path: Path, given: Config, parts: Parts = NO_PARTS) -> Generator[Even
             yield from _evaluate_queued(directory, running)
         else:
             yield from _search(directory, running, parts)
+
+
+def _has_new_prompts(run: RunRecord, plan: Plan) -> bool:
+    """Return True where this release renders other prompts than the run began with."""
+    if MANUAL in plan.proposers:
+        return False  # replies are evaluated here; no prompt is rendered
+    return bool(run.plan.get("prompts_digest", plan.digest) != plan.digest)
 
 
 def _extended(given: Config, config: Config, made: int) -> Config:

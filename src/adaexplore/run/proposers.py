@@ -113,7 +113,8 @@ def make_plan(config: Config, parts: Parts = NO_PARTS) -> Plan:
         names = (MANUAL,)
     elif config.proposer == COMPILER or not names:
         names = (*names, COMPILER)
-    return with_templates(Plan(names, objects), config.prompts)
+    plan = Plan(names, objects)
+    return with_templates(plan, config.prompts) if plan.asks_prompts else plan
 
 
 def with_templates(plan: Plan, folder: str) -> Plan:
