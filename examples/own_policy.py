@@ -6,7 +6,7 @@ from typing import Any
 
 import adaexplore
 from adaexplore.core.node import ROOT_ID
-from adaexplore.core.policy import Policy, Selection, Traits
+from adaexplore.core.protocols.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
 
 

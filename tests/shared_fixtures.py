@@ -26,9 +26,9 @@ _ENTRIES = Path(__file__).parent / "unit" / "sandbox"
 _PRELOAD = (
     "torch",
     "adaexplore.evaluate.judge.judge",
-    "adaexplore.evaluate.judge.worker",
-    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
-    "adaexplore.evaluate.kernels.toolkit:use_toolkit",
+    "adaexplore.evaluate.candidate.worker",
+    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.kernels.build.toolkit:use_toolkit",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",

@@ -8,13 +8,13 @@ import sqlite3
 import pytest
 from hashed import FACTS, Judge, number_from
 
-from adaexplore.core.client import Reply
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
-from adaexplore.core.listener import follow
 from adaexplore.core.problem import Problem
+from adaexplore.core.protocols.client import Reply
+from adaexplore.core.protocols.listener import follow
 from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
 from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.propose.model.prompts import Prompts

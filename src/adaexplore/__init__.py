@@ -13,9 +13,10 @@ when it is first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from adaexplore.core.version import __version__
+from adaexplore.core.lazy import lazy_names
+from adaexplore.core.version import __version__ as __version__
 
 # The package `adaexplore.evaluate`, once it is loaded, would hide the function of the same name.
 # Loaded here, it binds its name now and never again, and `__getattr__` finds the function.
@@ -23,130 +24,49 @@ import_module("adaexplore.evaluate")
 del globals()["evaluate"]
 
 if TYPE_CHECKING:
-    from adaexplore.core.candidate import Candidate
-    from adaexplore.core.client import Client, Message, Prompt, Reply
-    from adaexplore.core.config import Config
-    from adaexplore.core.errors import (
-        AdaExploreError,
-        BadInputError,
-        BadProblemError,
-        InfrastructureError,
-    )
-    from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
-    from adaexplore.core.evaluator import Evaluator
-    from adaexplore.core.listener import (
-        Confirming,
-        Evaluating,
-        Event,
-        Finished,
-        Listener,
-        Notice,
-        Opened,
-        Prepared,
-        Recorded,
-        Remeasuring,
-        StepBegun,
-        Stopping,
-        Waiting,
-        Working,
-    )
-    from adaexplore.core.node import Node
-    from adaexplore.core.policy import Policy, Selection
-    from adaexplore.core.problem import Problem
-    from adaexplore.core.proposal import Proposal
-    from adaexplore.core.proposer import Context, Proposer
-    from adaexplore.run.api import evaluate, explore, load_problem, optimize
-    from adaexplore.run.handle import Run
-
-_HOMES = {
-    "core.candidate": ("Candidate",),
-    "core.client": ("Client", "Message", "Prompt", "Reply"),
-    "core.config": ("Config",),
-    "core.errors": ("AdaExploreError", "BadInputError", "BadProblemError", "InfrastructureError"),
-    "core.evaluation": ("Cost", "Estimate", "Evaluation", "Failed", "Passed", "Timing"),
-    "core.evaluator": ("Evaluator",),
-    "core.listener": (
-        "Confirming",
-        "Evaluating",
-        "Event",
-        "Finished",
-        "Listener",
-        "Notice",
-        "Opened",
-        "Prepared",
-        "Recorded",
-        "Remeasuring",
-        "StepBegun",
-        "Stopping",
-        "Waiting",
-        "Working",
-    ),
-    "core.node": ("Node",),
-    "core.policy": ("Policy", "Selection"),
-    "core.problem": ("Problem",),
-    "core.proposal": ("Proposal",),
-    "core.proposer": ("Context", "Proposer"),
-    "run.api": ("evaluate", "explore", "load_problem", "optimize"),
-    "run.handle": ("Run",),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "AdaExploreError",
-    "BadInputError",
-    "BadProblemError",
-    "Candidate",
-    "Client",
-    "Config",
-    "Confirming",
-    "Context",
-    "Cost",
-    "Estimate",
-    "Evaluating",
-    "Evaluation",
-    "Evaluator",
-    "Event",
-    "Failed",
-    "Finished",
-    "InfrastructureError",
-    "Listener",
-    "Message",
-    "Node",
-    "Notice",
-    "Opened",
-    "Passed",
-    "Policy",
-    "Prepared",
-    "Problem",
-    "Prompt",
-    "Proposal",
-    "Proposer",
-    "Recorded",
-    "Remeasuring",
-    "Reply",
-    "Run",
-    "Selection",
-    "StepBegun",
-    "Stopping",
-    "Timing",
-    "Waiting",
-    "Working",
-    "__version__",
-    "evaluate",
-    "explore",
-    "load_problem",
-    "optimize",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+    from adaexplore.core.candidate import Candidate as Candidate
+    from adaexplore.core.config import Config as Config
+    from adaexplore.core.errors import AdaExploreError as AdaExploreError
+    from adaexplore.core.errors import BadInputError as BadInputError
+    from adaexplore.core.errors import BadProblemError as BadProblemError
+    from adaexplore.core.errors import InfrastructureError as InfrastructureError
+    from adaexplore.core.evaluation import Cost as Cost
+    from adaexplore.core.evaluation import Estimate as Estimate
+    from adaexplore.core.evaluation import Evaluation as Evaluation
+    from adaexplore.core.evaluation import Failed as Failed
+    from adaexplore.core.evaluation import Passed as Passed
+    from adaexplore.core.evaluation import Timing as Timing
+    from adaexplore.core.node import Node as Node
+    from adaexplore.core.problem import Problem as Problem
+    from adaexplore.core.proposal import Proposal as Proposal
+    from adaexplore.core.protocols.client import Client as Client
+    from adaexplore.core.protocols.client import Message as Message
+    from adaexplore.core.protocols.client import Prompt as Prompt
+    from adaexplore.core.protocols.client import Reply as Reply
+    from adaexplore.core.protocols.evaluator import Evaluator as Evaluator
+    from adaexplore.core.protocols.listener import Confirming as Confirming
+    from adaexplore.core.protocols.listener import Evaluating as Evaluating
+    from adaexplore.core.protocols.listener import Event as Event
+    from adaexplore.core.protocols.listener import Finished as Finished
+    from adaexplore.core.protocols.listener import Listener as Listener
+    from adaexplore.core.protocols.listener import Notice as Notice
+    from adaexplore.core.protocols.listener import Opened as Opened
+    from adaexplore.core.protocols.listener import Prepared as Prepared
+    from adaexplore.core.protocols.listener import Recorded as Recorded
+    from adaexplore.core.protocols.listener import Remeasuring as Remeasuring
+    from adaexplore.core.protocols.listener import StepBegun as StepBegun
+    from adaexplore.core.protocols.listener import Stopping as Stopping
+    from adaexplore.core.protocols.listener import Waiting as Waiting
+    from adaexplore.core.protocols.listener import Working as Working
+    from adaexplore.core.protocols.policy import Policy as Policy
+    from adaexplore.core.protocols.policy import Selection as Selection
+    from adaexplore.core.protocols.proposer import Context as Context
+    from adaexplore.core.protocols.proposer import Proposer as Proposer
+    from adaexplore.run.api import evaluate as evaluate
+    from adaexplore.run.api import explore as explore
+    from adaexplore.run.api import load_problem as load_problem
+    from adaexplore.run.api import optimize as optimize
+    from adaexplore.run.handle import Run as Run
+else:
+    __all__, __getattr__ = lazy_names(__name__, __file__)
+    __all__ += ["__version__"]

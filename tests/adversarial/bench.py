@@ -39,11 +39,11 @@ _PRELOAD = (
     "torch._dynamo",
     "torch._inductor.compile_fx",
     "adaexplore.evaluate.judge.judge",
-    "adaexplore.evaluate.judge.worker",
-    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
-    "adaexplore.evaluate.kernels.toolkit:use_toolkit",
+    "adaexplore.evaluate.candidate.worker",
+    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.kernels.build.toolkit:use_toolkit",
 )
-_WARM_CPP = "adaexplore.evaluate.kernels.warm:warm_cpp_compiler"
+_WARM_CPP = "adaexplore.evaluate.kernels.build.warm:warm_cpp_compiler"
 
 Key = tuple[str, str, float, str, bool]
 """What cases that share a judge have in common."""

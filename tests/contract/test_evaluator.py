@@ -1,4 +1,4 @@
-"""What `adaexplore.core.evaluator.Evaluator` promises, run on every implementation.
+"""What `adaexplore.core.protocols.evaluator.Evaluator` promises, run on every implementation.
 
 Candidates are pure PyTorch, so that the same ones run on any device and nothing needs compiling. A
 new implementation joins by adding its name to `IMPLEMENTATIONS`.

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.loader import LoadOptions
 from adaexplore.core.problem import Checks, Problem
+from adaexplore.core.protocols.loader import LoadOptions
 from adaexplore.problems import LOADERS, access, load_problem
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import check_outputs, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import check_outputs, tensors_of
 
 MODEL = """
 import torch

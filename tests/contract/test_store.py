@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
@@ -24,6 +23,7 @@ from adaexplore.core.facts import OutputForm, ReferenceFacts, ReferenceRoofline,
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
 from adaexplore.store import FORMAT_VERSION, Confirmation, RunRecord, Store
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine

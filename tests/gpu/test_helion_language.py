@@ -6,7 +6,7 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Fault, Mismatch
-from adaexplore.evaluate.kernels import helion_host
+from adaexplore.evaluate.kernels.build import helion_host
 from adaexplore.languages import DIALECTS
 from adaexplore.run.session import PRELOAD
 from adaexplore.sandbox.jobs import run_job

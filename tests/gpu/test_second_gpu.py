@@ -15,7 +15,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
-from adaexplore.core.proposer import Context
+from adaexplore.core.protocols.proposer import Context
 from adaexplore.run.session import open_session
 from verdicts import passed
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from rich.console import Console
 
 from adaexplore.cli.checking import say
-from adaexplore.core.client import BudgetSpentError, Client
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
+from adaexplore.core.protocols.client import BudgetSpentError, Client
 from adaexplore.memory.extract import Failure, failures_of
-from adaexplore.run.adaptation import adaptation_tasks, attempt_config, failures_in
-from adaexplore.run.attempts import Task, attempt_all
-from adaexplore.run.learn import Learned, learn
-from adaexplore.run.machine import Machine, default_parallel
+from adaexplore.run.learning.adaptation import adaptation_tasks, attempt_config, failures_in
+from adaexplore.run.learning.attempts import Task, attempt_all
+from adaexplore.run.learning.learn import Learned, learn
+from adaexplore.run.learning.machine import Machine, default_parallel
 from adaexplore.run.proposers import Plan, make_plan, open_clients
 from adaexplore.run.session import INTERRUPTED
 from adaexplore.store import RunDirectory

@@ -40,7 +40,7 @@ def campaign(
     for some.
     """
     from adaexplore.core.errors import BadInputError
-    from adaexplore.run.campaign_run import begin_campaign
+    from adaexplore.run.campaign.run import begin_campaign
     from adaexplore.store.campaign import is_campaign
 
     there = [path for path in what if is_campaign(path)]
@@ -53,7 +53,7 @@ def campaign(
 
 def continue_campaign(path: Path, given: Config, json: Path | None = None) -> int:
     """Continue a campaign with some changes; return the exit code."""
-    from adaexplore.run.campaign_run import change_campaign
+    from adaexplore.run.campaign.run import change_campaign
 
     change_campaign(path, given)
     return _search(path, json)
@@ -67,7 +67,7 @@ def _search(path: Path, json: Path | None) -> int:
     from adaexplore.cli.printing import say, show_table
     from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
     from adaexplore.report.campaign.tables import campaign_tables
-    from adaexplore.run.campaign_run import CampaignRun
+    from adaexplore.run.campaign.run import CampaignRun
     from adaexplore.run.session import INTERRUPTED
 
     console, status = Console(), 0
@@ -99,8 +99,8 @@ def _search(path: Path, json: Path | None) -> int:
 
 def recorded(path: Path, *, reports: bool) -> CampaignSummary:
     """Summarize what is recorded of a campaign, on any machine; with `reports`, write those too."""
-    from adaexplore.run.campaign_job import ProgressRow
-    from adaexplore.run.campaign_run import CampaignRun
+    from adaexplore.run.campaign.job import ProgressRow
+    from adaexplore.run.campaign.run import CampaignRun
 
     return CampaignRun(path, lambda _: ProgressRow()).summary(reports=reports)
 

@@ -14,7 +14,7 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.report.text import duration_us, one_line, share, speedup
-from adaexplore.run.campaign_job import ProgressRow
+from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.search.headroom import best_measured, roofline_share
 
 _WAITING, _READY = "waiting", "has had its turn"

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from adaexplore.core.rule import Rule
-from adaexplore.core.units import duration_s
+from adaexplore.core.text.units import duration_s
 from adaexplore.memory.check import Checked
-from adaexplore.run.machine import Machine
-from adaexplore.run.rule_checks import check_rules
+from adaexplore.run.learning.machine import Machine
+from adaexplore.run.learning.rule_checks import check_rules
 from adaexplore.run.session import INTERRUPTED
 
 

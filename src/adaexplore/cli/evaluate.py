@@ -77,7 +77,7 @@ def _print(verdict: Evaluation, labels: Mapping[str, str], mode: str) -> None:
 
     from adaexplore.cli.printing import say
     from adaexplore.core.evaluation import Failed, Fault
-    from adaexplore.core.feedback import render
+    from adaexplore.core.text.feedback import render
 
     text = render(verdict) + f"\nmode of the reference: {mode}"
     text += "".join(f"\nthe problem is {name}: {why}" for name, why in labels.items())

@@ -11,7 +11,7 @@ import typer
 from adaexplore.cli.options import RunArg, configured
 
 if TYPE_CHECKING:
-    from adaexplore.core.listener import Event
+    from adaexplore.core.protocols.listener import Event
 
 app = typer.Typer(rich_markup_mode=None)
 CHANGES = ("steps", "parallel", "budget", "base_url", "prompts", "allocation")
@@ -78,7 +78,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
     from adaexplore.cli.printing import how_to_go_on, say, show_end
     from adaexplore.cli.progress import SearchProgress
     from adaexplore.core.errors import AdaExploreError
-    from adaexplore.core.listener import follow
+    from adaexplore.core.protocols.listener import follow
     from adaexplore.run.session import INTERRUPTED
     from adaexplore.store import read_run
     from adaexplore.store.directory import DATABASE_NAME

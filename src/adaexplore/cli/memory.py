@@ -17,7 +17,7 @@ from adaexplore.core.rule import Rule
 from adaexplore.memory.describe import describe_gain
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.memory.merge import merge_memories
-from adaexplore.run.machine import Machine
+from adaexplore.run.learning.machine import Machine
 
 
 def show_all(memory: str) -> int:

@@ -10,9 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from adaexplore.core.evaluation import Estimate, Failed
 from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.listener import Listener
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.listener import Listener
 from adaexplore.report.text import duration_us, estimate, one_line, speedup
 from adaexplore.store import read_run
 

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from adaexplore.core.ask import Ask as Ask
     from adaexplore.core.ask import Exchange as Exchange
     from adaexplore.core.candidate import Candidate as Candidate
-    from adaexplore.core.client import BudgetSpentError as BudgetSpentError
-    from adaexplore.core.client import Client as Client
-    from adaexplore.core.client import Message as Message
-    from adaexplore.core.client import Prompt as Prompt
-    from adaexplore.core.client import Reply as Reply
     from adaexplore.core.config import CAMPAIGN_DEFAULTS as CAMPAIGN_DEFAULTS
     from adaexplore.core.config import Allocation as Allocation
     from adaexplore.core.config import Config as Config
@@ -46,27 +41,34 @@ if TYPE_CHECKING:
     from adaexplore.core.evaluation import Timing as Timing
     from adaexplore.core.evaluation import evaluation_to_json as evaluation_to_json
     from adaexplore.core.evaluation import rank as rank
-    from adaexplore.core.evaluator import Evaluator as Evaluator
     from adaexplore.core.facts import ReferenceFacts as ReferenceFacts
-    from adaexplore.core.listener import Event as Event
-    from adaexplore.core.listener import Listener as Listener
-    from adaexplore.core.listener import follow as follow
     from adaexplore.core.node import ROOT_ID as ROOT_ID
     from adaexplore.core.node import Node as Node
     from adaexplore.core.node import StepKind as StepKind
     from adaexplore.core.node import best_correct as best_correct
-    from adaexplore.core.policy import Cell as Cell
-    from adaexplore.core.policy import Policy as Policy
-    from adaexplore.core.policy import Selection as Selection
-    from adaexplore.core.policy import Vector as Vector
     from adaexplore.core.problem import PRECISIONS as PRECISIONS
     from adaexplore.core.problem import Language as Language
     from adaexplore.core.problem import Problem as Problem
     from adaexplore.core.problem import TargetName as TargetName
     from adaexplore.core.proposal import Proposal as Proposal
-    from adaexplore.core.proposer import Context as Context
-    from adaexplore.core.proposer import Dialogue as Dialogue
-    from adaexplore.core.proposer import Proposer as Proposer
+    from adaexplore.core.protocols.client import BudgetSpentError as BudgetSpentError
+    from adaexplore.core.protocols.client import Client as Client
+    from adaexplore.core.protocols.client import Message as Message
+    from adaexplore.core.protocols.client import Prompt as Prompt
+    from adaexplore.core.protocols.client import Reply as Reply
+    from adaexplore.core.protocols.evaluator import Evaluator as Evaluator
+    from adaexplore.core.protocols.listener import Event as Event
+    from adaexplore.core.protocols.listener import Listener as Listener
+    from adaexplore.core.protocols.listener import follow as follow
+    from adaexplore.core.protocols.policy import Cell as Cell
+    from adaexplore.core.protocols.policy import Policy as Policy
+    from adaexplore.core.protocols.policy import Selection as Selection
+    from adaexplore.core.protocols.policy import Vector as Vector
+    from adaexplore.core.protocols.proposer import Context as Context
+    from adaexplore.core.protocols.proposer import Dialogue as Dialogue
+    from adaexplore.core.protocols.proposer import Proposer as Proposer
+    from adaexplore.core.protocols.store import RunRecord as RunRecord
+    from adaexplore.core.protocols.store import Store as Store
     from adaexplore.core.rule import KINDS as KINDS
     from adaexplore.core.rule import Gain as Gain
     from adaexplore.core.rule import Kind as Kind
@@ -74,51 +76,8 @@ if TYPE_CHECKING:
     from adaexplore.core.rule import Platform as Platform
     from adaexplore.core.rule import Rule as Rule
     from adaexplore.core.rule import Signature as Signature
-    from adaexplore.core.similarity import first_difference as first_difference
-    from adaexplore.core.store import RunRecord as RunRecord
-    from adaexplore.core.store import Store as Store
+    from adaexplore.core.text.similarity import first_difference as first_difference
+    from adaexplore.core.text.units import estimated_tokens as estimated_tokens
     from adaexplore.core.tree import Tree as Tree
-    from adaexplore.core.units import estimated_tokens as estimated_tokens
 else:
-    __all__, __getattr__ = lazy_names(
-        __name__,
-        {
-            "ask": ("Ask", "Exchange", "MANUAL"),
-            "candidate": ("Candidate",),
-            "client": ("BudgetSpentError", "Client", "Message", "Prompt", "Reply"),
-            "config": ("Allocation", "CAMPAIGN_DEFAULTS", "Config", "PolicyName"),
-            "configure": ("make_config", "parse_pairs", "parse_settings"),
-            "environment": ("Environment",),
-            "errors": (
-                "AdaExploreError",
-                "BadInputError",
-                "BadProblemError",
-                "InfrastructureError",
-            ),
-            "evaluation": (
-                "Cost",
-                "Estimate",
-                "Evaluation",
-                "Failed",
-                "FailureStatus",
-                "Passed",
-                "Status",
-                "Timing",
-                "evaluation_to_json",
-                "rank",
-            ),
-            "evaluator": ("Evaluator",),
-            "facts": ("ReferenceFacts",),
-            "listener": ("Event", "Listener", "follow"),
-            "node": ("Node", "ROOT_ID", "StepKind", "best_correct"),
-            "policy": ("Cell", "Policy", "Selection", "Vector"),
-            "problem": ("Language", "PRECISIONS", "Problem", "TargetName"),
-            "proposal": ("Proposal",),
-            "proposer": ("Context", "Dialogue", "Proposer"),
-            "rule": ("Gain", "KINDS", "Kind", "Matcher", "Platform", "Rule", "Signature"),
-            "similarity": ("first_difference",),
-            "store": ("RunRecord", "Store"),
-            "tree": ("Tree",),
-            "units": ("estimated_tokens",),
-        },
-    )
+    __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.node import StepKind
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Prompt, Reply
 
 MANUAL = "manual"
 """Name of the proposer whose prompts a person or an agent answers, by `ask` and `tell`."""

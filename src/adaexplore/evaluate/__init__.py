@@ -13,11 +13,4 @@ if TYPE_CHECKING:
     from adaexplore.evaluate.judge.recorded import UnseenCandidateError as UnseenCandidateError
     from adaexplore.evaluate.offline.evaluator import OfflineEvaluator as OfflineEvaluator
 else:
-    __all__, __getattr__ = lazy_names(
-        __name__,
-        {
-            "judge.local": ("EXAMINE_JOB", "LocalEvaluator"),
-            "judge.recorded": ("RecordedEvaluator", "UnseenCandidateError"),
-            "offline.evaluator": ("OfflineEvaluator",),
-        },
-    )
+    __all__, __getattr__ = lazy_names(__name__, __file__)

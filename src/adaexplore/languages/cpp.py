@@ -9,6 +9,6 @@ CPP = Dialect(
     title="C++",
     kernels="C++ kernels for the CPU, built with torch.utils.cpp_extension.load_inline",
     on_gpu=False,
-    preload=("adaexplore.evaluate.kernels.warm:warm_cpp_compiler",),
+    preload=("adaexplore.evaluate.kernels.build.warm:warm_cpp_compiler",),
     by_compiler=True,
 )

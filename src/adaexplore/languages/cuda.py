@@ -34,8 +34,8 @@ CUDA = Dialect(
     kernels="CUDA C++ kernels, built with torch.utils.cpp_extension.load_inline",
     on_gpu=True,
     own_kernels=_own_kernels,
-    preload=("adaexplore.evaluate.kernels.toolkit:use_toolkit",),
-    lacking="adaexplore.evaluate.kernels.toolkit:lacking",
-    trial="adaexplore.evaluate.kernels.toolkit:try_building",
+    preload=("adaexplore.evaluate.kernels.build.toolkit:use_toolkit",),
+    lacking="adaexplore.evaluate.kernels.build.toolkit:lacking",
+    trial="adaexplore.evaluate.kernels.build.toolkit:try_building",
     built_ahead=True,
 )

@@ -23,7 +23,7 @@ HELION = Dialect(
     imports=("helion",),
     generator="helion",
     own_kernels=_own_kernels,
-    preload=("adaexplore.evaluate.kernels.helion_host:load",),
+    preload=("adaexplore.evaluate.kernels.build.helion_host:load",),
     environment={
         # The autotuner takes minutes; a given list of configurations is short.
         "HELION_DISALLOW_AUTOTUNING": "1",
@@ -31,6 +31,6 @@ HELION = Dialect(
         "HELION_AUTOTUNE_ACCURACY_CHECK": "0",
         "HELION_AUTOTUNE_PROGRESS_BAR": "0",
     },
-    lacking="adaexplore.evaluate.kernels.helion_host:lacking",
-    trial="adaexplore.evaluate.kernels.helion_host:try_generating",
+    lacking="adaexplore.evaluate.kernels.build.helion_host:lacking",
+    trial="adaexplore.evaluate.kernels.build.helion_host:try_generating",
 )

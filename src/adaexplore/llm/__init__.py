@@ -11,10 +11,4 @@ if TYPE_CHECKING:
     from adaexplore.llm.code import extract_code as extract_code
     from adaexplore.llm.templating import Templates as Templates
 else:
-    __all__, __getattr__ = lazy_names(
-        __name__,
-        {
-            "code": ("ReplyError", "extract_code"),
-            "templating": ("Templates",),
-        },
-    )
+    __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from adaexplore.core.client import BudgetSpentError, Client, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import BudgetSpentError, Client, Prompt, Reply, Usage
 from adaexplore.llm.prices import list_price_usd
 
 _CHARACTERS_PER_TOKEN = 3.0

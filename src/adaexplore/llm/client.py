@@ -24,8 +24,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
 from adaexplore.llm.credentials import Key, credential_errors
 from adaexplore.llm.options import ClientOptions
 from adaexplore.llm.outcome import text_and_finish, translated

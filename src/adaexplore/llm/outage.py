@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from adaexplore.core.client import Client, ModelOutageError, Prompt, Reply
+from adaexplore.core.protocols.client import Client, ModelOutageError, Prompt, Reply
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
 

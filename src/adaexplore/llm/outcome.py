@@ -21,8 +21,8 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import known_model_names
 
-from adaexplore.core.client import ContextTooLongError, Finish
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import ContextTooLongError, Finish
 from adaexplore.llm.credentials import Key
 from adaexplore.llm.retry import TransientError
 

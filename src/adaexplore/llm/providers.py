@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from adaexplore.core.client import Client
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import Client
 from adaexplore.llm.credentials import KEY_VARIABLES, credential_errors, key_of
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.prices import provider_of

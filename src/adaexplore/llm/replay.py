@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.client import Client, Message, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.similarity import first_difference, nearest
+from adaexplore.core.protocols.client import Client, Message, Prompt, Reply, Usage
+from adaexplore.core.text.similarity import first_difference, nearest
 
 
 class UnseenPromptError(BadInputError):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from adaexplore.core.client import ModelOutageError
+from adaexplore.core.protocols.client import ModelOutageError
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from jinja2 import nodes as syntax
 from jinja2.meta import find_undeclared_variables
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.units import amount, duration_us, relative_error, share, speedup
+from adaexplore.core.text.units import amount, duration_us, relative_error, share, speedup
 
 
 def fenced(text: str, language: str = "python") -> str:

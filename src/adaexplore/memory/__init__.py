@@ -19,13 +19,4 @@ if TYPE_CHECKING:
     from adaexplore.memory.merge import merge_memories as merge_memories
     from adaexplore.memory.techniques import technique_demands as technique_demands
 else:
-    __all__, __getattr__ = lazy_names(
-        __name__,
-        {
-            "check": ("Checked", "Checker"),
-            "describe": ("describe_gain", "describe_platform"),
-            "files": ("BUNDLED", "load_memory", "memory_path", "memory_to_json", "save_memory"),
-            "merge": ("merge_memories",),
-            "techniques": ("technique_demands",),
-        },
-    )
+    __all__, __getattr__ = lazy_names(__name__, __file__)

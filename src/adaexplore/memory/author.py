@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.evaluation import Failed
-from adaexplore.core.feedback import render
+from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.core.rule import KINDS, Kind, Matcher, Platform, Rule
+from adaexplore.core.text.feedback import render
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker

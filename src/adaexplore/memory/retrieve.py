@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from adaexplore.core.rule import Gain, Platform, Rule, Signature
-from adaexplore.core.units import estimated_tokens
+from adaexplore.core.text.units import estimated_tokens
 from adaexplore.memory.signature import alike
 
 _FAILED_SO = 100.0

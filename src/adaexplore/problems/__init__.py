@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from adaexplore.core.loader import Loader, LoadOptions
 from adaexplore.core.problem import Checks, Language, Mode, Problem, TargetName
+from adaexplore.core.protocols.loader import Loader, LoadOptions
 from adaexplore.problems.kernelbench import KernelBench
 from adaexplore.problems.multikernelbench import MultiKernelBench
 

@@ -20,8 +20,8 @@ from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
-_FIND = "adaexplore.sandbox.needs:find"
-_ATTEMPT = "adaexplore.sandbox.needs:attempt"
+_FIND = "adaexplore.sandbox.user.needs:find"
+_ATTEMPT = "adaexplore.sandbox.user.needs:attempt"
 _LOAD_S = 300.0  # packages of models take long from a cold disk
 _SECRET_SUFFIXES = {".pem", ".key", ".p12", ".pfx", ".kdbx", ".gpg", ".asc"}
 _SECRET_STEMS = {"credentials", "secrets", "passwords", "id_rsa", "id_ed25519", "id_ecdsa"}
@@ -37,7 +37,7 @@ def settled(problem: Problem, file: Path, allow: Sequence[str] = ()) -> Problem:
     place = file.resolve()
     access = Access(file=str(place), imports=(str(place.parent),), reads=tuple(map(str, allowed)))
     problem = replace(problem, access=access)
-    server = ForkServer.start(["torch", "adaexplore.sandbox.needs"])
+    server = ForkServer.start(["torch", "adaexplore.sandbox.user.needs"])
     try:
         found = _loaded(server, problem, _FIND)
         reads = [Path(path) for path in found["reads"]]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.loader import LoadOptions
 from adaexplore.core.problem import Checks, Language, Mode, Precision, Problem
+from adaexplore.core.protocols.loader import LoadOptions
 from adaexplore.problems.access import settled
 
 MENDS = {

@@ -23,7 +23,7 @@ from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
 from adaexplore.problems.graph_source import HEADER, GraphSource, UnwritableError, state_of
 from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
-from adaexplore.sandbox.user_code import Instance, Stored
+from adaexplore.sandbox.user.user_code import Instance, Stored
 
 _SAME = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
 _SAME_FP32 = 1e-4  # TF32 and another order of a sum do not count as a difference

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.loader import LoadOptions
 from adaexplore.core.problem import Problem, Workload
+from adaexplore.core.protocols.loader import LoadOptions
 from adaexplore.problems import kernelbench
 from adaexplore.problems.access import settled
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from adaexplore.core.problem import Problem
 from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.value_tree import ValueTree, bound
-from adaexplore.sandbox.user_code import Instance, Stored
+from adaexplore.sandbox.user.user_code import Instance, Stored
 
 
 @dataclass(frozen=True, slots=True)

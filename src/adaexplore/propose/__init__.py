@@ -9,9 +9,4 @@ from adaexplore.core.lazy import lazy_names
 if TYPE_CHECKING:
     from adaexplore.propose.tuner.space import space_of as space_of
 else:
-    __all__, __getattr__ = lazy_names(
-        __name__,
-        {
-            "tuner.space": ("space_of",),
-        },
-    )
+    __all__, __getattr__ = lazy_names(__name__, __file__)

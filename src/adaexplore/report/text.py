@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adaexplore.core.client import Usage
 from adaexplore.core.evaluation import Estimate, Evaluation, Passed, Timing
-from adaexplore.core.feedback import estimate as estimate
-from adaexplore.core.units import amount
-from adaexplore.core.units import duration_s as duration_s
-from adaexplore.core.units import duration_us as duration_us
-from adaexplore.core.units import interval as interval
-from adaexplore.core.units import relative_error as relative_error
-from adaexplore.core.units import share as share
-from adaexplore.core.units import speedup as speedup
+from adaexplore.core.protocols.client import Usage
+from adaexplore.core.text.feedback import estimate as estimate
+from adaexplore.core.text.units import amount
+from adaexplore.core.text.units import duration_s as duration_s
+from adaexplore.core.text.units import duration_us as duration_us
+from adaexplore.core.text.units import interval as interval
+from adaexplore.core.text.units import relative_error as relative_error
+from adaexplore.core.text.units import share as share
+from adaexplore.core.text.units import speedup as speedup
 from adaexplore.report.calls import CallTotals
 
 BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}

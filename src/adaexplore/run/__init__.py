@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from adaexplore.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from adaexplore.run.adaptation import attempt_config as attempt_config
     from adaexplore.run.ask_files import take_replies as take_replies
     from adaexplore.run.ask_files import write_prompts as write_prompts
-    from adaexplore.run.campaign import Campaign as Campaign
-    from adaexplore.run.campaign import Progress as Progress
-    from adaexplore.run.campaign import Rules as Rules
-    from adaexplore.run.machine import Machine as Machine
-    from adaexplore.run.machine import default_parallel as default_parallel
+    from adaexplore.run.campaign.turns import Campaign as Campaign
+    from adaexplore.run.campaign.turns import Progress as Progress
+    from adaexplore.run.campaign.turns import Rules as Rules
+    from adaexplore.run.learning.adaptation import attempt_config as attempt_config
+    from adaexplore.run.learning.machine import Machine as Machine
+    from adaexplore.run.learning.machine import default_parallel as default_parallel
+    from adaexplore.run.learning.rule_checks import check_rules as check_rules
     from adaexplore.run.proposers import Plan as Plan
     from adaexplore.run.proposers import make_plan as make_plan
     from adaexplore.run.proposers import model_proposers as model_proposers
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from adaexplore.run.recall import recalling as recalling
     from adaexplore.run.records import record_of as record_of
     from adaexplore.run.results import summary_of as summary_of
-    from adaexplore.run.rule_checks import check_rules as check_rules
     from adaexplore.run.search import Search as Search
     from adaexplore.run.session import INTERRUPTED as INTERRUPTED
     from adaexplore.run.session import PRELOAD as PRELOAD
@@ -34,29 +34,4 @@ if TYPE_CHECKING:
     from adaexplore.run.study import Study as Study
     from adaexplore.run.workers import map_parallel as map_parallel
 else:
-    __all__, __getattr__ = lazy_names(
-        __name__,
-        {
-            "adaptation": ("attempt_config",),
-            "ask_files": ("take_replies", "write_prompts"),
-            "campaign": ("Campaign", "Progress", "Rules"),
-            "machine": ("Machine", "default_parallel"),
-            "proposers": ("Plan", "make_plan", "model_proposers", "open_clients"),
-            "recall": ("recalling",),
-            "records": ("record_of",),
-            "results": ("summary_of",),
-            "rule_checks": ("check_rules",),
-            "search": ("Search",),
-            "session": (
-                "INTERRUPTED",
-                "PRELOAD",
-                "PRELOAD_OFFLINE",
-                "Session",
-                "open_session",
-                "session_on",
-                "start_server",
-            ),
-            "study": ("Study",),
-            "workers": ("map_parallel",),
-        },
-    )
+    __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.client import Finish, Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Passed, evaluation_to_json, rank
-from adaexplore.core.feedback import render, verdict
-from adaexplore.core.listener import follow
 from adaexplore.core.node import Node
+from adaexplore.core.protocols.client import Finish, Prompt, Reply
+from adaexplore.core.protocols.listener import follow
+from adaexplore.core.text.feedback import render, verdict
 from adaexplore.run.ask_files import study_of
 from adaexplore.run.explore import begin, make_order, run_path
 from adaexplore.run.results import write_report_of

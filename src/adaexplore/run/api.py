@@ -17,9 +17,9 @@ from adaexplore.core.config import Config
 from adaexplore.core.configure import make_config, option_fields
 from adaexplore.core.errors import AdaExploreError, BadInputError
 from adaexplore.core.evaluation import Evaluation, Failed, Fault
-from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.listener import Event, Opened, Prepared, follow
 from adaexplore.core.problem import Problem
+from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.listener import Event, Opened, Prepared, follow
 from adaexplore.run import explore as application
 from adaexplore.run.handle import Run
 from adaexplore.run.live import TRAINING, capture_module, is_module

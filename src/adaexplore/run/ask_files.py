@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.client import Finish, Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import Finish, Prompt, Reply
 from adaexplore.run.proposers import (
     Plan,
     check_answered,

@@ -13,11 +13,11 @@ from adaexplore.core.config import Config
 from adaexplore.core.configure import option_name
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.listener import Event, Finished, Notice, Opened, Stopping, Working
 from adaexplore.core.node import planned_steps
 from adaexplore.core.problem import Problem
-from adaexplore.core.proposer import Proposer
+from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.listener import Event, Finished, Notice, Opened, Stopping, Working
+from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of

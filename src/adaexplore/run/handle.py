@@ -11,9 +11,9 @@ from adaexplore.core.config import Config
 from adaexplore.core.configure import make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Timing
-from adaexplore.core.listener import Event, follow
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
+from adaexplore.core.protocols.listener import Event, follow
 from adaexplore.report import Summary
 from adaexplore.run import explore as application
 from adaexplore.run.live import capture_module, module_of

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from adaexplore.core.client import Client
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.listener import Event, Listener, follow
 from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.problem import Problem
-from adaexplore.core.proposer import Proposer
+from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.listener import Event, Listener, follow
+from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.run import ask_files
 from adaexplore.run.proposers import (
     COMPILER,

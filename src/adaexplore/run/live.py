@@ -69,7 +69,7 @@ def module_of(problem: Problem, source: str, folder: Path) -> nn.Module:
     """
     import torch
 
-    from adaexplore.sandbox.user_code import Instance
+    from adaexplore.sandbox.user.user_code import Instance
 
     with torch.random.fork_rng():
         reference = Instance.of(problem, folder)

@@ -7,12 +7,12 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from adaexplore.core.client import Client, Finish, Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.policy import Policy
-from adaexplore.core.proposer import Proposer
+from adaexplore.core.protocols.client import Client, Finish, Prompt, Reply
+from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.policy import Policy
+from adaexplore.core.protocols.proposer import Proposer
 
 PolicyFactory = Callable[[Config], Policy]
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.client import Client
 from adaexplore.core.config import Config
 from adaexplore.core.configure import option_name
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
-from adaexplore.core.proposer import Context, Proposer
+from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.proposer import Context, Proposer
 from adaexplore.core.rule import Rule
-from adaexplore.core.units import duration_s
+from adaexplore.core.text.units import duration_s
 from adaexplore.languages import DIALECTS
 from adaexplore.llm.budget import Budget, BudgetedClient, counted, total
 from adaexplore.llm.options import COMPATIBLE, ClientOptions

@@ -9,7 +9,7 @@ from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
-from adaexplore.core.proposer import Context
+from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Rule
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore.memory.lint import advice, lint

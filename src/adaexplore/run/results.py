@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.units import estimated_tokens
+from adaexplore.core.text.units import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
 from adaexplore.report.run.costs import summarize_costs
 from adaexplore.report.run.diversity import DiversityPoint

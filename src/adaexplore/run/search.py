@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.ask import Ask, AskRecord
-from adaexplore.core.client import BudgetSpentError, Client, ContextTooLongError, Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
-from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.listener import (
+from adaexplore.core.node import Node
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import (
+    BudgetSpentError,
+    Client,
+    ContextTooLongError,
+    Prompt,
+    Reply,
+)
+from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.listener import (
     Evaluating,
     Event,
     Prepared,
@@ -26,10 +34,8 @@ from adaexplore.core.listener import (
     Stopping,
     Waiting,
 )
-from adaexplore.core.node import Node
-from adaexplore.core.policy import Policy
-from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Dialogue, Proposer
+from adaexplore.core.protocols.policy import Policy
+from adaexplore.core.protocols.proposer import Dialogue, Proposer
 from adaexplore.llm.outage import OutageTolerantClient
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner

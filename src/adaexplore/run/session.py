@@ -19,9 +19,9 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.problem import Language, Problem, TargetName
-from adaexplore.core.proposer import Proposer
+from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
@@ -41,8 +41,8 @@ PRELOAD = (
     "torch._inductor.compile_fx",
     "torch.export",
     "adaexplore.evaluate.judge.judge",
-    "adaexplore.evaluate.judge.worker",
-    "adaexplore.evaluate.kernels.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.candidate.worker",
+    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
     "adaexplore.propose.compiler.job",
 )
 PRELOAD_OFFLINE = (
@@ -50,7 +50,7 @@ PRELOAD_OFFLINE = (
     "triton",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.kernels.warm_triton:warm_for_targets",
+    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_targets",
 )
 DEFAULT_TARGET: TargetName = "sm_90"
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
@@ -58,7 +58,7 @@ _FITS = "adaexplore.evaluate.offline.fits:job"
 _FITS_S = 60.0
 _DESCRIBE = "adaexplore.evaluate.judge.environment:describe"
 _DESCRIBE_S = 120.0
-_IN_FORCE = "adaexplore.sandbox.isolation:in_force"
+_IN_FORCE = "adaexplore.sandbox.walls.isolation:in_force"
 _CORES_A_JOB = 2  # a compiler's: with less, several would run into their time limits together
 _JOBS = threading.Semaphore(max(len(os.sched_getaffinity(0)) // _CORES_A_JOB, 1))
 

@@ -17,14 +17,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from adaexplore.core.ask import Ask, AskRecord, Exchange
-from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Passed, rank
 from adaexplore.core.node import Node
-from adaexplore.core.policy import Policy
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context, Dialogue, Proposer
+from adaexplore.core.protocols.client import Prompt, Reply
+from adaexplore.core.protocols.policy import Policy
+from adaexplore.core.protocols.proposer import Context, Dialogue, Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.run.evaluation_cache import EvaluationCache
 from adaexplore.search import (

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.evaluator import Evaluator
-from adaexplore.core.listener import Confirming
 from adaexplore.core.node import Node, best_correct
+from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.listener import Confirming
 from adaexplore.run.study import Study
 from adaexplore.search import next_to_confirm
 from adaexplore.store import Confirmation, Store

@@ -9,25 +9,14 @@ from adaexplore.core.lazy import lazy_names
 if TYPE_CHECKING:
     from adaexplore.sandbox.device_lock import device_lock as device_lock
     from adaexplore.sandbox.jobs import run_job as run_job
-    from adaexplore.sandbox.limits import candidate_limits as candidate_limits
     from adaexplore.sandbox.process import ForkServer as ForkServer
     from adaexplore.sandbox.process import WorkerDiedError as WorkerDiedError
-    from adaexplore.sandbox.user_code import Instance as Instance
-    from adaexplore.sandbox.values import Inputs as Inputs
-    from adaexplore.sandbox.values import flatten_outputs as flatten_outputs
-    from adaexplore.sandbox.values import map_tensors as map_tensors
-    from adaexplore.sandbox.values import tensors_of as tensors_of
+    from adaexplore.sandbox.user.user_code import Instance as Instance
+    from adaexplore.sandbox.user.values import Inputs as Inputs
+    from adaexplore.sandbox.user.values import flatten_outputs as flatten_outputs
+    from adaexplore.sandbox.user.values import map_tensors as map_tensors
+    from adaexplore.sandbox.user.values import tensors_of as tensors_of
+    from adaexplore.sandbox.walls.limits import candidate_limits as candidate_limits
     from adaexplore.sandbox.watchdog import LimitExceededError as LimitExceededError
 else:
-    __all__, __getattr__ = lazy_names(
-        __name__,
-        {
-            "device_lock": ("device_lock",),
-            "jobs": ("run_job",),
-            "limits": ("candidate_limits",),
-            "process": ("ForkServer", "WorkerDiedError"),
-            "user_code": ("Instance",),
-            "values": ("Inputs", "flatten_outputs", "map_tensors", "tensors_of"),
-            "watchdog": ("LimitExceededError",),
-        },
-    )
+    __all__, __getattr__ = lazy_names(__name__, __file__)

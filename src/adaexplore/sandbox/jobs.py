@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adaexplore.sandbox.channel import Channel
-from adaexplore.sandbox.limits import ResourceLimits
 from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.walls.limits import ResourceLimits
 
 
 def run_job(

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adaexplore.core.errors import InfrastructureError
-from adaexplore.sandbox import isolation, landlock
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.gpus import seen
-from adaexplore.sandbox.limits import ResourceLimits, clean_environment
 from adaexplore.sandbox.server import OWN_FOLDER
+from adaexplore.sandbox.walls import isolation, landlock
+from adaexplore.sandbox.walls.limits import ResourceLimits, clean_environment
 from adaexplore.sandbox.watchdog import INTERVAL_S, LimitExceededError, Watchdog
 
 _PREFIX = "adaexplore-"

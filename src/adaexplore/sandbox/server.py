@@ -22,17 +22,17 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from adaexplore.sandbox import isolation, namespaces
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.family import children
-from adaexplore.sandbox.limits import (
+from adaexplore.sandbox.walls import isolation, namespaces
+from adaexplore.sandbox.walls.limits import (
     ResourceLimits,
     adopt_orphans,
     allow_many_files,
     clean_environment,
     die_with_parent,
 )
-from adaexplore.sandbox.paths import programs
+from adaexplore.sandbox.walls.paths import programs
 
 OWN_FOLDER = "server"
 """Folder, under ROOT, of the server's own compilations; its workers may read it."""

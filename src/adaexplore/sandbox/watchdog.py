@@ -20,8 +20,8 @@ from adaexplore.sandbox.family import (
     tasks,
     written_bytes,
 )
-from adaexplore.sandbox.limits import ResourceLimits
-from adaexplore.sandbox.seccomp import Question, answer, receive
+from adaexplore.sandbox.walls.limits import ResourceLimits
+from adaexplore.sandbox.walls.seccomp import Question, answer, receive
 
 INTERVAL_S = 0.1
 _MAX_FILES = 50_000

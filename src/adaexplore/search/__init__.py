@@ -35,7 +35,7 @@ MAP-Elites archive, `vector` for distances (`distance`). `core.policy` states th
 from __future__ import annotations
 
 from adaexplore.core.node import ROOT_ID
-from adaexplore.core.policy import Policy, Selection, Traits
+from adaexplore.core.protocols.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree, Vertex
 from adaexplore.search.allocation import Arm
 from adaexplore.search.headroom import is_flat

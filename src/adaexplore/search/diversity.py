@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
-from adaexplore.core.policy import Cell
+from adaexplore.core.protocols.policy import Cell
 from adaexplore.search.traits import traits_of
 
 Spread = tuple[int | None, int, float | None]

@@ -14,7 +14,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
-from adaexplore.core.units import share as percent
+from adaexplore.core.text.units import share as percent
 from adaexplore.search.ensemble import gains
 
 _DISPROVED = 1.1

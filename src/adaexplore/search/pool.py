@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
-from adaexplore.core.policy import Selection, Traits
+from adaexplore.core.protocols.policy import Selection, Traits
 from adaexplore.core.tree import Tree
 from adaexplore.search.traits import distance
 

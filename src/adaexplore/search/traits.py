@@ -13,7 +13,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
-from adaexplore.core.policy import Cell, Traits, Vector
+from adaexplore.core.protocols.policy import Cell, Traits, Vector
 
 DIMENSIONS = 64
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from adaexplore.core.store import FORMAT_VERSION, Confirmation, RunRecord, Store
+from adaexplore.core.protocols.store import FORMAT_VERSION, Confirmation, RunRecord, Store
 from adaexplore.store.directory import (
     RunDirectory,
     create_run,

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.store import RunRecord, Store
+from adaexplore.core.protocols.store import RunRecord, Store
 from adaexplore.store.exported import SUFFIX, read_exported
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine

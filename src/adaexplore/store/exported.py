@@ -11,7 +11,7 @@ from sqlalchemy import Engine, StaticPool, create_engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.store import RunRecord
+from adaexplore.core.protocols.store import RunRecord
 from adaexplore.store import schema
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine

@@ -10,7 +10,6 @@ from sqlalchemy import Row
 
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import evaluation_from_json, evaluation_to_json
@@ -18,7 +17,8 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.store import RunRecord
+from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
+from adaexplore.core.protocols.store import RunRecord
 
 
 def run_values(run: RunRecord) -> dict[str, Any]:

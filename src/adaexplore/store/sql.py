@@ -34,7 +34,7 @@ from adaexplore.core.evaluation import evaluation_from_json, evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.store import FORMAT_VERSION, Confirmation, RunRecord
+from adaexplore.core.protocols.store import FORMAT_VERSION, Confirmation, RunRecord
 from adaexplore.store import rows, schema
 from adaexplore.store.sqlite import explain
 

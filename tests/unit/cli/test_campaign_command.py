@@ -216,7 +216,7 @@ def test_an_interrupted_campaign_says_how_to_go_on_and_does(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("adaexplore.run.campaign.Campaign._land", interrupt)
+        patch.setattr("adaexplore.run.campaign.turns.Campaign._land", interrupt)
         result = adaexplore("campaign", problems[0], *FAST, "--steps", 2, "--run", folder)
     assert result.code == 130
     assert f"adaexplore resume {folder}" in result.out

@@ -1,6 +1,6 @@
 """A client without a provider."""
 
-from adaexplore.core.client import Reply, Usage
+from adaexplore.core.protocols.client import Reply, Usage
 
 
 class FakeClient:

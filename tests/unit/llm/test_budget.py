@@ -6,9 +6,16 @@ from fake_client import FakeClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.client import BudgetSpentError, Message, ModelOutageError, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import BudgetLimits, parse_budget
+from adaexplore.core.protocols.client import (
+    BudgetSpentError,
+    Message,
+    ModelOutageError,
+    Prompt,
+    Reply,
+    Usage,
+)
 from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.prices import list_price_usd
 

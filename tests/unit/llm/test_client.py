@@ -1,4 +1,4 @@
-"""Contract of `adaexplore.core.client.Client`, tested on every implementation.
+"""Contract of `adaexplore.core.protocols.client.Client`, tested on every implementation.
 
 A new implementation joins by a function below that makes it from the loopback server.
 """
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaexplore.core.client import Message, Prompt
+from adaexplore.core.protocols.client import Message, Prompt
 from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.replay import RecordingClient, ReplayClient
 from llm_server import Say

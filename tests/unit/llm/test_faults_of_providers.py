@@ -9,8 +9,8 @@ from email.utils import format_datetime
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse
 
-from adaexplore.core.client import ContextTooLongError, Message, ModelOutageError, Prompt
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import ContextTooLongError, Message, ModelOutageError, Prompt
 from adaexplore.llm.retry import RetryPolicy
 from llm_server import KEY, cut, cut_json, hang, html, status
 

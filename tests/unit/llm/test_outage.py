@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fake_client import FakeClient
 
-from adaexplore.core.client import Message, ModelOutageError, Prompt
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import Message, ModelOutageError, Prompt
 from adaexplore.llm.outage import OutageTolerantClient
 
 PROMPT = Prompt((Message("user", "hello"),))

@@ -1,6 +1,6 @@
 import pytest
 
-from adaexplore.core.client import Message, Prompt
+from adaexplore.core.protocols.client import Message, Prompt
 from adaexplore.llm.prices import list_price_usd, provider_of
 
 PROMPT = Prompt((Message("user", "hello"),))

@@ -5,8 +5,8 @@ from fake_client import FakeClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.client import Message, Prompt, Reply, Usage
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
 from adaexplore.llm.replay import RecordingClient, ReplayClient, UnseenPromptError
 
 MODEL = "openai:gpt-5-mini"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.client import ModelOutageError
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.client import ModelOutageError
 from adaexplore.llm.retry import RetryPolicy, TransientError, with_retries
 
 

@@ -13,7 +13,7 @@ from adaexplore.core.rule import Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
-from adaexplore.run.rule_checks import check_rules
+from adaexplore.run.learning.rule_checks import check_rules
 
 HERE = Platform(version("triton"), "sm_90")
 _SAMPLE = 3

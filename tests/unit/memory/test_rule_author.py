@@ -4,8 +4,8 @@ import pytest
 from test_extract import SOURCE, Judge, checker, failure
 from test_memory_check import PASSED
 
-from adaexplore.core.client import Reply
 from adaexplore.core.evaluation import Failed, Fault
+from adaexplore.core.protocols.client import Reply
 from adaexplore.core.rule import Matcher, Platform
 from adaexplore.memory.author import written
 from adaexplore.memory.check import Checker

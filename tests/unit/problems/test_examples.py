@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from adaexplore.problems import kernelbench
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import check_outputs, map_tensors
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import check_outputs, map_tensors
 
 FOLDER = Path(__file__).parents[3] / "examples" / "problems"
 FILES = sorted(FOLDER.glob("*.py"))

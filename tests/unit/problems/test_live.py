@@ -9,7 +9,7 @@ from torch import nn
 from adaexplore.core.errors import BadProblemError
 from adaexplore.problems import kernelbench
 from adaexplore.problems.live import capture
-from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.user.user_code import Instance
 
 
 def rand(*shape):

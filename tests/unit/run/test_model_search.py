@@ -11,8 +11,8 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Passed
-from adaexplore.core.listener import Listener, follow
 from adaexplore.core.problem import Problem
+from adaexplore.core.protocols.listener import Listener, follow
 from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.options import ClientOptions
 from adaexplore.llm.providers import open_client

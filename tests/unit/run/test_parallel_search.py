@@ -10,12 +10,18 @@ import pytest
 from test_search import FakeEvaluator, FakeProposer, best_of, passed, record
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import BudgetSpentError, Message, ModelOutageError, Prompt, Reply
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Failed
-from adaexplore.core.listener import Listener, follow
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import (
+    BudgetSpentError,
+    Message,
+    ModelOutageError,
+    Prompt,
+    Reply,
+)
+from adaexplore.core.protocols.listener import Listener, follow
 from adaexplore.run.search import Search
 from adaexplore.store import create_run, open_run
 

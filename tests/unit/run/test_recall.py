@@ -7,7 +7,7 @@ from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context
+from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Matcher, Platform, Rule, Signature
 from adaexplore.run.recall import linting, recalling
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.core import listener as listener_module
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
@@ -15,6 +14,7 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols import listener as listener_module
 from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, open_run
 

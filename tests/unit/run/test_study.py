@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.environment import Environment
@@ -15,6 +14,7 @@ from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run, open_run
 

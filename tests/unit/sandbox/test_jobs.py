@@ -1,8 +1,8 @@
 import pytest
 
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import ResourceLimits
 from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.walls.limits import ResourceLimits
 
 
 class TestRunJob:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from adaexplore.sandbox.limits import ResourceLimits
+from adaexplore.sandbox.walls.limits import ResourceLimits
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 ENOUGH_S = 60.0

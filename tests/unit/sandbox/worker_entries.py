@@ -214,7 +214,7 @@ def change_under_watch(request):
     """Job that runs a change and returns the report of `integrity.ProcessState` about it."""
     import torch
 
-    from adaexplore.evaluate.judge.integrity import ProcessState
+    from adaexplore.evaluate.candidate.integrity import ProcessState
 
     watch = ProcessState()
     exec(request["change"], {"torch": torch})

@@ -5,9 +5,9 @@ import pytest
 from stored_runs import sample_node, sample_run
 
 from adaexplore.core.ask import Ask, Exchange
-from adaexplore.core.client import Message, Prompt, Reply
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.store import FORMAT_VERSION
+from adaexplore.core.protocols.client import Message, Prompt, Reply
+from adaexplore.core.protocols.store import FORMAT_VERSION
 from adaexplore.store import Confirmation, create_run, export_run, memory_store, read_run
 
 

@@ -17,16 +17,16 @@ from adaexplore.evaluate.judge.live_parents import LiveParents
 from adaexplore.evaluate.judge.measure import workload_timings
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.verdict import DeviceUse, decided, evaluate_candidate
-from adaexplore.evaluate.kernels.toolkit import building_for
+from adaexplore.evaluate.kernels.build.toolkit import building_for
 from adaexplore.evaluate.timing.combine import combined
 from adaexplore.evaluate.timing.measure import discounted
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.walls.limits import candidate_limits
 
-WORKER = "adaexplore.evaluate.judge.worker:main"
+WORKER = "adaexplore.evaluate.candidate.worker:main"
 
 
 class CandidateBench:

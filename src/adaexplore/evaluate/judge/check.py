@@ -15,7 +15,7 @@ from adaexplore.evaluate.truth.compare import Deviation, Truth, share_within
 from adaexplore.evaluate.truth.mismatch import find_mismatch
 from adaexplore.evaluate.truth.precision import up_to
 from adaexplore.evaluate.wire.messages import OutputDescription
-from adaexplore.sandbox.values import NamedTensor
+from adaexplore.sandbox.user.values import NamedTensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from adaexplore.core.evaluation import Evaluation, evaluation_to_json
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.bench import CandidateBench
 from adaexplore.evaluate.judge.reference import Reference
-from adaexplore.evaluate.kernels.compile_cache import share_compiled
+from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
@@ -28,9 +28,9 @@ from adaexplore.evaluate.wire.messages import decode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.hang import limit_calls
 from adaexplore.sandbox.process import ForkServer
-from adaexplore.sandbox.user_code import causes, is_out_of_memory
+from adaexplore.sandbox.user.hang import limit_calls
+from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 
 
 def main(channel: Channel, control: Channel | None) -> None:

@@ -12,17 +12,17 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Failed
+from adaexplore.evaluate.candidate.worker import Slot
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.failures import COMPILING, LOADING
 from adaexplore.evaluate.judge.reference import Reference
-from adaexplore.evaluate.judge.worker import Slot
 from adaexplore.evaluate.judge.workload import JudgedWorkload
-from adaexplore.evaluate.kernels.extensions import BUILD_S
+from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import SharedTensor
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.channel import MAX_FDS
-from adaexplore.sandbox.values import Inputs, map_tensors
+from adaexplore.sandbox.user.values import Inputs, map_tensors
 
 
 def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tuple[str, ...]:

@@ -10,14 +10,14 @@ from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.kernels.extensions import BUILD_S
+from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import BadProblem, Broken, Evaluate, Prepare
 from adaexplore.evaluate.wire.messages import Request, encode, read_reply
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.gpus import alone
-from adaexplore.sandbox.hang import hung_at
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
+from adaexplore.sandbox.user.hang import hung_at
 
 _Reply = TypeVar("_Reply")
 

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import AdaExploreError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Passed
-from adaexplore.core.evaluator import Evaluator
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.protocols.evaluator import Evaluator
 
 _MOST = 4  # on an H200 an evaluation holds the device for a third to two thirds of its time
 _CORES_EACH = 4

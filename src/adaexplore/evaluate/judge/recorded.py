@@ -9,7 +9,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
-from adaexplore.core.similarity import first_difference, nearest
+from adaexplore.core.text.similarity import first_difference, nearest
 
 
 class UnseenCandidateError(BadInputError):

@@ -14,7 +14,7 @@ from adaexplore.evaluate.timing.baselines import compiled_reference
 from adaexplore.evaluate.timing.combine import combined_roofline_facts, geometric_mean
 from adaexplore.evaluate.truth.labels import labels_of, overhead_label
 from adaexplore.evaluate.wire.tensors import share
-from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.user.user_code import Instance
 
 
 class Reference:

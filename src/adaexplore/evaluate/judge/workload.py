@@ -20,8 +20,8 @@ from adaexplore.evaluate.truth.compare import deviation, exact, near, share_with
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
-from adaexplore.sandbox.user_code import Instance, is_out_of_memory
-from adaexplore.sandbox.values import Inputs, NamedTensor, check_outputs, tensors_of
+from adaexplore.sandbox.user.user_code import Instance, is_out_of_memory
+from adaexplore.sandbox.user.values import Inputs, NamedTensor, check_outputs, tensors_of
 
 _TIMED_SPAN_US = 40_000.0  # twice a block: a candidate may be faster
 _SLOWED = 1.5

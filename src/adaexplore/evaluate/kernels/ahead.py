@@ -60,7 +60,7 @@ def call_without_data(request: Build, target: Target) -> None:
     """
     from adaexplore.evaluate.kernels.count import without_values
     from adaexplore.evaluate.kernels.torch_shim import Shim
-    from adaexplore.sandbox.user_code import Instance
+    from adaexplore.sandbox.user.user_code import Instance
 
     shim = Shim(target, Path.cwd(), "meta")
     shim.install()
@@ -84,8 +84,8 @@ def _capture_and_compile(request: Build) -> None:
     import triton.compiler
 
     from adaexplore.evaluate.kernels import driver
+    from adaexplore.evaluate.kernels.build.triton_host import build_launcher
     from adaexplore.evaluate.kernels.capture import Recorder
-    from adaexplore.evaluate.kernels.triton_host import build_launcher
 
     stand_back()
     target = target_for(request.capability)

@@ -16,8 +16,8 @@ from adaexplore.evaluate.offline.estimate import work_of_op
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.messages import Pickled
 from adaexplore.evaluate.wire.offline_messages import KernelWork
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import check_outputs, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import check_outputs, tensors_of
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ from adaexplore.evaluate.wire.messages import decode
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.walls.limits import candidate_limits
 
 _JOB_S = 300.0
 _MOST_ELEMENTS = 1 << 24  # what a second look may take: some ten seconds

@@ -24,8 +24,8 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Mode, Problem, Workload
 from adaexplore.evaluate.kernels.count import OpCounter, without_values
 from adaexplore.evaluate.offline.sizes import Replaced, Site, assigned, edited, in_setup
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import Inputs, check_outputs, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import Inputs, check_outputs, tensors_of
 
 _NO_ACCESS = Access()
 _DEFAULT = Workload()

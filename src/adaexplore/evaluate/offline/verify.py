@@ -20,8 +20,8 @@ from adaexplore.evaluate.offline.shrink import Variant
 from adaexplore.evaluate.offline.sizes import follow
 from adaexplore.evaluate.wire import offline_messages as wire
 from adaexplore.languages import DIALECTS
-from adaexplore.sandbox.limits import candidate_limits
 from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.walls.limits import candidate_limits
 
 WORKER = "adaexplore.evaluate.offline.worker:main"
 _LAUNCH_SHARE = 0.25  # of the time for an evaluation

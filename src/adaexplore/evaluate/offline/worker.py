@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from adaexplore.core.problem import Precision
-from adaexplore.evaluate.judge import worker
+from adaexplore.evaluate.candidate import worker
 from adaexplore.evaluate.kernels import driver
 from adaexplore.evaluate.kernels.capture import CapturedKernel, CapturedLaunch, Recorder
 from adaexplore.evaluate.kernels.count import OpCounter, without_values

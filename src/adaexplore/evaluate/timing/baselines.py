@@ -13,16 +13,16 @@ import torch
 import torch._inductor.compile_fx as inductor
 from torch import nn
 
-from adaexplore.core.clock import Clock
 from adaexplore.core.errors import BadProblemError
+from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.sandbox.device_lock import device_lent
-from adaexplore.sandbox.user_code import Instance, causes, is_out_of_memory
-from adaexplore.sandbox.values import NamedTensor, flatten_outputs
+from adaexplore.sandbox.user.user_code import Instance, causes, is_out_of_memory
+from adaexplore.sandbox.user.values import NamedTensor, flatten_outputs
 
 _OVERHEADS = 6  # blocks: the machine may be busier than it was
 

@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from adaexplore.core.clock import Call, Clock, Ready, Sink
+from adaexplore.core.protocols.clock import Call, Clock, Ready, Sink
 
 _PARALLEL_ELEMENTS = 32_768  # PyTorch's grain size: below it, one thread does all
 

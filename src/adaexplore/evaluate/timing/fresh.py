@@ -25,8 +25,8 @@ from adaexplore.evaluate.wire.tensors import (
     fingerprint,
     share_ring,
 )
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import Inputs, NamedTensor, map_tensors, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import Inputs, NamedTensor, map_tensors, tensors_of
 
 _MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
 _FEWEST = 2

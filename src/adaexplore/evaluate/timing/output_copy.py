@@ -7,8 +7,8 @@ from statistics import median
 
 import torch
 
-from adaexplore.core.clock import Clock
-from adaexplore.sandbox.values import NamedTensor
+from adaexplore.core.protocols.clock import Clock
+from adaexplore.sandbox.user.values import NamedTensor
 
 _TRIED = 3
 _SPREAD = 2  # sizes of the tensor that a layout may span: honest outputs have few gaps

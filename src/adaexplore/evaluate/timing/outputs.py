@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from adaexplore.sandbox.values import NamedTensor, flatten_outputs
+from adaexplore.sandbox.user.values import NamedTensor, flatten_outputs
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from adaexplore.core.clock import Clock
 from adaexplore.core.evaluation import BoundBy, Roofline
 from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.problem import Precision
+from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import Inputs, flatten_outputs, map_tensors, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of
 
 REFUSED_BELOW = 0.5
 """A candidate this much faster than its unavoidable traffic allows did not do the work.

@@ -10,8 +10,8 @@ import torch
 
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.truth.structure import Draw, Structure, structure_of
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import Inputs, map_tensors, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 OWN_SEEDS = 3
 _DRAWN = Workload()

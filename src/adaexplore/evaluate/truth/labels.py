@@ -19,8 +19,8 @@ from adaexplore.evaluate.truth.compare import Truth, deviation, exact
 from adaexplore.evaluate.truth.discrimination import passes, stand_ins
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
-from adaexplore.sandbox.user_code import is_out_of_memory
-from adaexplore.sandbox.values import Inputs, flatten_outputs
+from adaexplore.sandbox.user.user_code import is_out_of_memory
+from adaexplore.sandbox.user.values import Inputs, flatten_outputs
 
 CONSTANT = "constant"
 INPUT_INSENSITIVE = "input-insensitive"

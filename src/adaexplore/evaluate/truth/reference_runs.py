@@ -13,7 +13,7 @@ from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of
 from adaexplore.evaluate.truth.precision import FLOOR
 from adaexplore.evaluate.truth.runs import Noise, ReferenceRuns
 from adaexplore.evaluate.truth.selections import Choice, Otherwise, Room, Selections, excused
-from adaexplore.sandbox.values import Inputs
+from adaexplore.sandbox.user.values import Inputs
 
 NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0**-7}
 """Relative noise on inputs and parameters, by the loosest class asked for: larger than the rounding

@@ -17,8 +17,14 @@ from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.evaluate.truth.widen import widened
-from adaexplore.sandbox.user_code import Instance, is_out_of_memory
-from adaexplore.sandbox.values import Inputs, NamedTensor, flatten_outputs, map_tensors, tensors_of
+from adaexplore.sandbox.user.user_code import Instance, is_out_of_memory
+from adaexplore.sandbox.user.values import (
+    Inputs,
+    NamedTensor,
+    flatten_outputs,
+    map_tensors,
+    tensors_of,
+)
 
 _DEFAULT = Workload()
 

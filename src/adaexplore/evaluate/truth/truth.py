@@ -16,7 +16,7 @@ from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
-from adaexplore.sandbox.values import Inputs, map_tensors, tensors_of
+from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 _MIN_SETS = 3
 _MEMORY_SHARE = 0.1  # of the GPU, for inputs and truths; the rest is for running, and for others

@@ -25,7 +25,7 @@ from adaexplore.propose.compiler.reference import ReferenceFile
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.device_lock import device_lock
-from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.user.user_code import Instance
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:

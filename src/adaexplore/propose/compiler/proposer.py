@@ -12,7 +12,7 @@ from adaexplore.core.evaluation import rank
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Language
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context, Dialogue
+from adaexplore.core.protocols.proposer import Context, Dialogue
 from adaexplore.propose.compiler.families import Family, families, knobs
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.patches import launch_patches

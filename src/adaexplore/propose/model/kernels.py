@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adaexplore.core.evaluation import Estimate, Evaluation, Passed, rank
-from adaexplore.core.feedback import render, verdict
 from adaexplore.core.node import Node
-from adaexplore.core.proposer import Context
+from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.text.feedback import render, verdict
 
 _CONTEXT_LINES = 2
 _MAX_TRIED = 8  # lines of a prompt

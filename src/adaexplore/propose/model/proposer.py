@@ -9,13 +9,13 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Passed, rank
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context, Dialogue
+from adaexplore.core.protocols.client import Prompt, Reply
+from adaexplore.core.protocols.proposer import Context, Dialogue
 from adaexplore.llm.code import ReplyError, check_module, extract_code
 from adaexplore.propose.model.kernels import tried_before
 from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adaexplore.core.client import Message, Prompt
-from adaexplore.core.units import estimated_tokens
+from adaexplore.core.protocols.client import Message, Prompt
+from adaexplore.core.text.units import estimated_tokens
 
 SYSTEM = "system"
 """Name of the section for the system message; all others form one user message."""

@@ -10,7 +10,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Evaluation, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context, Dialogue
+from adaexplore.core.protocols.proposer import Context, Dialogue
 from adaexplore.propose.tuner.space import Space, space_of
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adaexplore.core.evaluation import Estimate, Timing, rank
-from adaexplore.core.feedback import render
 from adaexplore.core.node import Node
-from adaexplore.core.units import share
+from adaexplore.core.text.feedback import render
+from adaexplore.core.text.units import share
 from adaexplore.report import text
 from adaexplore.report.run.exchanges import new_messages
 from adaexplore.report.run.highlight import highlight, plain

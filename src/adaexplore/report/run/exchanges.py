@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from adaexplore.core.ask import Exchange
-from adaexplore.core.client import Message
 from adaexplore.core.node import Node
+from adaexplore.core.protocols.client import Message
 
 Exchanges = tuple[Exchange, ...]
 """The exchanges of a step, in order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from adaexplore.core.config import PolicyName
-from adaexplore.core.policy import Policy
+from adaexplore.core.protocols.policy import Policy
 from adaexplore.search.policies.archive import Archive
 from adaexplore.search.policies.beam import Beam
 from adaexplore.search.policies.irb import BestKernels

@@ -6,7 +6,7 @@ import random
 
 from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
-from adaexplore.core.policy import Policy, Selection, Traits
+from adaexplore.core.protocols.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree
 
 

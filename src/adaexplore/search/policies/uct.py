@@ -7,7 +7,7 @@ import random
 
 from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.core.policy import Policy, Selection
+from adaexplore.core.protocols.policy import Policy, Selection
 from adaexplore.core.tree import Tree, Vertex
 from adaexplore.search.policy import step_kind
 

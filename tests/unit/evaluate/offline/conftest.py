@@ -15,7 +15,7 @@ _PRELOAD = (
     "triton",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.kernels.warm_triton:warm_for_targets",
+    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_targets",
 )
 _TIMEOUT_S = 600.0
 _MEMORY_BYTES = 8 << 30

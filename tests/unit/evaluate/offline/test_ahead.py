@@ -10,7 +10,7 @@ from sources import DOUBLE_KERNEL, changed
 from adaexplore.core.problem import Access
 from adaexplore.evaluate.kernels.ahead import compile_ahead
 from adaexplore.evaluate.wire.messages import Build
-from adaexplore.sandbox.values import Arguments, Inputs
+from adaexplore.sandbox.user.values import Arguments, Inputs
 
 WRAPPED = changed(
     DOUBLE_KERNEL,

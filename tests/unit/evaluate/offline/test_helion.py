@@ -14,7 +14,7 @@ from adaexplore.evaluate.wire.messages import Build, encode
 from adaexplore.languages import DIALECTS
 from adaexplore.run.session import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
-from adaexplore.sandbox.values import Inputs
+from adaexplore.sandbox.user.values import Inputs
 from verdicts import failed, passed
 
 pytest.importorskip("helion")
@@ -145,7 +145,7 @@ def test_kernels_of_all_configurations_are_compiled_ahead(server):
         inputs=(pickled(Inputs((torch.empty(48, 64, device="meta"),), {})),),
         extensions=False,
     )
-    worker = server.spawn("adaexplore.evaluate.judge.worker:main", name="candidate")
+    worker = server.spawn("adaexplore.evaluate.candidate.worker:main", name="candidate")
     try:
         assert worker.call(encode(request), 120.0) == {}
         found = [path.name for path in worker.folder.glob("triton/*/*.cubin")]

@@ -14,8 +14,8 @@ from adaexplore.evaluate.offline import shrink
 from adaexplore.evaluate.offline.shrink import MAX_ELEMENTS, from_job, variants
 from adaexplore.evaluate.offline.sizes import Replaced, follow
 from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import check_outputs, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import check_outputs, tensors_of
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "problems").glob("*.py"))
 

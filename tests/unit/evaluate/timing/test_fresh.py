@@ -5,8 +5,8 @@ import torch
 
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.fresh import FreshInputs, poison
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import tensors_of
 
 HEADER = """
 import torch

@@ -5,7 +5,7 @@ import torch
 
 from adaexplore.evaluate.timing.clock import CpuClock
 from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel, Work, measure_peaks, work_of
-from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.user.user_code import Instance
 
 PEAKS = Peaks(
     bytes_per_s=4e12, flops_per_s={"fp32": 50e12, "tf32": 400e12, "half": 800e12}, overhead_us=3.0

@@ -6,8 +6,8 @@ import torch
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.truth.inputs import DISTRIBUTIONS, OWN_SEEDS, InputSets, vary
 from adaexplore.evaluate.truth.structure import structure_of
-from adaexplore.sandbox.user_code import Instance
-from adaexplore.sandbox.values import Inputs, tensors_of
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import Inputs, tensors_of
 
 PROBLEM = """
 import torch

@@ -10,7 +10,7 @@ from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.truth.labels import labels_of, overhead_label
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
-from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.user.user_code import Instance
 
 LINEAR = "self.linear = nn.Linear(32, 64)"
 CONV = "self.conv = nn.ConvTranspose2d(4, 8, 3)"

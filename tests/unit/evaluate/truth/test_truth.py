@@ -14,7 +14,7 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
-from adaexplore.sandbox.user_code import Instance
+from adaexplore.sandbox.user.user_code import Instance
 
 HEADER = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 

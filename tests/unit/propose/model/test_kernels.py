@@ -6,7 +6,7 @@ from asked import ESTIMATED, FAILED, PASSED, module, node
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.feedback import render
+from adaexplore.core.text.feedback import render
 from adaexplore.propose.model.kernels import kernel_view, path_views
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.client import Prompt, Reply
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context
+from adaexplore.core.protocols.client import Prompt, Reply
+from adaexplore.core.protocols.proposer import Context
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 

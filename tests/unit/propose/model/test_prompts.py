@@ -18,9 +18,9 @@ from asked import (
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Estimate, Failed, Mismatch
-from adaexplore.core.feedback import render, verdict
 from adaexplore.core.problem import LANGUAGES, Checks, Workload
-from adaexplore.core.units import estimated_tokens
+from adaexplore.core.text.feedback import render, verdict
+from adaexplore.core.text.units import estimated_tokens
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import LAUNCH_US
 from adaexplore.evaluate.truth.precision import FLOOR, NORM_FACTOR, floors

@@ -9,7 +9,7 @@ from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.proposer import Context
+from adaexplore.core.protocols.proposer import Context
 from adaexplore.propose.tuner.proposer import UNFIT, VALUES, Tuner
 
 PROBLEM = Problem("example", "", "cpp", "cpu")

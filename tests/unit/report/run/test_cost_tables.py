@@ -5,7 +5,7 @@ import io
 from hand_made import call, node, passed
 from rich.console import Console
 
-from adaexplore.core.client import Usage
+from adaexplore.core.protocols.client import Usage
 from adaexplore.report.run.cost_tables import cost_tables
 from adaexplore.report.run.costs import Costs, summarize_costs
 

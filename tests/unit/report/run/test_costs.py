@@ -7,7 +7,7 @@ from hand_made import call, failed, node, passed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.client import Usage
+from adaexplore.core.protocols.client import Usage
 from adaexplore.report.run.costs import Costs, summarize_costs
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.evaluation import Failed
-from adaexplore.core.feedback import render
+from adaexplore.core.text.feedback import render
 from adaexplore.report import summarize
 from adaexplore.report.run import embed
 

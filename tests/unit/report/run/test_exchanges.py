@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hand_made import call, node, passed
 
-from adaexplore.core.client import Message, Prompt
+from adaexplore.core.protocols.client import Message, Prompt
 from adaexplore.report.run.exchanges import exchanges_by_step, new_messages
 
 

@@ -1,0 +1,1 @@
+"""Protocols that a user may implement, one a module."""

@@ -1,0 +1,66 @@
+"""Contract of a proposer: its context and its proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from adaexplore.core.environment import Environment
+from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.node import Node, StepKind
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Prompt, Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Question that one step puts to a proposer.
+
+    A large step sees `pool`, the representative kernels to beat; a small step sees `window`, the
+    recent path, oldest first, whose last node is the one to change. `history` is every node
+    recorded so far (a proposer without a model uses it to avoid repetition), `in_flight` the number
+    of other steps in flight. `seed` is this step's own seed: the same context and seed give the
+    same proposal. `facts` is the run's record of the reference, `environment` its record
+    of the machine.
+    """
+
+    problem: Problem
+    step_kind: StepKind
+    seed: int
+    window: Sequence[Node] = ()
+    pool: Sequence[Node] = ()
+    history: Sequence[Node] = field(default=(), repr=False)
+    in_flight: int = 0
+    facts: ReferenceFacts = field(default_factory=ReferenceFacts, repr=False)
+    environment: Environment = field(default_factory=Environment, repr=False)
+
+
+Dialogue = Generator[Prompt, Reply, Proposal]
+"""Exchange of one step with a model: a generator that yields prompts, receives replies and returns
+the proposal.
+
+The same context and the same replies give the same prompts and the same proposal. An interrupted
+dialogue is therefore resumed, on any machine, by sending it the replies so far.
+"""
+
+
+class Proposer(Protocol):
+    """Turns a context into one proposal.
+
+    A dialogue does not raise for a bad idea or a broken reply: a proposal without a usable
+    candidate says so in `failure`. It raises `InfrastructureError` if the processes behind it are
+    lost.
+    """
+
+    def begin(self, context: Context) -> Dialogue:
+        """Return the dialogue of this step.
+
+        A proposer without a model may take seconds to minutes before it returns its proposal.
+        """
+        ...
+
+    def close(self) -> None:
+        """End worker processes; the proposer is not used afterwards."""
+        ...

@@ -1,0 +1,1 @@
+"""Text for people: numbers with units, feedback on an evaluation, similarity of sources."""

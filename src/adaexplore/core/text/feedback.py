@@ -1,0 +1,214 @@
+"""Text of an evaluation: one line for a verdict, and a page for the proposer of the next kernel.
+
+The command line, the report and prompts use the same text, made from the fields that
+`evaluation.to_json` gives to programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adaexplore.core.evaluation import (
+    Estimate,
+    Evaluation,
+    Failed,
+    Fault,
+    KernelUse,
+    Launch,
+    Mismatch,
+    Passed,
+    Profile,
+    Roofline,
+    Timing,
+    WorkloadTiming,
+)
+from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
+
+LABELS = {
+    "no-custom-kernel": "its source defines no kernel of its own",
+    "own-kernels-not-launched": "the kernels in its source are never launched",
+    "own-kernels-negligible": "its own kernels take hardly any of the device time",
+    "decoy": "the result is the same without its own kernels",
+    "library:cublas": "part of the work is cuBLAS's",
+    "library:cudnn": "part of the work is cuDNN's",
+    "library:aten": "part of the work is done by PyTorch's own kernels",
+    "library:inductor": "part of the work is done by kernels that torch.compile makes at run time",
+    "below-flop-floor": "faster than the reference's products at this class's rate: by algebra, or "
+    "by operands of fewer bits",
+    "sets-global-flags": "it sets global flags of PyTorch's, which were put back",
+}
+"""Explanations of an evaluation's labels; a label that is missing here explains itself."""
+
+_KERNELS = 12
+_NAME = 48
+
+
+def verdict(evaluation: Evaluation) -> str:
+    """Return the verdict in one line, or the reason of a failure in one line."""
+    if isinstance(evaluation, Failed):
+        return f"{evaluation.status}: {evaluation.reason}"
+    if isinstance(evaluation.timing, Estimate):
+        return f"correct, {evaluation.precision}-accurate, not measured: " + estimate(
+            evaluation.timing
+        )
+    timing = evaluation.timing
+    against = "the better of eager and torch.compile"
+    if "compile" not in timing.baselines_us:
+        against = "eager (torch.compile fails on the reference)"
+    parts = [
+        f"{speedup(timing.speedup)}, {evaluation.precision}-accurate",
+        f"against {against}",
+        f"95 % interval {interval(timing.speedup_ci)}",
+    ]
+    if evaluation.roofline:
+        parts.append(f"{share(evaluation.roofline.share)} of the roofline")
+    return ", ".join(parts)
+
+
+def render(evaluation: Evaluation) -> str:
+    """Return the whole evaluation as a few lines of plain text, the verdict first."""
+    lines = [verdict(evaluation)]
+    if isinstance(evaluation, Failed):
+        match evaluation.feedback:
+            case Fault() as fault:
+                lines += _fault(fault)
+            case Mismatch() as mismatch:
+                lines += _mismatch(mismatch)
+    else:
+        lines += _passed(evaluation)
+    return "\n".join(lines)
+
+
+def estimate(guess: Estimate) -> str:
+    """Return an estimate, labelled as such: `≈ 12.0 µs on sm_90, an estimate (memory-bound)`."""
+    time = duration_us(guess.time_us)
+    if guess.partial:
+        return f"≥ {time} on {guess.target}, an estimate of a part ({guess.bound_by}-bound)"
+    return f"≈ {time} on {guess.target}, an estimate ({guess.bound_by}-bound)"
+
+
+def _passed(passed: Passed) -> list[str]:
+    lines = [f"error {relative_error(passed.error)} against float64"]
+    if passed.measured:
+        lines += _times(passed.measured)
+    lines += map(_workload, passed.workloads)
+    if passed.roofline:
+        lines.append(_roofline(passed.roofline))
+    lines += [f"{label}: {LABELS[label]}" if label in LABELS else label for label in passed.labels]
+    if passed.profile:
+        lines += _profile(passed.profile)
+    return lines
+
+
+def _times(timing: Timing) -> list[str]:
+    baselines = ", ".join(f"{name} {duration_us(t)}" for name, t in timing.baselines_us.items())
+    lines = [
+        f"{duration_us(timing.time_us)} (median of {timing.samples} calls); {baselines}; "
+        f"{speedup(timing.speedup_eager)} over eager"
+    ]
+    if timing.parent:
+        parent = timing.parent
+        lines.append(
+            f"{speedup(parent.speedup)} over its parent candidate "
+            f"(95 % interval {interval(parent.speedup_ci)})"
+        )
+    if timing.conditions and timing.conditions.throttled:
+        causes = ", ".join(timing.conditions.throttled)
+        lines.append(f"measured while the device was throttled: {causes}")
+    return lines
+
+
+def _workload(workload: WorkloadTiming) -> str:
+    """Return one line about one of several workloads."""
+    timing = workload.timing
+    if isinstance(timing, Estimate):
+        return f"workload {workload.name}: {estimate(timing)}"
+    line = (
+        f"workload {workload.name}: {speedup(timing.speedup)} "
+        f"(95 % interval {interval(timing.speedup_ci)}), {duration_us(timing.time_us)}"
+    )
+    if workload.roofline:
+        line += f", {share(workload.roofline.share)} of the roofline"
+    return line
+
+
+def _roofline(roofline: Roofline) -> str:
+    achieved = [amount(roofline.bytes_per_s, "B/s")]
+    if roofline.flops_per_s:
+        achieved.append(amount(roofline.flops_per_s, "FLOP/s"))
+    return (
+        f"roofline: at least {duration_us(roofline.floor_us)} ({roofline.bound_by}); "
+        f"it achieves {', '.join(achieved)}"
+    )
+
+
+def _profile(profile: Profile) -> list[str]:
+    """Return a line for each kernel: its share and time of a call, and its launch."""
+    shown = profile.kernels[:_KERNELS]
+    head = ("share", "per call", "launches", "whose", "kernel", "(of one call, profiled apart)")
+    rows = [head, *(_kernel(use, profile.device_us) for use in shown)]
+    rest = len(profile.kernels) - len(shown)
+    more = [f"and {rest} more"] if rest else []
+    return [*_columns(rows), *more]
+
+
+def _kernel(use: KernelUse, device_us: float) -> tuple[str, ...]:
+    name = use.name if len(use.name) <= _NAME else f"{use.name[: _NAME - 1]}…"
+    return (
+        share(use.time_us / device_us),
+        duration_us(use.time_us),
+        f"{use.launches:g}",
+        use.origin,
+        name,
+        _launch(use.launch) if use.launch else "",
+    )
+
+
+def _launch(launch: Launch) -> str:
+    parts = [
+        f"grid {'x'.join(map(str, launch.grid))}",
+        f"block {'x'.join(map(str, launch.block))}",
+        f"{launch.registers} registers",
+    ]
+    if launch.spills_bytes:
+        parts.append(f"{launch.spills_bytes} B spilled")
+    if launch.shared_bytes:
+        parts.append(f"{amount(launch.shared_bytes, 'B')} shared")
+    if launch.occupancy:  # unknown for some kernels of libraries
+        parts.append(f"occupancy {share(launch.occupancy)}")
+    return ", ".join(parts)
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the rows with aligned columns, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    numbers = 3
+    return [
+        "  ".join(
+            cell.rjust(width) if i < numbers else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _fault(fault: Fault) -> list[str]:
+    if not fault.source_line:
+        return []
+    place = f"line {fault.line}" if fault.line else fault.frame
+    inside = f" in {fault.frame}" if fault.line and fault.frame else ""
+    return [f"{place}{inside}: {fault.source_line}"]
+
+
+def _mismatch(found: Mismatch) -> list[str]:
+    index = ", ".join(map(str, found.first_index))
+    what = "first wrong" if found.share else "worst"
+    lines = [
+        f"{found.output} on the inputs {found.inputs!r}: {share(found.share)} of its elements are "
+        f"wrong; the {what} is [{index}]: got {found.got:.6g}, expected {found.expected:.6g}"
+    ]
+    if found.nans:
+        lines.append(f"{found.nans} elements are NaN and should not be")
+    if found.pattern:
+        lines.append(f"pattern: {found.pattern}")
+    return lines

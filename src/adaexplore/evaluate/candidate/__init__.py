@@ -1,0 +1,1 @@
+"""The candidate's process: it loads the candidate, runs it when told, and decides nothing."""

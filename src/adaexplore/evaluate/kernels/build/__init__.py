@@ -1,0 +1,1 @@
+"""Compilers of kernels: set up, warmed and run ahead of time."""

@@ -1,0 +1,1 @@
+"""Campaigns: many problems, one budget, steps where they pay."""

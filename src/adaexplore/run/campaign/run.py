@@ -1,0 +1,176 @@
+"""A campaign on disk: begun, continued and summarized; the same for every front end."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from adaexplore.core.config import Config
+from adaexplore.core.configure import option_name, words
+from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
+from adaexplore.core.node import busy_s
+from adaexplore.report.campaign.summary import (
+    CampaignSummary,
+    Result,
+    State,
+    result_of,
+    summarize_campaign,
+)
+from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder, campaign_order
+from adaexplore.run.campaign.job import CampaignJob, ProgressRow, SharedLimits
+from adaexplore.run.campaign.turns import Campaign, Rules
+from adaexplore.run.job import Servers
+from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
+from adaexplore.run.results import summary_of, write_report
+from adaexplore.run.session import device_of
+from adaexplore.store import read_run
+from adaexplore.store.campaign import (
+    create_campaign,
+    hold_campaign,
+    read_manifest,
+    write_manifest,
+)
+
+_MAY_CHANGE = ("steps", "budget", "parallel", "allocation")
+
+
+def begin_campaign(what: Sequence[Path], given: Config) -> Path:
+    """Make the folder of a campaign over a TOML file, or over files of problems; return it.
+
+    Raises `BadInputError` for an order that cannot be carried out. No process is started.
+    """
+    order = campaign_order(what, given)
+    for name in {device for entry in order.entries for device in entry.devices}:
+        device_of(name)
+    _check(order)
+    name = f"campaign-{time.strftime('%Y%m%d-%H%M%S')}"
+    path = Path(order.config.run) if order.config.run else Path("runs") / name
+    command = shlex.join(["adaexplore", "campaign", *map(str, what), *words(given)])
+    create_campaign(path, {"command": command, "created_at": time.time(), "order": order.to_json()})
+    return path
+
+
+def change_campaign(path: Path, given: Config) -> None:
+    """Change a campaign that continues: its steps, budget, parallel steps or allocation.
+
+    Raises `BadInputError` for any other field.
+    """
+    for name in given.model_fields_set:
+        if name not in _MAY_CHANGE:
+            raise BadInputError(
+                f"{option_name(name)}: {path} is a campaign that goes on as it began; it may "
+                f"change {', '.join(map(option_name, _MAY_CHANGE))}"
+            )
+    manifest = read_manifest(path)
+    order = CampaignOrder.from_json(manifest["order"]).changed(given)
+    _check(order)
+    with hold_campaign(path):
+        write_manifest(path, {**manifest, "order": order.to_json()})
+
+
+def _check(order: CampaignOrder) -> None:
+    """Check that the searches can be carried out; raises `BadInputError` as `check` does."""
+    check(order.config, _plan(order))
+
+
+def _plan(order: CampaignOrder) -> Plan:
+    """Return one plan with the proposers of all problems."""
+    plans = [make_plan(entry.config) for entry in order.entries]
+    return Plan(tuple(dict.fromkeys(name for plan in plans for name in plan.proposers)))
+
+
+class CampaignRun:
+    """The searches of a campaign's folder; `row` gives the progress row of a problem by its name.
+
+    `lost` says why a problem was left out, by its index.
+    """
+
+    def __init__(self, path: Path, row: Callable[[str], ProgressRow]) -> None:
+        manifest = read_manifest(path)
+        self.path = path
+        self.command: str = manifest["command"]
+        self._order = CampaignOrder.from_json(manifest["order"])
+        self._servers = Servers()
+        self._limits = self._order.config.limits
+        self._shared = SharedLimits(self._servers, by_time=self._limits.seconds is not None)
+        self._jobs = [self._job(entry, row(entry.name)) for entry in self._order.entries]
+        self.lost: Mapping[int, AdaExploreError] = {}
+
+    def _job(self, entry: CampaignEntry, row: ProgressRow) -> CampaignJob:
+        in_flight = self._order.config.turn_steps
+        return CampaignJob(entry, self.path, self._shared, row, in_flight)
+
+    def run(self) -> None:
+        """Search until every problem has ended or the budget is spent.
+
+        Raises as `Campaign.run` does; what was recorded stays.
+        """
+        config, shared = self._order.config, self._shared
+        rules = Rules(
+            allocation=config.allocation,
+            parallel=config.parallel,
+            turn_steps=config.turn_steps,
+            first_steps=config.first_steps,
+            steps=self._limits.steps,
+        )
+        for job in self._jobs:
+            job.show()
+        loop = Campaign(self._jobs, rules, shared.spent)
+        self.lost = loop.lost
+        with hold_campaign(self.path), ExitStack() as stack:
+            runs = [stack.enter_context(read_run(c.path)) for c in self._jobs if c.exists]
+            stores = [run.store for run in runs]
+            shared.over = clock(self._limits, [n for store in stores for n in store.nodes()])
+            plan = _plan(self._order)
+            shared.clients = stack.enter_context(open_clients(config, plan, *stores))
+            stack.callback(self._servers.close)
+            for job in self._jobs:  # after Ctrl-C, some are still at work
+                stack.callback(job.suspend)
+            try:
+                loop.run()
+            finally:
+                self.lost = loop.lost
+
+    @property
+    def waits(self) -> bool:
+        """True where prompts wait for an answer."""
+        return any(job.waits() for job in self._jobs)
+
+    def summary(self, over: str = "", *, reports: bool = True) -> CampaignSummary:
+        """Summarize the searches as recorded, and with `reports` write the report of each.
+
+        `over` is the reason that no search goes on, if there is one.
+        """
+        over = over or self._shared.spent() or ""
+        nodes = [node for job in self._jobs for node in job.nodes()[0]]
+        return summarize_campaign(
+            [self._result(i, over, reports=reports) for i in range(len(self._jobs))],
+            name=self.path.resolve().name,
+            command=self.command,
+            allocation=self._order.config.allocation,
+            budget=self._order.config.budget or "",
+            wall_s=max(busy_s(nodes), default=0.0),
+        )
+
+    def _result(self, index: int, over: str, *, reports: bool) -> Result:
+        job, lost = self._jobs[index], self.lost.get(index)
+        progress = job.progress()
+        state: State = "done" if progress.ended else "open"
+        reason = progress.ended or over or job.waits() or "no steps left"
+        if lost:
+            state, reason = "refused" if isinstance(lost, BadProblemError) else "broken", str(lost)
+        fields: dict[str, Any] = {"summary": None, "folder": ""}
+        if job.exists:
+            with read_run(job.path) as run:
+                summary = summary_of(run.store, job.path)
+                if reports:
+                    write_report(summary, run.report_path)
+            fields = {"summary": summary, "folder": job.entry.name}
+        precision = job.entry.config.precision
+        return result_of(
+            job.entry.name, precision, job.device, state=state, reason=reason, **fields
+        )

@@ -1,0 +1,1 @@
+"""Rules learned from failures: attempts, cases, checks and the machine they hold on."""

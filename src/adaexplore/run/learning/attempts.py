@@ -1,0 +1,109 @@
+"""Attempts at tasks: a small run for each, made or continued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+
+from adaexplore.core.ask import MANUAL
+from adaexplore.core.config import Config
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.problem import Problem
+from adaexplore.core.protocols.client import BudgetSpentError, Client
+from adaexplore.run.job import Job, NewRun, Servers, Slice
+from adaexplore.run.proposers import Plan
+from adaexplore.run.workers import map_parallel
+from adaexplore.store import RunDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A problem, the folder of its run, and the content of the run.
+
+    `plan` names one proposer: a model, or `MANUAL`, whose prompts and replies are files in `asks`.
+    A run ends after its planned steps, or with the first correct candidate.
+    """
+
+    problem: Problem
+    run: Path
+    config: Config
+    plan: Plan
+    command: str
+    asks: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """The result of a task: `right` says that a candidate is correct.
+
+    `lost` is the reason that the task was not attempted, and `waits` are prompts that a person has
+    to answer first.
+    """
+
+    task: Task
+    right: bool = False
+    lost: str = ""
+    waits: tuple[Path, ...] = ()
+
+
+def attempt_all(
+    tasks: Sequence[Task], clients: Mapping[str, Client], parallel: int
+) -> Iterator[Attempted]:
+    """Attempt tasks, `parallel` at once; yield each result when it is there.
+
+    Raises `BudgetSpentError` once the attempts in flight have ended, and `InfrastructureError`
+    where the machinery is gone.
+    """
+    spent: BudgetSpentError | None = None
+    with closing(Servers()) as servers:
+        unless_spent = takewhile(lambda _: not spent, tasks)
+        for landed in map_parallel(unless_spent, partial(_attempt, servers, clients), parallel):
+            match landed.error:
+                case None:
+                    yield landed.result
+                case BadProblemError() as error:
+                    yield Attempted(landed.key, lost=str(error))
+                case BudgetSpentError() as error:
+                    spent = error
+                case error:
+                    raise error
+    if spent:
+        raise spent
+
+
+def _attempt(servers: Servers, clients: Mapping[str, Client], task: Task) -> Attempted:
+    def new() -> NewRun:
+        return NewRun(task.problem, task.config, task.plan, lambda _: task.command)
+
+    def spent() -> str | None:
+        return "a candidate is correct" if _is_right(job) else None
+
+    steps = task.config.planned_steps
+    with Job(task.run, new, servers, asks=task.asks, steps=steps) as job:
+        if MANUAL in task.plan.proposers:
+            files = job.answer(Slice(), lambda run: _missing_asks(job, run))
+            if not _is_done(job):
+                return Attempted(task, waits=tuple(files))
+        elif not _is_done(job):
+            job.search(Slice(clients=clients, spent=spent))
+        if not _is_done(job):
+            raise BudgetSpentError("the budget is spent")
+        return Attempted(task, _is_right(job))
+
+
+def _missing_asks(job: Job, run: RunDirectory) -> int:
+    """Return 1 where a task needs another attempt and no prompt waits for an answer."""
+    return 0 if _is_done(job) or run.store.asks("open") else 1
+
+
+def _is_right(job: Job) -> bool:
+    return any(isinstance(node.evaluation, Passed) for node in job.nodes()[0])
+
+
+def _is_done(job: Job) -> bool:
+    return _is_right(job) or len(job.nodes()[0]) >= job.most_steps

@@ -1,0 +1,1 @@
+"""Walls around a worker: Landlock, seccomp, namespaces, resource limits and readable paths."""

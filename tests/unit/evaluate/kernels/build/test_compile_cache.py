@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
+from adaexplore.sandbox.walls import landlock
+
+NAMES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+
+
+@pytest.fixture(autouse=True)
+def _own_caches(monkeypatch):
+    for name in NAMES:
+        monkeypatch.setenv(name, "own")
+
+
+def test_it_lies_in_the_home_where_candidates_cannot_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 1)
+    folder = share_compiled(tmp_path)
+    assert folder is not None
+    assert folder.is_relative_to(tmp_path)
+    assert folder.stat().st_mode & 0o077 == 0
+    assert all(os.environ[name].startswith(str(folder)) for name in NAMES)
+
+
+def test_where_nothing_keeps_candidates_out_nothing_is_shared(tmp_path, monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    assert share_compiled(tmp_path) is None
+    assert not any(tmp_path.iterdir())
+    assert {os.environ[name] for name in NAMES} == {"own"}
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 1)
+    folder = share_compiled(tmp_path)
+    folder.chmod(0o777)
+    for name in NAMES:
+        monkeypatch.setenv(name, "own")
+    assert share_compiled(tmp_path) is None
+    assert {os.environ[name] for name in NAMES} == {"own"}
+
+
+def test_a_home_that_cannot_be_written_to_is_no_trouble(tmp_path, monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 1)
+    home = tmp_path / "file"
+    home.write_text("")
+    assert share_compiled(home) is None

@@ -1,0 +1,156 @@
+"""The loop over problems: who gets turns, what ends them, and what one problem's trouble means."""
+
+import time
+
+import pytest
+
+from adaexplore.core.errors import BadInputError, BadProblemError, InfrastructureError
+from adaexplore.run.campaign.turns import Campaign, Progress, Rules
+from adaexplore.search.allocation import Arm
+
+
+class Job:
+    """A search whose steps gain what it is told; notes what it was asked for."""
+
+    def __init__(self, *, steps=8, gain=0.0, room=1.0, devices=("cpu",), error=None, log=None):
+        self.steps, self.gain, self.room, self.error = steps, gain, room, error
+        self.device, self.devices = "", devices
+        self.made, self.confirmed, self.log = 0, 0, [] if log is None else log
+
+    def progress(self):
+        left = self.steps - self.made
+        standing = Arm([self.gain] * self.made, [1.0] * self.made, self.room)
+        unconfirmed = self.made > self.confirmed
+        return Progress(standing, left, "" if left else "all made", unconfirmed)
+
+    def slice(self, steps, parallel):
+        self.log.append(("slice", steps, parallel))
+        time.sleep(0.01)
+        if self.error:
+            raise self.error
+        self.made += steps
+
+    def finish(self):
+        self.log.append(("finish", self.made))
+        self.confirmed = self.made
+
+    def suspend(self):
+        self.log.append(("suspend",))
+
+    def those(self, what):
+        return [told[1:] for told in self.log if told[0] == what]
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_all_are_searched_to_their_end_confirmed_and_parked(parallel):
+    jobs = [Job(steps=steps) for steps in (3, 8, 11, 1)]
+    Campaign(jobs, Rules(parallel=parallel)).run()
+    for job in jobs:
+        assert job.made == job.steps
+        assert job.those("finish") == [(job.steps,)]
+        assert job.log[-1] == ("suspend",)
+
+
+def test_a_budget_of_steps_is_kept_to_the_step_and_shared():
+    jobs = [Job(steps=100) for _ in range(3)]
+    Campaign(jobs, Rules("uniform", steps=31, turn_steps=4)).run()
+    made = sorted(job.made for job in jobs)
+    assert sum(made) == 31
+    assert made[-1] - made[0] <= 4
+    assert all(job.those("finish")[-1] == (job.made,) for job in jobs)
+
+
+def test_a_small_budget_is_not_all_spent_on_who_comes_first():
+    jobs = [Job(steps=100) for _ in range(6)]
+    Campaign(jobs, Rules("headroom", steps=12)).run()
+    assert [job.made for job in jobs] == [2] * 6
+
+
+def test_what_is_left_of_a_budget_goes_where_it_pays():
+    poor, rich = Job(steps=200), Job(steps=200, gain=0.01)
+    Campaign([poor, rich], Rules("headroom", steps=100)).run()
+    assert poor.made + rich.made == 100
+    assert rich.made > 1.5 * poor.made > 0
+
+
+def test_first_steps_are_made_in_one_turn():
+    jobs = [Job(steps=100), Job(steps=100)]
+    Campaign(jobs, Rules("headroom", turn_steps=2, first_steps=6, steps=16)).run()
+    assert [job.those("slice")[0] for job in jobs] == [(6, 1), (6, 1)]
+
+
+def test_where_few_are_left_several_steps_of_one_are_made_at_once():
+    long, short = Job(steps=20), Job(steps=2)
+    Campaign([long, short], Rules("uniform", parallel=4, first_steps=1)).run()
+    assert long.those("slice")[0] == (1, 1)
+    assert (4, 4) in long.those("slice")
+
+
+def test_a_problem_that_cannot_be_judged_is_left_out():
+    bad, good = Job(error=BadProblemError("NaN")), Job()
+    campaign = Campaign([bad, good], Rules())
+    campaign.run()
+    assert {index: str(error) for index, error in campaign.lost.items()} == {0: "NaN"}
+    assert (len(bad.those("slice")), good.made) == (1, 8)
+
+
+def test_so_is_one_whose_machinery_is_lost_and_its_steps_go_to_others():
+    lost, good = Job(steps=50, error=InfrastructureError("gone")), Job(steps=50)
+    campaign = Campaign([lost, good], Rules(steps=30))
+    campaign.run()
+    assert isinstance(campaign.lost[0], InfrastructureError)
+    assert good.made == 30
+
+
+def test_what_would_stop_every_search_ends_all_once_turns_under_way_are_done():
+    log = []
+    refusing = Job(error=BadInputError("no key"), log=log)
+    others = [Job(steps=400) for _ in range(3)]
+    with pytest.raises(BadInputError, match="no key"):
+        Campaign([refusing, *others], Rules(parallel=2, turn_steps=1)).run()
+    assert log[-1] == ("suspend",)
+    assert all(job.made < 400 for job in others)
+
+
+def test_an_exception_nobody_expected_is_raised_at_once():
+    with pytest.raises(ZeroDivisionError):
+        Campaign([Job(error=ZeroDivisionError())], Rules()).run()
+
+
+def test_when_the_time_is_over_winners_are_still_confirmed():
+    jobs = [Job(steps=100), Job(steps=100)]
+    over = []
+
+    def spent():
+        over.append("asked")
+        return "time is over" if len(over) > 5 else None
+
+    Campaign(jobs, Rules("uniform", turn_steps=1, first_steps=1), spent).run()
+    assert 0 < sum(job.made for job in jobs) < 10
+    assert all(job.confirmed == job.made for job in jobs)
+
+
+def test_nothing_is_done_where_nothing_is_left_to_do():
+    done = Job(steps=4)
+    done.made = done.confirmed = 4
+    Campaign([done], Rules()).run()
+    assert done.log == []
+
+
+def test_problems_are_spread_over_devices_and_stay_there():
+    jobs = [Job(devices=("cuda:0", "cuda:1")) for _ in range(4)]
+    kept = Job(devices=("cuda:1",))
+    kept.device = "cuda:1"
+    Campaign([kept, *jobs], Rules(parallel=2)).run()
+    homes = [job.device for job in (kept, *jobs)]
+    assert kept.device == "cuda:1"
+    assert {homes.count("cuda:0"), homes.count("cuda:1")} == {2, 3}
+
+
+def test_few_references_are_kept_ready_between_turns():
+    jobs = [Job(steps=20) for _ in range(6)]
+    Campaign(jobs, Rules("uniform", turn_steps=2, first_steps=2)).run()
+    turns = sum(len(job.those("slice")) for job in jobs)
+    parked = sum(len(job.those("suspend")) for job in jobs)
+    assert turns == 60
+    assert parked >= turns / 2

@@ -1,0 +1,63 @@
+"""A reference that hangs ends by the time limit, in one line that says where."""
+
+import time
+
+import pytest
+
+from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.sandbox.user.hang import hung_at, limited
+
+SOURCE = """
+import time
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        return x * 2
+
+def get_inputs():
+    return [torch.rand(4)]
+"""
+FOREVER = "time.sleep(600)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "place"),
+    [
+        ("class Model(nn.Module):", "line 6, in <module>"),
+        ("        super().__init__()", "line 8, in __init__"),
+        ("    return [torch.rand(4)]", "line 14, in get_inputs"),
+        ("        return x * 2", "line 11, in forward"),
+    ],
+)
+def test_the_line_where_a_reference_hangs(server, before, place):
+    indent = before[: len(before) - len(before.lstrip())]
+    source = SOURCE.replace(before, f"{indent}{FOREVER}{before}")
+    problem = Problem("mine", source, "cpp", "cpu")
+    evaluator = LocalEvaluator(server, problem, timeout_s=2.0, memory_bytes=4 << 30, brief=True)
+    started = time.monotonic()
+    try:
+        with pytest.raises(BadProblemError) as caught:
+            evaluator.prepare()
+    finally:
+        evaluator.close()
+    assert time.monotonic() - started < 60.0
+    assert str(caught.value).startswith(f"mine.py, {place}: a call of the reference")
+    assert "within 2 s" in str(caught.value)
+    assert "--set timeout_s" in str(caught.value)
+
+
+def test_without_a_limit_nothing_ends():
+    with limited():
+        pass
+
+
+def test_a_log_that_tells_of_no_hang():
+    assert hung_at("Traceback (most recent call last):\nValueError") is None
+    assert hung_at("Timeout (0:00:02)!\nThread 0x1:\n") == ""
