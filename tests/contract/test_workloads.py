@@ -4,6 +4,7 @@ import textwrap
 from dataclasses import replace
 
 import pytest
+import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
@@ -108,6 +109,54 @@ class TestWorkloads:
             "        return self.y",
         )
         assert failed(judge_of(PROBLEM), stale).status == "wrong_output"
+
+
+class TestCaptured:
+    """Cheats that know the one captured example: its zeros, and its output."""
+
+    SOURCE = textwrap.dedent(
+        """
+        import torch
+        from torch import nn
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embed = nn.Embedding(64, 32)
+                self.linear = nn.Linear(32, 16)
+
+            def forward(self, x):
+                return self.linear(x if x.is_floating_point() else self.embed(x))
+        """
+    )
+
+    def judged(self, judge_of, folder, x, body=""):
+        torch.save({"args": [x], "kwargs": {}}, folder / "captured.pt")
+        workload = Workload("captured", file=str(folder / "captured.pt"))
+        problem = Problem("example", self.SOURCE, "cpp", "cpu", (workload,))
+        source = self.SOURCE.replace("class Model(", "class ModelNew(")
+        passed(judge_of(problem), Candidate(source, "cpp"))
+        line = "        return self.linear(x if x.is_floating_point() else self.embed(x))"
+        assert line in source
+        cheat = source.replace(line, textwrap.indent(textwrap.dedent(body), " " * 8))
+        return failed(judge_of(problem), Candidate(cheat, "cpp"))
+
+    def test_padding_of_the_example_cannot_be_left_out(self, judge_of, tmp_path):
+        x = torch.randn(64, 32)
+        x[:, 8:] = 0
+        body = """
+        return nn.functional.linear(x[:, :8], self.linear.weight[:, :8], self.linear.bias)
+        """
+        assert self.judged(judge_of, tmp_path, x, body).status == "wrong_output"
+
+    def test_the_output_for_a_few_tokens_cannot_be_kept(self, judge_of, tmp_path):
+        body = """
+        if not hasattr(self, "kept"):
+            self.kept = self.linear(self.embed(x))
+        return self.kept.clone()
+        """
+        x = torch.tensor([[3, 17, 5, 60, 2, 41]])
+        assert self.judged(judge_of, tmp_path, x, body).status == "wrong_output"
 
 
 class TestTolerances:

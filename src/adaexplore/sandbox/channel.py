@@ -18,6 +18,8 @@ _HEADER = struct.Struct("!QI")
 MAX_FDS = 250
 """Maximum of file descriptors in one message; the kernel's own limit is 253."""
 MAX_MESSAGE_BYTES = 256 << 20
+MAX_REPLY_BYTES = 16 << 20
+"""Maximum of a reply of a confined process; the objects read from it take 20 times that."""
 
 
 class ChannelClosedError(Exception):
@@ -63,19 +65,23 @@ class Channel:
         except OSError as error:
             raise ChannelClosedError(str(error)) from error
 
-    def receive(self, timeout_s: float | None = None) -> dict[str, Any]:
+    def receive(
+        self, timeout_s: float | None = None, most_bytes: int = MAX_MESSAGE_BYTES
+    ) -> dict[str, Any]:
         """Return the next message; raise `TimeoutError` or `ChannelClosedError`."""
-        message, fds = self.receive_with_fds(timeout_s)
+        message, fds = self.receive_with_fds(timeout_s, most_bytes)
         for fd in fds:
             os.close(fd)
         return message
 
-    def receive_with_fds(self, timeout_s: float | None = None) -> tuple[dict[str, Any], list[int]]:
+    def receive_with_fds(
+        self, timeout_s: float | None = None, most_bytes: int = MAX_MESSAGE_BYTES
+    ) -> tuple[dict[str, Any], list[int]]:
         """Return the next message and its descriptors, which the caller then owns."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with ExitStack() as owned:  # closes the descriptors of a malformed message
             try:
-                message, fds = self._message(deadline, owned)
+                message, fds = self._message(deadline, most_bytes, owned)
             except TimeoutError:
                 raise
             except (OSError, ValueError, RecursionError) as error:
@@ -84,7 +90,7 @@ class Channel:
             return message, fds
 
     def _message(
-        self, deadline: float | None, owned: ExitStack
+        self, deadline: float | None, most_bytes: int, owned: ExitStack
     ) -> tuple[dict[str, Any], list[int]]:
         self._arm(deadline)
         data, fds, _, _ = socket.recv_fds(self._socket, _HEADER.size, MAX_FDS)
@@ -94,7 +100,7 @@ class Channel:
             raise ChannelClosedError("the other end closed the channel")
         data += self._exactly(_HEADER.size - len(data), deadline)
         size, count = _HEADER.unpack(data)
-        if size > MAX_MESSAGE_BYTES or count != len(fds):
+        if size > most_bytes or count != len(fds):
             raise ChannelClosedError("malformed message")
         message = json.loads(self._exactly(size, deadline))
         if not isinstance(message, dict):

@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adaexplore.core.errors import InfrastructureError
-from adaexplore.sandbox.channel import Channel, ChannelClosedError
+from adaexplore.sandbox.channel import (
+    MAX_MESSAGE_BYTES,
+    MAX_REPLY_BYTES,
+    Channel,
+    ChannelClosedError,
+)
 from adaexplore.sandbox.gpus import seen
 from adaexplore.sandbox.server import OWN_FOLDER
 from adaexplore.sandbox.walls import isolation, landlock
@@ -98,7 +103,8 @@ class Worker:
             self._channel.send(dict(message), fds, timeout_s)
             if self._watch:
                 self._attend(self._watch, deadline)
-            return self._channel.receive(_left(deadline))
+            most_bytes = MAX_REPLY_BYTES if self._confined_to else MAX_MESSAGE_BYTES
+            return self._channel.receive(_left(deadline), most_bytes)
         except (TimeoutError, LimitExceededError):
             self.kill()
             raise

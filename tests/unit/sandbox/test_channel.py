@@ -195,6 +195,12 @@ class TestMalformedMessages:
         with pytest.raises(ChannelClosedError):
             channel.receive(30.0)
 
+    def test_a_receiver_may_set_a_lower_limit(self, raw):
+        channel, peer = raw
+        peer.sendall(framed(b'{"a": []}'))
+        with pytest.raises(ChannelClosedError):
+            channel.receive(30.0, most_bytes=8)
+
     @given(data=st.binary(min_size=1, max_size=200))
     def test_any_bytes_give_a_message_or_an_error(self, data):
         ours, theirs = socket.socketpair()

@@ -70,7 +70,7 @@ def read_profile(reply: Profiled, source: str, language: Language) -> LabelledPr
         if math.isfinite(kernel.time_us) and kernel.time_us >= 0
     ]
     total = sum(use.time_us for use in uses)
-    if total <= 0:
+    if not 0 < total < math.inf:
         return None
     uses.sort(key=lambda use: use.time_us, reverse=True)
     share = sum(use.time_us for use in uses if use.origin == "custom") / total

@@ -43,7 +43,7 @@ class FreshInputs:
     but with indices that no other process can put out of range. A block should have `wanted` calls;
     memory, which `sharing` workloads share, and the time that drawing takes may allow fewer. Where
     draws of the workload differ in shape, or not at all, the slots hold variations of `first` (see
-    `vary`).
+    `vary`). Raises `BadProblemError` where the reference cannot take these.
     """
 
     def __init__(
@@ -64,6 +64,8 @@ class FreshInputs:
         other = instance.inputs(secrets.randbelow(2**31), workload)
         seconds = time.perf_counter() - started
         self._redraws = _same_form(first, other) and _marks(first) != _marks(other)
+        if not self._redraws:
+            instance(self._drawn(secrets.randbelow(2**31)))
         tensors = tensors_of(first)
         self.count = _affordable(wanted, seconds, tensors + [t for _, t in outputs], sharing)
         self.rings: list[SharedRing] = [share_ring(t, self.count) for t in tensors]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -86,6 +86,8 @@ class InputSets:
         self._workload = workload
         draws = [instance.inputs(seed + i, workload) for i in range(OWN_SEEDS)]
         self.structures = _structures(draws)
+        if workload.file:  # zeros of a single example, such as its padding, are chance
+            self.structures = [replace(s, zeros=None) for s in self.structures]
         self._alike = _are_alike(draws)
 
     @property
@@ -127,14 +129,16 @@ def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
     """Return inputs of the same kind with other numbers, within their structures.
 
     Every floating-point number is scaled by a random factor between 0.5 and 1.5 of its own, other
-    tensors get another order. Frozen inputs stay; where all are frozen, floating-point numbers are
-    scaled all the same.
+    tensors get another order. Frozen inputs stay; where all are frozen, floating-point numbers
+    are scaled all the same; integers alone, of one shape, get another order all the same.
     """
     tensors, known = tensors_of(inputs), list(structures)
     if not tensors:
         return inputs
     if all(structure.frozen for structure in known):
-        known = [Structure(frozen=not t.is_floating_point()) for t in tensors]
+        plain = not any(t.is_floating_point() or t.is_complex() for t in tensors)
+        alone = plain and len({t.shape for t in tensors}) == 1  # no lengths, no offsets
+        known = [Structure(frozen=not (t.is_floating_point() or alone)) for t in tensors]
     generator = torch.Generator(tensors[0].device).manual_seed(seed)
     left = iter(known)
 

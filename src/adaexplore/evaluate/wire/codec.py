@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 _T = TypeVar("_T")
+_INTEGERS = 1 << 63
 
 
 class MalformedError(ValueError):
@@ -28,7 +29,8 @@ def read(kind: type[_T], data: Any) -> _T:
     """Return the dataclass `kind` that `data` describes.
 
     Raises `MalformedError` for a missing or unknown field and for a value of another type. A tuple
-    is read from a list; an integer is a float too, a boolean is no integer.
+    is read from a list; an integer is a float too, a boolean is no integer. Integers have 64 bits.
+    Lone surrogates, which no file or terminal takes, become question marks.
     """
     value: _T = _read(kind, data)
     return value
@@ -45,8 +47,8 @@ def _read(hint: Any, data: Any) -> Any:
     if origin is tuple:
         _expect(isinstance(data, list | tuple), data, hint)
         kind = arguments[0]
-        if all(type(item) is kind for item in data):
-            return tuple(data)
+        if kind is float and all(type(item) is float for item in data):
+            return tuple(data)  # times of a block are many
         return tuple(_read(kind, item) for item in data)
     if origin in (dict, Mapping):
         _expect(isinstance(data, dict), data, hint)
@@ -55,7 +57,10 @@ def _read(hint: Any, data: Any) -> Any:
         return _read_fields(hint, data)
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
         return _float(data)
-    return _expect(type(data) is hint, data, hint)
+    _expect(type(data) is hint, data, hint)
+    if hint is int:
+        return _expect(-_INTEGERS <= data < _INTEGERS, data, hint)
+    return data.encode(errors="replace").decode() if hint is str else data
 
 
 def _read_fields(kind: Any, data: Any) -> Any:

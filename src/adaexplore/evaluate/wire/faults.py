@@ -15,6 +15,7 @@ from adaexplore.core.evaluation import Fault
 from adaexplore.evaluate.wire.messages import Place, Raised
 
 _TRACEBACK_CHARS = 20_000
+_TEXT_CHARS = 1_000_000  # all errors of a compiler: the first is the one that counts
 _MESSAGE_CHARS = 500
 BUILD_FAILED = "Error building extension"
 """The beginning of PyTorch's message for an extension that could not be built."""
@@ -53,7 +54,7 @@ def describe(error: BaseException, folder: Path) -> Raised:
     places = [place for link in reversed(chain) for place in _places(link, folder)]
     return Raised(
         type=type(root).__name__,
-        message=str(root),
+        message=str(root)[:_TEXT_CHARS],
         types=tuple(c.__name__ for c in (*type(error).__mro__, *type(root).__mro__)),
         traceback=_traceback(error, folder)[-_TRACEBACK_CHARS:],
         places=tuple(places[:50]),

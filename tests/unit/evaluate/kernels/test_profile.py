@@ -102,6 +102,7 @@ class TestReading:
             Profiled(1, (ProfiledKernel("k", 1, float("nan"), None),), ()),
             Profiled(1, (ProfiledKernel("k", 1, float("inf"), None),), ()),
             Profiled(1, (ProfiledKernel("k", 1, -1.0, None),), ()),
+            Profiled(1, (ProfiledKernel("k", 1, 1e308, None),) * 2, ()),
         ],
     )
     def test_nonsense_is_no_profile(self, forged):

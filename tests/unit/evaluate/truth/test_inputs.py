@@ -5,7 +5,7 @@ import torch
 
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.truth.inputs import DISTRIBUTIONS, OWN_SEEDS, InputSets, vary
-from adaexplore.evaluate.truth.structure import structure_of
+from adaexplore.evaluate.truth.structure import Structure, structure_of
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, tensors_of
 
@@ -138,6 +138,36 @@ class TestCaptured:
         for each in input_sets:
             assert torch.equal(each.inputs.kwargs["lengths"], values["lengths"])
             assert torch.equal(each.inputs.kwargs["mask"], values["mask"])
+
+    def test_zeros_of_an_example_are_chance(self, tmp_path):
+        x = torch.randn(16, 8)
+        x[:, 4:] = 0
+        torch.save({"args": [x], "kwargs": {}}, tmp_path / "captured.pt")
+        workload = Workload("captured", file=str(tmp_path / "captured.pt"))
+        instance = Instance.load(
+            PROBLEM, "Model", device="cpu", seed=0, mode="as-built", folder=tmp_path
+        )
+        for name, found in ((s.name, s.inputs.args[0]) for s in InputSets(instance, 0, workload)):
+            padded = bool((found[:, 4:] == 0).all())  # scaled zeros are zeros
+            assert padded == (name == "sparse" or name.startswith("own")), name
+
+
+def test_integers_alone_get_another_order_even_if_they_might_be_lengths():
+    tokens, ones = torch.tensor([[7, 1, 9, 4, 8]]), torch.ones(1, 5, dtype=torch.int64)
+    frozen = [Structure(frozen=True)] * 2
+    for seed in range(9):
+        varied, mask = vary(Inputs([tokens, ones]), frozen, seed).args
+        assert torch.equal(mask, ones)
+        assert torch.equal(varied.sort().values, tokens.sort().values)
+        if not torch.equal(varied, tokens):
+            return
+    raise AssertionError("the order never changed")
+
+
+def test_offsets_stay_where_they_are():
+    inputs = Inputs([torch.tensor([7, 1, 9, 4, 8]), torch.tensor([0, 2])])
+    varied = vary(inputs, [Structure(frozen=True)] * 2, 3)
+    assert all(torch.equal(a, b) for a, b in zip(varied.args, inputs.args, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ OUTPUT = {
 }
 KERNEL = {"name": "k", "launches": 2, "time_us": 1.5, "launch": None}
 WORK = {"memory_bytes": 8.0, "cache_bytes": 8.0, "flops": {"fp32": 2.0}}
+PROFILE = wire.ProfileCalls("cpu", ())
 CAPTURE = offline.Capture("", "fp32")
 
 
@@ -73,6 +74,11 @@ def test_a_reply_is_read_into_its_class():
         (wire.Time(0, 2, ()), {"times_us": [1.0, math.nan]}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, math.inf]}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, "1"]}),
+        (wire.Time(0, 2, ()), {"times_us": [1.0, True]}),
+        (wire.Time(0, 2, ()), {"times_us": [1.0, -1.0]}),
+        (wire.RunOn(0), {"outputs": [OUTPUT | {"strides": [10**30, 1]}]}),
+        (PROFILE, {"calls": 10**400, "kernels": [], "triton": []}),
+        (PROFILE, {"calls": 1, "kernels": [KERNEL | {"launches": 10**400}], "triton": []}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, 10**400]}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, 2.0], "outputs": []}),
         (wire.ListLaunched(), {"kernels": [{"name": "k", "code": 1, "instructions": []}]}),
@@ -86,6 +92,12 @@ def test_a_reply_is_read_into_its_class():
 def test_a_malformed_reply_is_refused(request_, reply):
     with pytest.raises(codec.MalformedError):
         wire.read_reply(request_, reply)
+
+
+def test_a_text_that_no_file_takes_is_mended():
+    raised = {"type": "E", "message": "no \ud800", "types": ["\udfff"]}
+    found = codec.read(wire.RaisedReply, json.loads(json.dumps({"raised": raised}))).raised
+    assert (found.message, found.types) == ("no ?", ("?",))
 
 
 @pytest.mark.parametrize("places", ["nonsense", [None], [{"line": "1"}], [{"line": 1, "file": ""}]])
