@@ -7,7 +7,7 @@ TORCH  ?= 2.13.0
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo demo-all docs test test-all test-gpu adversarial lint clean
+.PHONY: help install dev demo demo-all docs checks test test-all test-gpu adversarial clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,15 +48,18 @@ demo: $(STAMP)  ## Optimize a real problem, with a table, best.py and report.htm
 demo-all: $(STAMP)  ## The same for every example; ends with a table over all (an hour or less)
 	$(BIN)/adaexplore campaign examples/problems/*.py --steps 8 --run runs/all-$$(date +%Y%m%d-%H%M%S)
 
-test: $(VENV)/.dev  ## Lint, types, layers and the CPU test suite
+checks: $(VENV)/.dev  ## Lint, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -m "not slow and not gpu" -n 2
 
-test-all: test adversarial  ## All tests that need no GPU: also the long corpora, searches, kills and resumes
-	$(BIN)/pytest -m "slow and not gpu"
+# A file's tests share servers and judges, so they stay in one process.
+test: checks  ## The checks and every kind of test: minutes on two cores
+	$(BIN)/pytest -m "not slow and not gpu" -n 2 --dist loadfile
+
+test-all: checks  ## The checks and all tests that need no GPU: also the long corpora, searches, kills and resumes
+	$(BIN)/pytest -m "not gpu" -n 2 --dist loadfile
 
 test-gpu: $(VENV)/.dev  ## The tests that need an NVIDIA GPU
 	$(BIN)/pytest -m gpu

@@ -9,11 +9,14 @@ import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.run import session
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
 
@@ -28,6 +31,7 @@ _PRELOAD = (
     "adaexplore.evaluate.judge.judge",
     "adaexplore.evaluate.candidate.worker",
     "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_targets",
     "adaexplore.evaluate.kernels.build.toolkit:use_toolkit",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
@@ -128,11 +132,12 @@ class BorrowedServer:
 def command_line(monkeypatch, capsys, server):
     """Make a function that runs a program's command line in this process.
 
-    Every fork server that the program starts is the shared one.
+    Every fork server that the program starts is the shared one, and its evaluators are brief.
     """
     monkeypatch.setattr(
         ForkServer, "start", staticmethod(lambda preload=(): BorrowedServer(server))
     )
+    monkeypatch.setattr(session, "LocalEvaluator", partial(LocalEvaluator, brief=True))
 
     def command_line(program: str, main: Callable[[], None]):
         def run(*words) -> CommandResult:

@@ -136,13 +136,14 @@ class Judges:
     """Evaluates cases on one device, with one judge for each problem, precision and time limit.
 
     A candidate that ends the processes themselves gets an `infra_error`, and the next new ones.
+    Without a `server` they start one.
     """
 
-    def __init__(self, device: str, *, quick: bool) -> None:
+    def __init__(self, device: str, *, quick: bool, server: ForkServer | None = None) -> None:
         self._device = device
         self._quick = quick
         self._key: Key | None = None
-        self._server: ForkServer | None = None
+        self._server = server
         self._evaluator: LocalEvaluator | None = None
 
     def judge(self, case: Case) -> Outcome:

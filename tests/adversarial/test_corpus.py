@@ -1,32 +1,49 @@
 """Every case gets the verdict it must get."""
 
+from collections import Counter
+
 import pytest
 
-from .bench import Judges, bystander, in_order
-from .corpus import cases
+from shared_fixtures import BorrowedServer
+
+from .bench import Judges, bystander, in_order, key_of
+from .corpus import Case, cases
 
 CASES = cases()
 
 
+def _fast() -> set[str]:
+    """One case of each family for the CPU, where possible on problems that other families share."""
+    families: dict[tuple[str, str], list[Case]] = {}
+    for case in in_order(CASES, "cpu"):
+        families.setdefault((case.kind, case.family), []).append(case)
+    sharing = Counter(key for group in families.values() for key in set(map(key_of, group)))
+
+    def cost(case: Case) -> tuple[bool, int, int]:
+        return case.whole, -sharing[key_of(case)], case.path.stat().st_size
+
+    return {min(group, key=cost).id for group in families.values()}
+
+
 def _parameters(device: str, *marks: pytest.MarkDecorator) -> list:
-    """All cases of a device; on the CPU all but the first of each family are slow."""
-    seen, parameters = set(), []
+    """All cases of a device; on the CPU all but one of each family are slow."""
+    fast = _fast()
+    parameters = []
     for case in in_order(CASES, device):
-        family = (case.kind, case.family)
-        slow = [pytest.mark.slow] if device == "cpu" and family in seen else []
-        seen.add(family)
+        slow = [pytest.mark.slow] if device == "cpu" and case.id not in fast else []
         parameters.append(pytest.param(case, id=case.id, marks=[*marks, *slow]))
     return parameters
 
 
 @pytest.fixture(scope="module")
-def judges_on():
-    """Judges by device."""
+def judges_on(server):
+    """Judges by device; those on the CPU use the shared server."""
     made = {}
 
     def judges_on(device: str) -> Judges:
         if device not in made:
-            made[device] = Judges(device, quick=True)
+            shared = BorrowedServer(server) if device == "cpu" else None
+            made[device] = Judges(device, quick=True, server=shared)
         return made[device]
 
     with bystander():

@@ -15,6 +15,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.sandbox.device_lock import lock_file
+from fast_set import of_which_fast
 
 ENOUGH_S = 120.0
 SHORT_S = {"cpu": 6.0, "cuda:0": 20.0}  # a process that begins to use a GPU takes seconds
@@ -228,7 +229,9 @@ DEVICES = [
 @contextmanager
 def prepared(server, device, timeout_s):
     problem = Problem("example", PROBLEM, "cpp" if device == "cpu" else "triton", device)
-    evaluator = LocalEvaluator(server, problem, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES)
+    evaluator = LocalEvaluator(
+        server, problem, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES, brief=device == "cpu"
+    )
     evaluator.prepare()
     evaluator.device = device
     yield evaluator
@@ -260,7 +263,10 @@ def check_good(evaluator):
     assert (verdict.status, getattr(verdict, "reason", "")) == ("passed", "")
 
 
-@pytest.mark.parametrize("how", CRASHES)
+@pytest.mark.parametrize(
+    "how",
+    of_which_fast(CRASHES, "segmentation fault", "recursion without end", "abort in a thread"),
+)
 def test_a_crash(evaluator, how):
     check(evaluator, CRASHES[how])
 
@@ -271,19 +277,32 @@ def test_a_hang(hasty_evaluator, how):
     check(hasty_evaluator, HANGS[how])
 
 
-@pytest.mark.parametrize("how", GREED)
+@pytest.mark.parametrize(
+    "how", of_which_fast(GREED, "a fork bomb", "200 GB at once", "output without end")
+)
 def test_greed(evaluator, how):
     check(evaluator, GREED[how])
 
 
-@pytest.mark.parametrize("how", CPU_GREED)
+@pytest.mark.parametrize(
+    "how", of_which_fast(CPU_GREED, "memory in many processes", "memory files")
+)
 def test_greed_for_memory(evaluator, how):
     if evaluator.device != "cpu":
         pytest.skip("on a GPU machine a candidate may have half of the host's memory")
     check(evaluator, CPU_GREED[how])
 
 
-@pytest.mark.parametrize("how", ATTACKS)
+@pytest.mark.parametrize(
+    "how",
+    of_which_fast(
+        ATTACKS,
+        "killing its parent",
+        "reading its parent's memory",
+        "looking into the judge's folder",
+        "connecting out",
+    ),
+)
 def test_an_attack(evaluator, how):
     check(evaluator, ATTACKS[how])
 

@@ -53,7 +53,7 @@ class Campaign(Run):
 @pytest.mark.timeout(1800)
 def test_killed_at_random_moments_and_resumed_as_a_whole(tmp_path, eventually, is_running):
     rng = random.Random(1)
-    campaign = Campaign(tmp_path, 1)
+    campaign = Campaign(tmp_path, 1, STEPS)
     before = {name: [] for name in NAMES}
     for _ in range(KILLS):
         pids = kill_at_some_moment(campaign, campaign.start(), rng)

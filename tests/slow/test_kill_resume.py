@@ -16,17 +16,16 @@ from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.store import read_run
 
 PROBLEM = Path(__file__).parents[2] / "examples" / "problems" / "softmax.py"
-STEPS = 6
-KILLS = 10
 LONGEST_S = 180.0
 
 
 class Run:
-    """A run directory and the command line that works on it, with so many steps at once."""
+    """A run directory and the command line that works on it, with `parallel` steps at once."""
 
-    def __init__(self, folder: Path, parallel: int) -> None:
+    def __init__(self, folder: Path, parallel: int, steps: int) -> None:
         self.path = folder / "run"
         self._parallel = str(parallel)
+        self._steps = str(steps)
         self._environment = os.environ | {"TMPDIR": str(folder)}
 
     @property
@@ -52,7 +51,7 @@ class Run:
         else:
             shutil.rmtree(self.path, ignore_errors=True)
             words = ["explore", str(PROBLEM), "--device", "cpu", "--run", str(self.path)]
-            words += ["--steps", str(STEPS), "--seed", "3"]
+            words += ["--steps", self._steps, "--seed", "3"]
         words += ["--parallel", self._parallel]
         return subprocess.Popen(
             [sys.executable, "-m", "adaexplore", *words],
@@ -95,14 +94,22 @@ def kill_at_some_moment(run: Run, search: subprocess.Popen[str], rng: random.Ran
     return seen | now
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("parallel", [1, 4])
-def test_killed_at_random_moments_and_resumed(tmp_path, eventually, is_running, parallel):
-    rng = random.Random(0)
-    run = Run(tmp_path, parallel)
+@pytest.mark.parametrize(
+    ("parallel", "steps", "kills"),
+    [
+        pytest.param(1, 2, 1, id="once"),
+        pytest.param(1, 6, 10, id="often", marks=pytest.mark.slow),
+        pytest.param(4, 6, 10, id="often in parallel", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_at_random_moments_and_resumed(
+    tmp_path, eventually, is_running, parallel, steps, kills
+):
+    rng = random.Random(1)  # which kills after a step first
+    run = Run(tmp_path, parallel, steps)
     before: list[Node] = []
-    for _ in range(KILLS):
+    for _ in range(kills):
         pids = kill_at_some_moment(run, run.start(), rng)
         assert eventually(lambda pids=pids: not any(map(is_running, pids)))
         after = run.nodes()
@@ -114,10 +121,10 @@ def test_killed_at_random_moments_and_resumed(tmp_path, eventually, is_running, 
     assert search.returncode == 0, output
     nodes = run.nodes()
     assert nodes[: len(before)] == before
-    assert [node.id for node in nodes] == list(range(1, STEPS + 1))
+    assert [node.id for node in nodes] == list(range(1, steps + 1))
     assert all(ROOT_ID <= node.parent_id < node.id for node in nodes)
     assert any(node.evaluation.status == "passed" for node in nodes)
     with read_run(run.path) as directory:
         assert directory.store.confirmations()
-        assert [ask.state for ask in directory.store.asks()] == ["done"] * STEPS
+        assert [ask.state for ask in directory.store.asks()] == ["done"] * steps
     assert {"best.py", "report.html"} <= {entry.name for entry in run.path.iterdir()}

@@ -7,8 +7,9 @@ import pytest
 from answering import answer_by
 
 from adaexplore.cli import main
+from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.llm.providers import open_client
-from adaexplore.run import proposers
+from adaexplore.run import proposers, session
 
 PROBLEM = """
 import torch
@@ -40,6 +41,12 @@ class ModelNew(nn.Module):
 def adaexplore(command_line):
     """Run a command line of adaexplore."""
     return command_line("adaexplore", main)
+
+
+@pytest.fixture
+def whole_judges(adaexplore, monkeypatch):
+    """Evaluators with the `torch.compile` baseline, as users have."""
+    monkeypatch.setattr(session, "LocalEvaluator", LocalEvaluator)
 
 
 @pytest.fixture

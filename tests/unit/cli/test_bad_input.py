@@ -68,12 +68,24 @@ class TestProblemFile:
         ("source", "words"),
         [
             (written(inputs="def get_inputs():\n    raise OSError('gone')\n"), "OSError: gone"),
-            (forward("raise ValueError('no')"), "line 5: forward() raised ValueError: no"),
+            pytest.param(
+                forward("raise ValueError('no')"),
+                "line 5: forward() raised ValueError: no",
+                marks=pytest.mark.slow,
+            ),
             (forward("return x * float('nan')"), "output is NaN in 64 of 64 elements"),
-            (forward("return 'text'"), "return tensors"),
-            (forward("return None"), "return tensors"),
-            (forward("return torch.rand_like(x)"), "differs between two runs"),
-            (forward("return x.new_ones(200 * 2**30)"), "too large for the device"),
+            pytest.param(forward("return 'text'"), "return tensors", marks=pytest.mark.slow),
+            pytest.param(forward("return None"), "return tensors", marks=pytest.mark.slow),
+            pytest.param(
+                forward("return torch.rand_like(x)"),
+                "differs between two runs",
+                marks=pytest.mark.slow,
+            ),
+            pytest.param(
+                forward("return x.new_ones(200 * 2**30)"),
+                "too large for the device",
+                marks=pytest.mark.slow,
+            ),
         ],
     )
     def test_one_that_must_be_run_to_tell(self, adaexplore, file, candidate, source, words):

@@ -158,6 +158,7 @@ def test_a_campaign_whose_prompts_are_answered_in_files(adaexplore, problems, tm
     assert "answer.reply.md: name it after its prompt" in misnamed.err
 
 
+@pytest.mark.slow
 def test_what_waits_for_answers_is_confirmed_once_the_budget_is_spent(
     adaexplore, problems, tmp_path
 ):
@@ -170,6 +171,7 @@ def test_what_waits_for_answers_is_confirmed_once_the_budget_is_spent(
     assert "* not measured again" not in ended.out
 
 
+@pytest.mark.slow
 def test_no_more_prompts_are_asked_for_than_the_budget_has_steps(adaexplore, problems, tmp_path):
     folder = tmp_path / "night"
     words = ["--proposer", "manual", "--language", "cpp", "--budget", "2steps", "--run", folder]
@@ -183,6 +185,7 @@ def test_no_more_prompts_are_asked_for_than_the_budget_has_steps(adaexplore, pro
     assert len(list(prompts.glob("*.1.md"))) == 2
 
 
+@pytest.mark.slow
 def test_a_campaign_that_ends_among_the_seeds_asks_nobody_yet(
     adaexplore, problems, proposer, tmp_path, monkeypatch
 ):

@@ -30,6 +30,7 @@ KEYS = {
 
 
 class TestJson:
+    @pytest.mark.usefixtures("whole_judges")
     def test_a_right_candidate_is_one_object_and_nothing_else(self, adaexplore, problem, candidate):
         result = adaexplore("evaluate", problem, candidate, "--device", "cpu", "--json")
         assert result.code == 0

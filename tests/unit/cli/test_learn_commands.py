@@ -74,6 +74,7 @@ def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, mode
     assert [r.statement for r in load_memory(other)] == [rule.statement]
 
 
+@pytest.mark.slow
 def test_without_a_model_prompts_wait_in_files_and_the_same_command_goes_on(adaexplore, tmp_path):
     folder, memory = tmp_path / "tasks", tmp_path / "memory.toml"
     folder.mkdir()

@@ -125,6 +125,7 @@ def test_several_models_and_the_compiler_share_a_run(llm, explore, compiler):
     assert record.proposers == (*names, "compiler")
 
 
+@pytest.mark.slow
 def test_the_compiler_makes_the_first_steps_if_asked_to(llm, explore, compiler):
     result, path = explore("--model", LOCAL, "--steps", 2, "--set", "compiler_seeds=1", *QUIET)
     assert result.code == 0, result
@@ -138,7 +139,13 @@ def test_a_budget_of_steps_is_the_number_of_steps(llm, explore):
     assert (record.steps, len(nodes)) == (1, 1)
 
 
-@pytest.mark.parametrize("budget", ["100tok", "0.000001usd", "0.000001s"])
+@pytest.mark.parametrize(
+    "budget",
+    [
+        "100tok",
+        *(pytest.param(budget, marks=pytest.mark.slow) for budget in ("0.000001usd", "0.000001s")),
+    ],
+)
 def test_a_budget_that_is_spent_ends_the_run_well(llm, explore, budget):
     result, path = explore("--model", "openai:gpt-5-mini", "--budget", budget, *QUIET)
     assert result.code == 0, result
@@ -272,7 +279,13 @@ class TestProvider:
         assert "the provider refuses the key in OPENAI_API_KEY (401); set a valid one" in line
         assert f"adaexplore resume {path}" in result.out
 
-    @pytest.mark.parametrize("fault", [status(500), html()], ids=["500", "html"])
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            pytest.param(status(500), id="500"),
+            pytest.param(html(), id="html", marks=pytest.mark.slow),
+        ],
+    )
     def test_one_that_is_down_for_good(self, llm, explore, adaexplore, fault):
         llm.answer = lambda _: fault
         words = ["--set", "outage_patience_s=0", "--steps", 1, *QUIET]

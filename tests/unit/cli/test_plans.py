@@ -87,8 +87,14 @@ class TestResume:
         ("words", "said"),
         [
             (["--budget", "plenty"], "budget 'plenty' is not understood"),
-            (["--budget", "2usd"], f"no price is known for {LOCAL}"),
-            (["--base-url", "localhost"], "looks like http://localhost:8000/v1"),
+            pytest.param(
+                ["--budget", "2usd"], f"no price is known for {LOCAL}", marks=pytest.mark.slow
+            ),
+            pytest.param(
+                ["--base-url", "localhost"],
+                "looks like http://localhost:8000/v1",
+                marks=pytest.mark.slow,
+            ),
             (["--prompts", "nowhere"], "no such folder of prompt templates"),
         ],
     )

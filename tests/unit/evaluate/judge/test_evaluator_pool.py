@@ -48,7 +48,10 @@ def wrong(number):
 @pytest.fixture
 def judges(server):
     problem = Problem("example", REFERENCE, "cpp", "cpu")
-    made = [LocalEvaluator(server, problem, timeout_s=60.0, memory_bytes=2 << 30) for _ in range(2)]
+    made = [
+        LocalEvaluator(server, problem, timeout_s=60.0, memory_bytes=2 << 30, brief=True)
+        for _ in range(2)
+    ]
     yield made
     for judge in made:
         judge.close()

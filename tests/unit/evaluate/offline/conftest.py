@@ -10,13 +10,6 @@ from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.sandbox.process import ForkServer
 
-_PRELOAD = (
-    "torch",
-    "triton",
-    "adaexplore.evaluate.offline.judge",
-    "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_targets",
-)
 _TIMEOUT_S = 600.0
 _MEMORY_BYTES = 8 << 30
 
@@ -47,9 +40,7 @@ class Judges:
 
 
 @pytest.fixture(scope="session")
-def judge():
-    server = ForkServer.start(_PRELOAD)
+def judge(server):
     judges = Judges(server)
     yield judges
     judges.close()
-    server.close()

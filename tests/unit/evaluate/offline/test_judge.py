@@ -15,6 +15,7 @@ from sources import (
 from adaexplore.core.evaluation import Estimate
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import least
+from fast_set import of_which_fast
 
 RIGHT = {
     "softmax": (SOFTMAX, SOFTMAX_KERNEL),
@@ -69,7 +70,7 @@ def same(v):
 
 
 class TestRight:
-    @pytest.mark.parametrize("name", RIGHT)
+    @pytest.mark.parametrize("name", of_which_fast(RIGHT, "softmax", "matmul"))
     def test_it_passes_with_an_estimate_and_without_a_time(self, judge, name):
         verdict = judge(*RIGHT[name])
         assert (verdict.status, verdict.precision) == ("passed", "fp32")
@@ -79,7 +80,7 @@ class TestRight:
         assert verdict.timing.time_us > 0
         assert verdict.labels == ()
 
-    @pytest.mark.parametrize("how", BY_ELEMENT)
+    @pytest.mark.parametrize("how", of_which_fast(BY_ELEMENT, "several results"))
     def test_scalar_functions_mapped_over_blocks(self, judge, how):
         functions, mapped = BY_ELEMENT[how]
         source = changed(DOUBLE_KERNEL, "@triton.jit", f"{functions}\n\n@triton.jit")
@@ -111,6 +112,7 @@ class TestRight:
         )
         assert judge(SOFTMAX, other).descriptor.code != first.code
 
+    @pytest.mark.slow
     def test_launches_that_may_overlap_wait_for_none(self, judge):
         waiting = changed(SOFTMAX_KERNEL, "    at = tl.arange(0, BLOCK)\n", WAITING)
         waiting = changed(
@@ -177,7 +179,17 @@ MUTANTS = {
 
 
 class TestMutants:
-    @pytest.mark.parametrize("how", MUTANTS)
+    @pytest.mark.parametrize(
+        "how",
+        of_which_fast(
+            MUTANTS,
+            "writes a column too many",
+            "a wrong identity of max",
+            "a tile too few along k",
+            "TF32 in an fp32 problem",
+            "not all programs",
+        ),
+    )
     def test_it_is_caught(self, judge, how):
         problem, right, change = MUTANTS[how]
         verdict = judge(problem, changed(right, *change))
@@ -262,7 +274,16 @@ DESCRIPTOR_KERNEL = changed(
 
 
 class TestRefused:
-    @pytest.mark.parametrize("how", REFUSED)
+    @pytest.mark.parametrize(
+        "how",
+        of_which_fast(
+            REFUSED,
+            "an error in a helper",
+            "what the interpreter accepts and the compiler does not",
+            "more shared memory than there is",
+            "no Python",
+        ),
+    )
     def test_it_is_a_compile_error(self, judge, how):
         problem, right, change, words = REFUSED[how]
         verdict = judge(problem, changed(right, *change))
@@ -270,13 +291,14 @@ class TestRefused:
         assert words in verdict.reason
         assert "\n" not in verdict.reason
 
+    @pytest.mark.slow
     def test_what_fits_one_target_is_refused_by_another(self, judge):
         tf32 = changed(MATMUL_KERNEL, ', input_precision="ieee"', "")
         candidate = changed(tf32, "64, 64, 32", "64, 256, 64")  # sm_90 keeps one more stage
         assert judge(MATMUL, candidate, target="sm_80", precision="tf32").status == "passed"
         assert judge(MATMUL, candidate, target="sm_90", precision="tf32").status == "compile_error"
 
-    @pytest.mark.parametrize("how", BAD_LAUNCHES)
+    @pytest.mark.parametrize("how", of_which_fast(BAD_LAUNCHES, "a grid too long at full size"))
     def test_a_launch_that_a_gpu_refuses(self, judge, how):
         change, words = BAD_LAUNCHES[how]
         verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, *change))
@@ -292,6 +314,7 @@ class TestRefused:
         verdict = judge(DOUBLE, DESCRIPTOR_KERNEL + allocator)
         assert (verdict.status, verdict.labels) == ("passed", ())
 
+    @pytest.mark.slow
     def test_before_descriptors_were_hardware_none_is_needed(self, judge):
         assert judge(DOUBLE, DESCRIPTOR_KERNEL, target="sm_80").status == "passed"
 
@@ -381,8 +404,12 @@ class TestSpecialised:
 
     @pytest.mark.parametrize(
         "mask",
-        [", mask=at < cols)", ', mask=at < cols, other=-float("inf"))'],
-        ids=["store", "load"],
+        [
+            pytest.param(", mask=at < cols)", id="store"),
+            pytest.param(
+                ', mask=at < cols, other=-float("inf"))', id="load", marks=pytest.mark.slow
+            ),
+        ],
     )
     def test_one_without_a_mask_that_its_sizes_do_not_need(self, judge, mask):
         verdict = judge(SOFTMAX, changed(SOFTMAX_KERNEL, mask, ")"))
@@ -405,6 +432,7 @@ class TestSpecialised:
         wrong = changed(UNBATCHED_KERNEL, "total += tl.dot", "total -= tl.dot")
         assert judge(UNBATCHED, wrong).status == "wrong_output"
 
+    @pytest.mark.slow
     def test_one_that_takes_too_long_at_its_sizes_is_told_so(self, judge):
         large = changed(changed(UNBATCHED, "M = 512", "M = 16384"), "K = 256", "K = 4096")
         verdict = judge(large, changed(UNBATCHED_KERNEL, "512", "16384"))
@@ -413,6 +441,7 @@ class TestSpecialised:
             "at its own sizes it was not judged, which takes the interpreter too long"
         )
 
+    @pytest.mark.slow
     def test_copies_of_the_problems_constants_follow_its_sizes(self, judge):
         copied = changed(
             SOFTMAX_KERNEL, "@triton.jit\ndef shifted", "cols = 4096\n\n@triton.jit\ndef shifted"

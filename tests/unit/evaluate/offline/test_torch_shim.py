@@ -42,6 +42,13 @@ ASKED = {
 
 
 class TestQuestions:
+    def test_they_are_answered_one_after_the_other(self, judge):
+        asking = "\n".join(f"        {question}" for question in ASKED.values())
+        asking = f"{asking}\n        out = torch.empty_like"
+        verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking))
+        assert (verdict.status, getattr(verdict, "reason", "")) == ("passed", "")
+
+    @pytest.mark.slow
     @pytest.mark.parametrize("what", ASKED)
     def test_they_are_answered_as_on_a_gpu(self, judge, what):
         asking = f"        {ASKED[what]}\n        out = torch.empty_like"
@@ -81,7 +88,13 @@ AUTOTUNED = changed(
 
 
 class TestAutotune:
-    @pytest.mark.parametrize("configs", ["[(1024, 4)]", "[(1024, 4), (256, 2), (512, 8)]"])
+    @pytest.mark.parametrize(
+        "configs",
+        [
+            pytest.param("[(1024, 4)]", marks=pytest.mark.slow),
+            "[(1024, 4), (256, 2), (512, 8)]",
+        ],
+    )
     def test_a_tuned_kernel_passes(self, judge, configs):
         assert judge(DOUBLE, f"CONFIGS = {configs}\n{AUTOTUNED}").status == "passed"
 

@@ -115,7 +115,9 @@ def test_stands_alone(tmp_path: Path) -> None:
     assert done.stdout.strip() == "(8, 16)"
 
 
-@pytest.mark.parametrize("pack", ["none", "mkl", "onednn"])
+@pytest.mark.parametrize(
+    "pack", [*(pytest.param(p, marks=pytest.mark.slow) for p in ("none", "mkl")), "onednn"]
+)
 def test_folded_weights_follow_changes(tmp_path: Path, pack: str) -> None:
     pair = Pairing(references.TWO_LAYERS, tmp_path, fold=True, pack=pack)
     pair.agree()
@@ -160,6 +162,7 @@ def test_structured_inputs_and_outputs_tied_weights_and_written_buffers(tmp_path
         pair.candidate(tokens, extra, 0.5, flag=True)
 
 
+@pytest.mark.slow
 def test_an_output_that_is_an_input(tmp_path: Path) -> None:
     Pairing(references.SOFTMAX, tmp_path).agree()
 
@@ -174,6 +177,7 @@ def test_other_layouts_are_copied_and_other_shapes_refused(tmp_path: Path) -> No
         pair.candidate(torch.randn(6, 40, dtype=torch.float64))
 
 
+@pytest.mark.slow
 def test_workspace_is_reused_but_never_an_output(tmp_path: Path) -> None:
     pair = Pairing(references.TWO_LAYERS, tmp_path, workspace=True)
     x, y = *pair.inputs(), *pair.inputs()
@@ -185,6 +189,7 @@ def test_workspace_is_reused_but_never_an_output(tmp_path: Path) -> None:
     pair.agree()
 
 
+@pytest.mark.slow
 def test_works_with_and_without_gradients(tmp_path: Path) -> None:
     pair = Pairing(references.TWO_LAYERS, tmp_path, fold=True)
     x = pair.inputs()[0]

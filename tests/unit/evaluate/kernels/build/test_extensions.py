@@ -81,7 +81,7 @@ def build(worker):
     return build
 
 
-@pytest.mark.parametrize("when", ["constructor", "forward"])
+@pytest.mark.parametrize("when", [pytest.param("constructor", marks=pytest.mark.slow), "forward"])
 def test_what_is_built_is_there_and_is_not_built_again(worker, build, when):
     steps = {"constructor": "pass", "forward": "pass", when: "build()"}
     assert build(module(**steps)) == {}
@@ -113,9 +113,9 @@ def test_a_build_that_fails_is_a_compile_error_at_its_line(build):
     "constructor",
     [
         "raise ValueError('no')",
-        "import os; os._exit(3)",
+        pytest.param("import os; os._exit(3)", marks=pytest.mark.slow),
         "import os; os.abort()",
-        "raise SystemExit",
+        pytest.param("raise SystemExit", marks=pytest.mark.slow),
     ],
 )
 def test_what_else_goes_wrong_is_left_for_the_real_call(build, constructor):
