@@ -16,10 +16,11 @@ _MEMORY_BYTES = 8 << 30
 
 @dataclass
 class Judges:
-    """Evaluates the source of a candidate of a problem."""
+    """Evaluates the source of a candidate of a problem, each but once."""
 
     server: ForkServer
     made: dict = field(default_factory=dict)
+    verdicts: dict = field(default_factory=dict)
 
     def __call__(self, problem, candidate, *, target="sm_90", timeout_s=_TIMEOUT_S, **options):
         key = (problem, target, timeout_s, tuple(options.items()))
@@ -32,7 +33,11 @@ class Judges:
                 timeout_s=timeout_s,
                 memory_bytes=_MEMORY_BYTES,
             )
-        return self.made[key].evaluate(Candidate(textwrap.dedent(candidate), "triton"))
+        asked = (*key, candidate)
+        if asked not in self.verdicts:
+            source = Candidate(textwrap.dedent(candidate), "triton")
+            self.verdicts[asked] = self.made[key].evaluate(source)
+        return self.verdicts[asked]
 
     def close(self):
         for evaluator in self.made.values():
