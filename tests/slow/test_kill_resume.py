@@ -15,15 +15,27 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.store import read_run
 
-PROBLEM = Path(__file__).parents[2] / "examples" / "problems" / "softmax.py"
+EXAMPLE = (Path(__file__).parents[2] / "examples" / "problems" / "softmax.py").read_text()
+SMALL = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) + 1
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+"""
 LONGEST_S = 180.0
 
 
 class Run:
     """A run directory and the command line that works on it, with `parallel` steps at once."""
 
-    def __init__(self, folder: Path, parallel: int, steps: int) -> None:
+    def __init__(self, folder: Path, parallel: int, steps: int, source: str = EXAMPLE) -> None:
         self.path = folder / "run"
+        self._problem = folder / "problem.py"
+        self._problem.write_text(source)
         self._parallel = str(parallel)
         self._steps = str(steps)
         self._environment = os.environ | {"TMPDIR": str(folder)}
@@ -50,7 +62,7 @@ class Run:
             words = ["resume", str(self.path)]
         else:
             shutil.rmtree(self.path, ignore_errors=True)
-            words = ["explore", str(PROBLEM), "--device", "cpu", "--run", str(self.path)]
+            words = ["explore", str(self._problem), "--device", "cpu", "--run", str(self.path)]
             words += ["--steps", self._steps, "--seed", "3"]
         words += ["--parallel", self._parallel]
         return subprocess.Popen(
@@ -96,18 +108,18 @@ def kill_at_some_moment(run: Run, search: subprocess.Popen[str], rng: random.Ran
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    ("parallel", "steps", "kills"),
+    ("source", "parallel", "steps", "kills"),
     [
-        pytest.param(1, 2, 1, id="once"),
-        pytest.param(1, 6, 10, id="often", marks=pytest.mark.slow),
-        pytest.param(4, 6, 10, id="often in parallel", marks=pytest.mark.slow),
+        pytest.param(SMALL, 1, 2, 1, id="once"),
+        pytest.param(EXAMPLE, 1, 6, 10, id="often", marks=pytest.mark.slow),
+        pytest.param(EXAMPLE, 4, 6, 10, id="often in parallel", marks=pytest.mark.slow),
     ],
 )
 def test_killed_at_random_moments_and_resumed(
-    tmp_path, eventually, is_running, parallel, steps, kills
+    tmp_path, eventually, is_running, source, parallel, steps, kills
 ):
     rng = random.Random(1)  # which kills after a step first
-    run = Run(tmp_path, parallel, steps)
+    run = Run(tmp_path, parallel, steps, source)
     before: list[Node] = []
     for _ in range(kills):
         pids = kill_at_some_moment(run, run.start(), rng)
