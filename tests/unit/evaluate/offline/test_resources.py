@@ -40,6 +40,7 @@ class TestCompileFor:
         assert 16 <= found.registers <= 255
         assert found.spill_bytes == 0
 
+    @pytest.mark.slow
     def test_what_does_not_fit_in_registers_is_spilled(self):
         assert compile_for(kernel(product, 128, num_warps=1), TARGETS["sm_80"]).spill_bytes > 0
 
