@@ -7,7 +7,7 @@ TORCH  ?= 2.13.0
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo demo-all docs checks test test-all test-gpu adversarial clean
+.PHONY: help install dev demo demo-all docs checks test pages test-all test-gpu adversarial clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ checks: $(VENV)/.dev  ## Lint, types and layers
 # A file's tests share servers and judges, so they stay in one process.
 test: checks  ## The checks and every kind of test: minutes on two cores
 	$(BIN)/pytest -m "not slow and not gpu" -n 2 --dist loadfile
+
+pages: $(VENV)/.dev  ## Run the README and all tutorials as they stand
+	$(BIN)/pytest tests/docs/test_tutorials.py -n 2
 
 test-all: checks  ## The checks and all tests that need no GPU: also the long corpora, searches, kills and resumes
 	$(BIN)/pytest -m "not gpu" -n 2 --dist loadfile

@@ -278,7 +278,6 @@ class TestRefused:
             REFUSED,
             "an error in a helper",
             "what the interpreter accepts and the compiler does not",
-            "more shared memory than there is",
             "no Python",
         ),
     )
