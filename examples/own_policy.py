@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import adaexplore
-from adaexplore.core.node import ROOT_ID
-from adaexplore.core.protocols.policy import Policy, Selection, Traits
-from adaexplore.core.tree import Tree
+from adaexplore import Policy, Selection
+from adaexplore.search import ROOT_ID, Traits, Tree
 
 
 class Greedy(Policy):
