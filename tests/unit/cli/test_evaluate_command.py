@@ -18,6 +18,7 @@ KEYS = {
     "problem_labels",
     "estimate",
     "descriptor",
+    "workloads",
     "labels",
     "profile",
     "roofline",
@@ -94,9 +95,8 @@ class TestText:
         )
         result = adaexplore("evaluate", problem, file("half.py", source), "--device", "cpu")
         assert result.out.startswith("wrong_output: output is off by")
-        assert result.out.splitlines()[-1] == (
-            "pattern: the right values times 2; the last 4 of 64 indices of axis 1"
-        )
+        pattern = "pattern: the right values times 2; the last 4 of 64 indices of axis 1"
+        assert pattern in result.out.splitlines()
 
     def test_a_time_limit_can_be_set(self, adaexplore, problem, file):
         slow = file("slow.py", "import time\ntime.sleep(600)\n")
@@ -104,15 +104,13 @@ class TestText:
         assert adaexplore(*words).out.startswith("timeout: not done after 0.5 s")
 
 
-def test_a_reference_that_kills_its_process_is_infrastructure_trouble(adaexplore, file, candidate):
+def test_a_reference_that_kills_its_process_is_bad_input(adaexplore, file, candidate):
     deadly = file(
         "deadly.py",
         "import os\nclass Model: ...\ndef get_inputs(): ...\nos._exit(0)\n",
     )
     result = adaexplore("evaluate", deadly, candidate, "--device", "cpu", "--json")
-    assert result.code == 3
-    assert result.out == ""
-    assert result.err.splitlines()[-1].startswith("adaexplore: the judge is gone")
+    assert "deadly.py: importing and constructing Model ended its process" in result.complaint
 
 
 class TestWithoutGpu:

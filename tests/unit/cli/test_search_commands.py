@@ -63,7 +63,7 @@ def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
     assert (record.seed, record.config.window, record.steps) == (4, 2, 3)
     found = record.environment
     assert all((found.cpu, found.torch, found.python, found.commit))
-    assert "--seed 4 --set window=2" in record.command
+    assert "--seed 4 --steps 3 --set window=2" in record.command
     assert {one.evaluation.status for one in confirmed} == {"passed"}
     assert "class ModelNew(" in (path / "best.py").read_text()
 
