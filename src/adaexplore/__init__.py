@@ -70,3 +70,6 @@ if TYPE_CHECKING:
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)
     __all__ += ["__version__"]
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -67,7 +67,7 @@ class _Replaying:
         self._asks = store.asks()
         self._nodes = store.nodes()
         asks = {record.ask.id: record.ask for record in self._asks}
-        self._ask_of = {n.id: asks[n.ask_id] for n in self._nodes if n.ask_id is not None}
+        self._ask_of = {n.id: asks[n.ask_id] for n in self._nodes if n.ask_id in asks}
         if len(self._ask_of) < len(self._nodes):
             raise BadInputError("this run has steps without an ask: only a search can be replayed")
         self._outcomes = {self._ask_of[node.id].id: node.proposal for node in self._nodes}

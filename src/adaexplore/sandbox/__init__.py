@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from adaexplore.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from adaexplore.sandbox.device_lock import device_lock as device_lock
     from adaexplore.sandbox.jobs import run_job as run_job
+    from adaexplore.sandbox.lock import device_lock as device_lock
     from adaexplore.sandbox.process import ForkServer as ForkServer
     from adaexplore.sandbox.process import WorkerDiedError as WorkerDiedError
     from adaexplore.sandbox.user.user_code import Instance as Instance

@@ -90,9 +90,9 @@ class TestInPrompts:
         told = [rule for rule in rules.values() if f"- {rule.statement}\n" in text]
         assert 10 <= len(told) <= 60
         with read_run(tmp_path / "run") as directory:
-            plan = directory.store.run().plan
-        assert plan["memory"] == BUNDLED
-        assert len(plan["rules"]) == len(rules) + 1  # and its format
+            run = directory.store.run()
+        assert run.config.memory == BUNDLED
+        assert len(run.plan["rules"]) == len(rules) + 1  # and its format
 
     def test_another_memory_is_copied_into_the_run(self, prompt, adaexplore, memory, tmp_path):
         assert "Blocks lack" not in prompt("--memory", memory)

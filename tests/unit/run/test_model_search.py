@@ -102,10 +102,10 @@ def search(path, client, listener=None, sleep=lambda _: None, parallel=1):
         try:
             searching = Search(
                 directory.store,
-                {run.proposer: proposer},
+                {run.proposers[0]: proposer},
                 Judge(),
                 directory.best_path,
-                clients={run.proposer: client},
+                clients={run.proposers[0]: client},
                 sleep=sleep,
                 parallel=parallel,
             )

@@ -223,7 +223,10 @@ class TestTree:
         assert [node.proposal.settings["history"] for node in whole_tree] == list(range(STEPS))
 
     def test_another_seed_gives_another_tree(self, tmp_path, whole_tree):
-        run = Run(tmp_path / "other", replace(record(), seed=6))
+        run = Run(
+            tmp_path / "other",
+            replace(record(), config=record().config.model_copy(update={"seed": 6})),
+        )
         run.search()
         assert run.tree() != whole_tree
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adaexplore.sandbox.device_lock import lock_file
 from adaexplore.sandbox.gpus import VISIBLE, alone, physical
+from adaexplore.sandbox.lock import lock_file
 
 
 class TestPhysical:

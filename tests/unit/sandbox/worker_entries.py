@@ -167,7 +167,7 @@ def sleep(request):
 
 def hold_lock(channel, control):
     """Take the requested lock, report it, and release it at the next message."""
-    from adaexplore.sandbox.device_lock import device_lent, device_lock
+    from adaexplore.sandbox.lock import device_lent, device_lock
 
     request = channel.receive()
     with device_lock(request["device"], exclusive=request["exclusive"]):

@@ -22,7 +22,7 @@ from adaexplore.evaluate.timing.combine import combined
 from adaexplore.evaluate.timing.measure import discounted
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages import DIALECTS
-from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.walls.limits import candidate_limits
 

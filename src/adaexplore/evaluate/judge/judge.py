@@ -27,7 +27,7 @@ from adaexplore.evaluate.wire.judge_messages import (
 from adaexplore.evaluate.wire.messages import decode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
-from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.hang import limit_calls
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory

@@ -35,7 +35,7 @@ from adaexplore.evaluate.kernels.describe import (
 from adaexplore.evaluate.timing.combine import combined, combined_roofline
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages.fingerprint import fingerprint
-from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 

@@ -20,7 +20,7 @@ from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
-from adaexplore.sandbox.device_lock import device_lent
+from adaexplore.sandbox.lock import device_lent
 from adaexplore.sandbox.user.user_code import Instance, causes, is_out_of_memory
 from adaexplore.sandbox.user.values import NamedTensor, flatten_outputs
 

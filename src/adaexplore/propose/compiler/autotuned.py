@@ -14,7 +14,7 @@ from torch._inductor.select_algorithm import TritonTemplateCaller
 
 from adaexplore.propose.compiler.graph import Traced, UnsupportedError
 from adaexplore.propose.compiler.inductor import COMPILER_TROUBLE, Lowered, explain
-from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.lock import device_lock
 
 
 @dataclass(frozen=True, slots=True)

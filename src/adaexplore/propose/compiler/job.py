@@ -24,7 +24,7 @@ from adaexplore.propose.compiler.inductor import LoweringOptions, lower
 from adaexplore.propose.compiler.reference import ReferenceFile
 from adaexplore.propose.compiler.standalone import write
 from adaexplore.sandbox.compile_threads import compile_in_parallel
-from adaexplore.sandbox.device_lock import device_lock
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance
 
 

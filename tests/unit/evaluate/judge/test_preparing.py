@@ -8,7 +8,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
-from adaexplore.sandbox.device_lock import lock_file
+from adaexplore.sandbox.lock import lock_file
 
 
 def no_memory():

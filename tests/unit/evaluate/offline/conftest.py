@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.sandbox.process import ForkServer
 
@@ -28,7 +28,12 @@ class Judges:
             self.made[key] = OfflineEvaluator(
                 self.server,
                 Problem(
-                    "example", textwrap.dedent(problem), "triton", "cpu", target=target, **options
+                    "example",
+                    textwrap.dedent(problem),
+                    "triton",
+                    "cpu",
+                    checks=Checks(**options),
+                    target=target,
                 ),
                 timeout_s=timeout_s,
                 memory_bytes=_MEMORY_BYTES,

@@ -148,7 +148,10 @@ class TestPrecision:
         facts, both = {"outputs": outputs}, {"outputs": [*outputs, *FACTS["outputs"]]}
         told = text(PROMPTS.large(briefing(precision=precision, facts=facts), []))
         assert (
-            f"{floors(torch.bfloat16, own=True)[precision]:.2g}".replace("0.0039", "3.9e-3") in told
+            f"{floors(torch.bfloat16, from_problem=True)[precision]:.2g}".replace(
+                "0.0039", "3.9e-3"
+            )
+            in told
         )
         assert "is a wrong result" not in told
         assert "has 16 bits" not in text(

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaexplore.sandbox.device_lock import device_lent, device_lock
+from adaexplore.sandbox.lock import device_lent, device_lock
 
 SHARED, EXCLUSIVE = False, True
 DEVICE = f"test-{os.getpid()}"
