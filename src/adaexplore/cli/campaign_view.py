@@ -20,7 +20,7 @@ from adaexplore.search.headroom import best_measured, roofline_share
 _WAITING, _READY = "waiting", "has had its turn"
 
 
-class ProblemRow(ProgressRow):
+class CampaignRow(ProgressRow):
     """The row of one problem; one thread at a time calls it."""
 
     def __init__(self, name: str, view: CampaignView) -> None:
@@ -93,7 +93,7 @@ class CampaignView:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._saying = threading.Lock()
-        self._rows: list[ProblemRow] = []
+        self._rows: list[CampaignRow] = []
         self._over = False
         self._live = Live(
             console=console,
@@ -103,9 +103,9 @@ class CampaignView:
             auto_refresh=console.is_terminal,
         )
 
-    def row(self, name: str) -> ProblemRow:
+    def row(self, name: str) -> CampaignRow:
         """Add the row of a problem."""
-        row = ProblemRow(name, self)
+        row = CampaignRow(name, self)
         self._rows.append(row)
         return row
 

@@ -76,7 +76,7 @@ def build(runs: AgentRuns) -> MCPServer:
 
     @server.tool()
     def results(run: str) -> dict[str, Any]:
-        """How far a run is: every step's verdict, the best one, the baselines' times."""
+        """Progress of a run: every step's verdict, the best one, the baselines' times."""
         with _told():
             return runs.results(Path(run))
 
@@ -103,7 +103,7 @@ def _take_fields(tool: Callable[..., Any]) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What a user would read as one line, an agent gets as the tool's error."""
+    """Give an agent the line of an error that a user would read."""
     try:
         yield
     except AdaExploreError as error:

@@ -95,7 +95,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a GPU kernel was launched and what it holds, as the profiler saw it first.
+    """A GPU kernel's launch and resources, as the profiler saw them first.
 
     `grid` is counted in blocks and `block` in threads; `registers` is per thread, `shared_bytes`
     per block. `occupancy` is the share of a multiprocessor's warps that fit, `spills_bytes` per
@@ -112,7 +112,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class KernelUse:
-    """What one kernel (on the CPU: one operator) takes of a call of the candidate.
+    """One kernel's share (on the CPU: one operator's) of a call of the candidate.
 
     `launches` and `time_us` are per call, the latter over all its launches. `origin` "custom" is
     the candidate's own source. `launch` is None for what is no GPU kernel.
@@ -127,7 +127,7 @@ class KernelUse:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Where the time of a call goes: its kernels, most expensive first.
+    """The time of a call by kernel, most expensive first.
 
     `device_us` is the time of all kernels per call, listed or not, `custom_share` the candidate's
     own kernels' share of it.
@@ -140,7 +140,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """How near a measured candidate comes to what the device allows.
+    """The distance of a measured candidate from the limit of the device.
 
     `floor_us` is the least time of the problem (see `evaluate.roofline`), `bound_by` what sets it
     and `share` its ratio to the measured time. `bytes_per_s` and `flops_per_s` are the problem's
@@ -180,7 +180,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """How an output differs from the truth.
+    """The difference of an output from the truth.
 
     `output` is its place in the returned value and `inputs` the input set. `share` of the elements
     are wrong; `first_index` is the first of them, where `got` stands instead of `expected`. `nans`
@@ -200,7 +200,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an evaluation took, in seconds: wall time, and time the device was held exclusively."""
+    """Seconds of an evaluation: wall time, and time the device was held exclusively."""
 
     wall_s: float = 0.0
     device_s: float = 0.0

@@ -62,7 +62,7 @@ def compare_runs(
 
 
 def parse_at(text: str) -> tuple[Axis, list[float]]:
-    """Where to compare: the axis, and the amounts if any are named.
+    """Parse the points of comparison: the axis, and the amounts if any are named.
 
     Raises `BadInputError`, with examples, for what is not understood.
     """

@@ -1,1 +1,1 @@
-"""What can be typed: each module declares some commands; what they do is beside this package."""
+"""Declarations of the commands; the modules beside this package carry them out."""

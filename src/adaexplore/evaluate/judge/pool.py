@@ -23,7 +23,7 @@ _CORES_EACH = 4
 
 
 def evaluators_for(parallel: int) -> int:
-    """How many evaluators so many steps under way are worth, on the processors of this machine."""
+    """Return the number of evaluators for these steps in flight, by this machine's processors."""
     return max(min(parallel, _MOST, len(os.sched_getaffinity(0)) // _CORES_EACH), 1)
 
 

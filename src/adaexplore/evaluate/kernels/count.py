@@ -1,4 +1,4 @@
-"""What a module does, without doing it: operations, elements, bytes and FLOPs on meta tensors."""
+"""Operations, elements, bytes and FLOPs of a module, counted on meta tensors."""
 
 from __future__ import annotations
 

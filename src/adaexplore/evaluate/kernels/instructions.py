@@ -1,4 +1,4 @@
-"""What kernels are compiled to: which instructions they use, and a hash of their machine code."""
+"""Machine code of compiled kernels: the instructions in it, and its hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the launcher of Triton's CUDA driver refuses, or passes over, before a kernel starts.
+"""Checks of the launcher of Triton's CUDA driver before a kernel starts.
 
 Follows `driver.c` and `driver.py` of Triton's NVIDIA backend. Pins `triton.runtime._allocation`.
 """
@@ -56,5 +56,5 @@ def checked_grid(kernel: str, given: Sequence[Any], num_ctas: int) -> tuple[int,
 
 
 def has_allocator() -> bool:
-    """Whether `triton.set_allocator` was called, in this context."""
+    """Return True if `triton.set_allocator` was called, in this context."""
     return not isinstance(_allocator.get(), NullAllocator)

@@ -11,7 +11,7 @@ WARP = 32
 
 
 class NeedsGpuError(NotImplementedError):
-    """What cannot be judged without a GPU, in one line."""
+    """A feature that cannot be judged without a GPU, in one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Shim:
         self._addresses: dict[int, int] = {}
 
     def mode(self) -> TorchFunctionMode:
-        """What the candidate's calls of PyTorch pass through."""
+        """The mode that the candidate's calls of PyTorch pass through."""
         return _Redirect(self)
 
     def install(self) -> None:
@@ -63,7 +63,7 @@ class Shim:
             setattr(triton.testing, name, _bench)
 
     def asked_by_candidate(self, depth: int) -> bool:
-        """Whether the frame `depth` above the caller is code of the candidate or on its behalf."""
+        """Return True if the frame `depth` above the caller runs for the candidate."""
         return sys._getframe(depth + 1).f_code.co_filename.startswith(self._deceived)
 
     def _answer(self, owner: Any, name: str, answer: Callable[..., Any]) -> None:
@@ -112,7 +112,7 @@ class Shim:
             self._answer(cuda, name, _no_graphs)
 
     def _patch_wrappers(self) -> None:
-        """What the wrappers that TorchInductor writes call past `torch.cuda`."""
+        """Patch the functions that TorchInductor's wrappers call past `torch.cuda`."""
 
         def empty(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
             return torch.empty_strided(size, stride, dtype=dtype, device=CUDA)  # see `mode`

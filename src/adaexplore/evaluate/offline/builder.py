@@ -35,7 +35,7 @@ class SlowInterpretationError(TimeoutError):
 
 
 class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
-    """What interpreted kernels compute with.
+    """The operations of interpreted kernels.
 
     `flops` counts those of a launch, by what they are computed in: products in "fp32", "tf32",
     "half" or "int", and all other floating-point arithmetic as "fp32".

@@ -48,7 +48,7 @@ class Interpreter:
 
     @property
     def flops(self) -> Mapping[str, int]:
-        """Those of the last launch, as far as it was run (see `Builder.flops`)."""
+        """FLOPs of the last launch, as far as it was run (see `Builder.flops`)."""
         return self._builder.flops
 
     def run(

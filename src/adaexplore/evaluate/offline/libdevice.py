@@ -90,7 +90,7 @@ def function(symbol: str) -> Function | None:
 
 
 def _names(symbol: str) -> Iterator[str]:
-    """What a symbol may be called without its prefixes and the letter of its type."""
+    """Yield the names of a symbol without its prefixes and the letter of its type."""
     name = symbol.removeprefix("__nv_").removeprefix("fast_")
     yield name
     if name.endswith("_rn"):

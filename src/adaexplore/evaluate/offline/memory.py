@@ -21,7 +21,7 @@ class OutOfBoundsError(IndexError):
 
 
 class Memory(Protocol):
-    """What loads and stores of the interpreter do. Pointers are addresses, one for each lane.
+    """Loads and stores of the interpreter. Pointers are addresses, one for each lane.
 
     Products are computed only where it `holds_data`.
     """
@@ -124,7 +124,7 @@ class TensorMemory:
         self._arrange()
 
     def _distance(self, address: int) -> str:
-        """Where an address lies, in words."""
+        """Describe the place of an address, in words."""
         starts, ends = self._starts.tolist(), self._ends.tolist()
         after = min((address - end for end in ends if address >= end), default=None)
         before = min((start - address for start in starts if address < start), default=None)
@@ -134,7 +134,7 @@ class TensorMemory:
 
 
 def _storages(tensors: Iterable[torch.Tensor]) -> set[tuple[int, int]]:
-    """Where their memory begins and ends."""
+    """Return the begin and the end of each tensor's memory."""
     return {
         (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
         for storage in (t.untyped_storage() for t in tensors if t.layout == torch.strided)

@@ -66,7 +66,7 @@ class Variant:
 
     @property
     def fits(self) -> bool:
-        """Whether the interpreter is done with it in well under a second, as a rule."""
+        """True if the interpreter is done with it in well under a second, as a rule."""
         return self.elements <= MAX_ELEMENTS and self.flops <= MAX_FLOPS
 
 
@@ -215,7 +215,7 @@ class _Shapes:
         return [*equal.values(), *([size] for size in self.sizes if len(self.sizes) > len(equal))]
 
     def cost(self, choice: _Choice) -> _Cost | None:
-        """What the reference costs with these sizes; None where it does not run with them.
+        """Return the cost of the reference with these sizes; None where it does not run with them.
 
         Within the budget it is run on the CPU too: the meta device checks no index, for one.
         """
@@ -248,7 +248,7 @@ class _Shapes:
         return edited(self._source, self._replacements(choice))
 
     def _is_batch(self, site: Site) -> bool:
-        """Whether it is the first axis of inputs and nothing else, not even of a parameter."""
+        """Return True if it is the first axis of inputs alone, not even of a parameter."""
         try:
             with without_values():
                 now = _Forms.of(

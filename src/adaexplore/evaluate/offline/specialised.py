@@ -1,4 +1,4 @@
-"""Whether a candidate is written for the sizes of its problem, by the look of its source.
+"""Candidates that are written for the sizes of their problem, recognised by their source.
 
 This decides nothing by itself: it says which other sizes are a fair question.
 """
@@ -15,7 +15,7 @@ _BEFORE_THE_MASK = {"load": 1, "store": 2}
 
 
 def made_for_sizes(source: str, replaced: Iterable[Replaced]) -> bool:
-    """Whether it has a size of the problem as a literal, or an access of a kernel without a mask.
+    """Return True for a literal size of the problem, or a kernel's access without a mask.
 
     Literals that follow the problem's sizes (see `sizes.follow`) or make its own inputs do not
     count. Without any `tl.load` and `tl.store` nothing has a mask. False for what is not Python.
@@ -41,7 +41,7 @@ def made_for_sizes(source: str, replaced: Iterable[Replaced]) -> bool:
 
 
 def _is_masked(node: ast.AST) -> bool | None:
-    """Whether a load or store of Triton's is kept within bounds; None for anything else."""
+    """Return True if a load or store of Triton's is kept within bounds; None for anything else."""
     match node:
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id="tl" | "language"), attr="load" | "store" as name)

@@ -1,4 +1,4 @@
-"""What the judge sees of a candidate's timed blocks from outside, against what it was told.
+"""Audit of a candidate's timed blocks: the judge's own observations against the told times.
 
 Times are taken in the candidate's process, whose clock and whose code the candidate may have in
 its hand. Nothing here comes from that process: only the judge's clock and the kernel's accounts.
@@ -32,7 +32,7 @@ _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the kernel has noted of the candidate's process so far.
+    """The operating system's account of the candidate's process so far.
 
     `waited_us` is how long the thread that answers was ready to run and did not get a processor,
     and the judge's own with it; `cpu_s` all CPU time used.
@@ -43,7 +43,7 @@ class Account:
 
     @staticmethod
     def of(pid: int) -> Account:
-        """As of now."""
+        """Return the account as of now."""
         return Account(_waited_us(pid) + _waited_us(os.getpid()), cpu_seconds(pid))
 
 
@@ -110,7 +110,7 @@ class Audit:
             self._idle_since = None
 
     def objection(self) -> str | None:
-        """Why its times cannot be believed, in one line; None if they can."""
+        """Return the reason not to believe its times, in one line; None if there is none."""
         if self._unexplained:
             missing, claimed, count = self._least_unexplained()
             if missing > max(_TOLERANCE * claimed, 2 * self._slack_us, count * _CALL_NOISE_US):
@@ -155,7 +155,7 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _waited_us(pid: int) -> float:
-    """How long a process's first thread was ready and not running (proc_pid_schedstat(5))."""
+    """Return the time that a first thread was ready and not running (proc_pid_schedstat(5))."""
     try:
         return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1000.0
     except (OSError, IndexError):  # it has ended, or this kernel does not tell

@@ -1,4 +1,4 @@
-"""What the device was like while it was measured: clock, temperature, throttling."""
+"""State of the device during a measurement: clock, temperature, throttling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Gauge(Protocol):
         ...
 
     def read(self) -> Conditions:
-        """What was read since `start`."""
+        """Return the readings since `start`."""
         ...
 
 

@@ -18,7 +18,7 @@ _ELEMENTS = 64
 
 
 class LateInputs:
-    """What is withheld from the slots of `rings`, one ring for each input tensor like in `first`.
+    """Elements withheld from the slots of `rings`, one ring for each input tensor like in `first`.
 
     `rings` of its own hold the withheld elements, slot by slot, for the candidate's process too.
     """
@@ -46,7 +46,7 @@ class LateInputs:
             given.copy_(stretch(first, place, length).expand(count, -1))
 
     def places(self, index: int) -> list[int]:
-        """Where in each input tensor of a slot the withheld elements belong."""
+        """Return the places of the withheld elements in each input tensor of a slot."""
         return self._places[index]
 
     def give(self, index: int, tensors: Sequence[torch.Tensor]) -> None:

@@ -21,7 +21,7 @@ TimeBlock = Callable[[int], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class MeasuringEffort:
-    """How long to measure.
+    """Limits of a measurement: time and number of calls.
 
     A block of the candidate takes about `block_us`, one of any other party `other_us`. Rounds go on
     until the interval of the speedup is narrower than `resolution` (relative, half width; `coarse`

@@ -1,4 +1,4 @@
-"""What handing over outputs takes, by their layout in memory."""
+"""The cost of copying outputs, by their layout in memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OutputCopyCost:
         self._known_us: dict[tuple[int, tuple[int, ...]], float] = {}
 
     def extra_us(self, layouts: Sequence[Sequence[int]]) -> float:
-        """How much longer it takes with these strides than with the reference's own."""
+        """Return the extra time with these strides over the reference's own."""
         pairs = enumerate(zip(layouts, self._like, strict=True))
         return sum(self._extra_us(i, tuple(strides), like) for i, (strides, like) in pairs)
 

@@ -1,4 +1,4 @@
-"""What a timed call has to give: plain tensors, ready to be used."""
+"""Outputs of a timed call: plain tensors, ready to be used."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _REPEATS = 5
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one call of the reference cannot do without.
+    """The least work of one call of the reference.
 
     `bytes` is the least traffic and `flops` the reference's operations. `unavoidable_bytes` is the
     part of the traffic that no honest candidate escapes: elements of inputs on which the output
@@ -65,7 +65,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """What the device was measured to do: copying, matrix products by class, and nothing at all.
+    """Measured rates of the device: copying, matrix products by class, and an empty launch.
 
     `overhead_us` is the time of the smallest kernel, by the clock that candidates are timed with.
     """
@@ -97,7 +97,7 @@ class RooflineModel:
         self.floor_us = self._limits[self.bound_by]
 
     def roofline(self, time_us: float) -> Roofline:
-        """Where a measured time stands."""
+        """Return the place of a measured time on the roofline."""
         return Roofline(
             floor_us=self.floor_us,
             bound_by=self.bound_by,
@@ -107,7 +107,7 @@ class RooflineModel:
         )
 
     def objection(self, time_us: float) -> str | None:
-        """Why a time cannot be believed, in one line; None if it can."""
+        """Return the reason not to believe a time, in one line; None if there is none."""
         least_us = 1e6 * self._work.unavoidable_bytes / self._peaks.bytes_per_s
         if time_us >= REFUSED_BELOW * least_us:
             return None
@@ -231,7 +231,7 @@ def _share_of_nonzero(slope: Tensor | None) -> float:
 
 
 def _is_copied(out: Tensor, sources: Sequence[Tensor]) -> bool:
-    """Whether an output's elements are all elements of one source: a view could be as good."""
+    """Return True if an output's elements all come from one source: a view could be as good."""
     flat = out.detach().flatten()
     sample = flat[:: max(flat.numel() // _SAMPLE, 1)].sort().values
     again = sample == sample.roll(1)

@@ -1,4 +1,4 @@
-"""How wrong an output is, and which precision class that makes it."""
+"""The error of an output, and the precision class that follows from it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def share_within(out: torch.Tensor, truth: Truth, tolerance: Tolerance) -> float
 
 
 def near(out: torch.Tensor, strict: torch.Tensor, bound: float) -> bool:
-    """Whether an output is within `bound` (relative, by norm) of a strict run's, at a glance.
+    """Return True if an output is within `bound` (relative, by norm) of a strict run's.
 
     In the outputs' own dtype and without a look at single elements: a yes is enough for a result
     that has been verified before, a no is a reason to look closely.
@@ -182,7 +182,7 @@ def _same_pattern(
     scale: torch.Tensor,  # noqa: ARG001 - a part has one
     ties: torch.Tensor | None,
 ) -> bool:
-    """Whether NaN and infinity stand where they should, and nowhere else."""
+    """Return True if NaN and infinity stand where they should, and nowhere else."""
     alike = (out == truth) | (out.isnan() & truth.isnan())
     same = torch.where(truth.isfinite(), out.isfinite(), alike)
     if ties is not None:

@@ -72,7 +72,7 @@ def error_scale_of(truth: Tensor) -> ErrorScale:
 
 
 def _reading(truth: Tensor) -> tuple[int, bool]:
-    """How long a row is, and whether it is one of the tensor's own axes."""
+    """Return the length of a row, and True if it is one of the tensor's own axes."""
     width = 1
     for length in reversed(truth.shape[1:]):
         width *= length

@@ -1,4 +1,4 @@
-"""What a problem is worth: whether an output without the work, or with less of it, would be right.
+"""Labels of a problem for which an output without the work, or with less of it, would be right.
 
 Every label is found by running the reference, and comes with one line that says why. A speedup on a
 labelled problem is real, but it says little about kernels: tables show it apart.
@@ -108,7 +108,7 @@ def _ignores_weights(truths: Truths) -> str:
 
 
 def _change(a: Tensor, b: Tensor) -> float:
-    """How far `b` is from `a`, relative; 0 where both are zeros."""
+    """Return the relative distance of `b` from `a`; 0 where both are zeros."""
     return deviation(b, a).norm
 
 
@@ -119,7 +119,7 @@ def _differs_from_itself(runs: ReferenceRuns, inputs: Inputs) -> str:
 
 
 def _repeats(truths: Truths) -> str:
-    """Whether an output is a smaller one, repeated along an axis."""
+    """Return True if an output is a smaller one, repeated along an axis."""
     for place, truth in enumerate(truths.from_problem[0].truths):
         values = [s.truths[place].value for s in truths.from_problem]
         for axis, size in enumerate(truth.value.shape):
@@ -134,7 +134,7 @@ def _is_same_along(value: Tensor, axis: int) -> bool:
 
 
 def _sums_weights(runs: ReferenceRuns, inputs: Inputs) -> str:
-    """Whether weights enter the output only through their sums along an axis.
+    """Return True if weights enter the output only through their sums along an axis.
 
     Then the gradient is the same for all that are summed, and the sums could be taken first.
     """
@@ -204,13 +204,13 @@ class _CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _empty_operation_us() -> float:
-    """What an operation on one number takes."""
+    """Measure an operation on one number."""
     one = torch.ones(1)
     return min(_timed_us(lambda: one + one) for _ in range(10 * _TRIES))
 
 
 def _host_us(call: Any) -> float:
-    """What a call takes on the host at least, while the GPU is idle."""
+    """Measure the least time of a call on the host, while the GPU is idle."""
     times = []
     for _ in range(_TRIES):
         torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""Where and how an output is wrong: what a kernel's author would look at first.
+"""The place and pattern of wrong elements: a kernel's author looks there first.
 
 `find_mismatch` asks two questions of the wrong elements. What stands there (NaN, zeros, the right
 value times 2, another input's result, the right values in other places), and where they lie (the
@@ -44,7 +44,7 @@ def find_mismatch(
     others: Mapping[str, Tensor] | None = None,
     ties: Tensor | None = None,
 ) -> Mismatch:
-    """How `out` differs from `truth`, which `compare.exact` made of a tensor of its shape.
+    """Describe the difference of `out` from `truth`, a tensor of its shape after `compare.exact`.
 
     `output` and `inputs` are names; `others` holds the truths of other input sets by name; elements
     marked in `ties` do not count. Where no element is wrong by more than rounding, the worst one
@@ -80,7 +80,7 @@ def find_mismatch(
 
 
 def _is_coarse(got: Tensor, truth: Tensor, ties: Tensor | None) -> bool:
-    """Whether all elements are right but for a coarser rounding."""
+    """Return True if all elements are right but for a coarser rounding."""
     if not truth.is_floating_point():
         return False
     near = _close(got, truth, _COARSER)
@@ -88,7 +88,7 @@ def _is_coarse(got: Tensor, truth: Tensor, ties: Tensor | None) -> bool:
 
 
 def _close(a: Tensor, b: Tensor, times: float = 1.0) -> Tensor:
-    """Which elements of `a` are those of `b`, but for so many times a rounding."""
+    """Mark the elements of `a` that are those of `b`, but for a multiple of a rounding."""
     if not b.is_floating_point():
         return a == b
     finite = b[b.isfinite()]
@@ -98,12 +98,12 @@ def _close(a: Tensor, b: Tensor, times: float = 1.0) -> Tensor:
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Whether nearly all elements of two tensors of one shape are close, and they say something."""
+    """Return True if nearly all elements of two tensors of one shape are close, and telling."""
     return a.shape == b.shape and float(_close(a, b).double().mean()) >= _NEARLY_ALL
 
 
 def _telling(truth: Tensor) -> Tensor:
-    """Which elements say something by being right: a zero is easily right by accident."""
+    """Mark the elements that tell something by being right: a zero is easily right by accident."""
     size = truth.double().abs().nan_to_num(posinf=1.0)
     return size > _OF_SCALE * float(size.max())
 
@@ -134,7 +134,7 @@ def _arrangement(got: Tensor, truth: Tensor, others: Mapping[str, Tensor]) -> st
 
 
 def _value(got: Tensor, truth: Tensor) -> str:
-    """What stands in the wrong elements, as one thing they have in common."""
+    """Describe the common value of the wrong elements."""
     if not got.is_floating_point():
         if got.dtype is torch.bool:
             return ""
@@ -173,7 +173,7 @@ def _factor(factor: float) -> str:
 
 
 def _region(wrong: Tensor, counted: Tensor) -> str:
-    """Where the wrong elements lie, if that has a simple form.
+    """Describe the region of the wrong elements, if it has a simple form.
 
     Only `counted` elements speak for or against a form, and some of them may be right by accident.
     """
@@ -209,7 +209,7 @@ def _block(wrong: Tensor, counted: Tensor, filled: float) -> str:
 
 
 def _projection(wrong: Tensor, axis: int) -> Tensor:
-    """Which indices of an axis have a wrong element."""
+    """Mark the indices of an axis that have a wrong element."""
     return wrong.transpose(0, axis).flatten(1).any(dim=1) if wrong.dim() > 1 else wrong
 
 
@@ -267,7 +267,7 @@ def _flat_blocks(wrong: Tensor, counted: Tensor) -> str:
 
 
 def _whole(wrong: Tensor, counted: Tensor, height: int, width: int) -> str:
-    """How many tiles are wrong, if each is nearly all wrong or nearly all right."""
+    """Count the wrong tiles, if each is nearly all wrong or nearly all right."""
     bad, all_of_it = _per_tile(wrong, height, width), _per_tile(counted, height, width)
     shares = bad[all_of_it > 0] / all_of_it[all_of_it > 0]
     count = int((shares > _MOST).sum())
@@ -275,7 +275,7 @@ def _whole(wrong: Tensor, counted: Tensor, height: int, width: int) -> str:
 
 
 def _per_tile(mask: Tensor, height: int, width: int) -> Tensor:
-    """How many elements of each tile of the last two axes are set; tiles at the edge have less."""
+    """Count the set elements of each tile of the last two axes; tiles at the edge have less."""
     rows, columns = mask.shape[-2:]
     flat = mask.reshape(-1, rows, columns).float()
     padded = torch.nn.functional.pad(flat, (0, -columns % width, 0, -rows % height))

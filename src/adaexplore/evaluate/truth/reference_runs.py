@@ -1,4 +1,4 @@
-"""How wrong PyTorch itself is on an input set: what candidates' errors are measured against."""
+"""PyTorch's own error on an input set: the measure for candidates' errors."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class _Variations:
     def ties(
         self, values: list[torch.Tensor], arounds: list[ErrorScale | None]
     ) -> list[torch.Tensor | Choice | None]:
-        """What may fall either way in each output."""
+        """Return the elements of each output that may fall either way."""
         if self.blurred is None:
             return [None] * len(values)
         runs = [self.blurred]
@@ -146,7 +146,7 @@ class _Variations:
         return [choice or t for choice, t in zip(choices, marked, strict=True)]
 
     def is_chosen(self, output: int, value: torch.Tensor, error_scale: ErrorScale | None) -> bool:
-        """Whether an output changes with the choice among equals."""
+        """Return True if an output changes with the choice among equals."""
         if not self._otherwise:
             return False
         others = [outputs[output] for outputs in self._otherwise]
@@ -207,7 +207,7 @@ def _with_blur(
 def _operands_rounded(
     own: ReferenceRun, blurred: torch.Tensor, i: int, varied: _Variations, precision: Precision
 ) -> Deviation:
-    """What a class's rounding of operands does to output `i`, by a run with noise of that size.
+    """Return the effect of a class's rounding of operands on output `i`, by noise of that size.
 
     Steps are left out, slopes are not: those so steep that the larger noise moves them as far as
     over a step are left out of `ties` where it happens to move them less, and an honest run's
@@ -227,7 +227,7 @@ def _operands_rounded(
 def _ties(
     noise: Noise, value: torch.Tensor, error_scale: ErrorScale | None, *others: torch.Tensor
 ) -> torch.Tensor | None:
-    """Where variations of the run move an element over a step; None where they do so nowhere.
+    """Mark elements that variations of the run move over a step; None where there is none.
 
     None as well where they do so in many places: that is no step but a function that amplifies.
     """

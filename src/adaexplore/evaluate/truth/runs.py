@@ -161,7 +161,7 @@ class Noise:
 
 
 def _is_half(instance: Instance, inputs: Inputs) -> bool:
-    """Whether the reference's own floating-point dtype is fp16 or bf16."""
+    """Return True if the reference's own floating-point dtype is fp16 or bf16."""
     floats = [
         t.dtype
         for t in (*instance.model.parameters(), *tensors_of(inputs))

@@ -1,4 +1,4 @@
-"""What a reference selects by size, and which elements it could have selected as well.
+"""Selections of a reference by size, and the elements that are as good.
 
 Where several elements are equal, or equal but for rounding, no kernel can know which of them the
 reference takes: a kernel's `topk`, `sort` or `argmax` promises no order among them (a stable sort
@@ -48,11 +48,11 @@ class _Selection:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the reference has not written to what it selected from."""
+        """True if the reference has not written to the tensor that it selected from."""
         return self.source._version == self.version
 
     def rows(self) -> Tensor:
-        """What it selected from, a row for each time."""
+        """The elements that it selected from, a row for each time."""
         if self.dim is None:
             return self.source.reshape(1, -1)
         return self.source.movedim(self.dim, -1).reshape(-1, self.source.shape[self.dim])
@@ -94,7 +94,7 @@ class Choice:
     floor: float
 
     def allows(self, out: Tensor, truth: Tensor) -> Tensor:
-        """Which elements point at one as large as the truth does, and no other points there."""
+        """Mark elements that point at one as large as the truth's, and that no other points at."""
         if not len(self.source):
             return torch.zeros_like(out, dtype=torch.bool)
         at, length = out.to(torch.int64), self.source.shape[1]
@@ -119,7 +119,7 @@ def excused(ties: Tensor | Choice | None, out: Tensor, truth: Tensor) -> Tensor 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How different elements may be that are as good as equal.
+    """The largest difference of elements that are as good as equal.
 
     `floor` is the relative error of each that is always allowed. What noise does to an element
     counts up to `most` times the largest of its row: where it does more, the function amplifies.
@@ -153,12 +153,12 @@ class Selections(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @property
     def any(self) -> bool:
-        """Whether anything was selected."""
+        """True if anything was selected."""
         return bool(self._made)
 
     @property
     def all_followed(self) -> bool:
-        """Whether every output consists of indices."""
+        """True if every output consists of indices."""
         return all(origin is not None for origin in self._outputs)
 
     def __torch_dispatch__(
@@ -186,7 +186,7 @@ class Selections(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def choice(
         self, output: int, truth: Tensor, others: Sequence[Selections], room: Room
     ) -> Choice | None:
-        """What may stand in an output, by what `others` selected in its place.
+        """Return the choices for an output, by the selections of `others` in its place.
 
         None for one that does not consist of indices.
         """

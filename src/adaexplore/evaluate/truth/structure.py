@@ -1,4 +1,4 @@
-"""What a problem's own draws of an input have in common, and other draws that keep it.
+"""The structure that a problem's own draws of an input share, and other draws that keep it.
 
 A kernel may rely on what is always so: that a matrix is triangular, that rows sum to one, that
 indices lie in range. It must not rely on what one generator happens to give, such as numbers
@@ -26,7 +26,7 @@ _CHANCE = 28.0  # e^-28 is never
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What holds for an input in all draws of the problem.
+    """Properties of an input that hold in all draws of the problem.
 
     `frozen`: only the problem itself knows how to draw it (it never changes, is sorted, takes few
     values, is positive definite, adds up to a fixed number). Of the rest, floating-point numbers
@@ -118,7 +118,7 @@ def _is_symmetric(t: Tensor) -> bool:
 
 
 def _is_sorted(t: Tensor) -> bool:
-    """Whether every row ascends or every row descends, and has enough numbers to show it."""
+    """Return True if every row ascends or every row descends, with enough numbers to show it."""
     if t.dim() == 0 or t.shape[-1] < 3 or t.numel() < 8:
         return False
     before, after = t[..., :-1], t[..., 1:]
@@ -126,7 +126,7 @@ def _is_sorted(t: Tensor) -> bool:
 
 
 def _is_discrete(t: Tensor) -> bool:
-    """Whether it holds whole numbers only, or a few numbers again and again."""
+    """Return True if it holds whole numbers only, or a few numbers again and again."""
     if torch.equal(t, t.round()):
         return True
     sample = t.flatten()[:: -(-t.numel() // _SAMPLE)]
@@ -134,7 +134,7 @@ def _is_discrete(t: Tensor) -> bool:
 
 
 def _has_unlikely_order(t: Tensor) -> bool:
-    """Whether no integer occurs twice, though some should: a permutation, a set of indices."""
+    """Return True if no integer occurs twice, though some should: a permutation, an index set."""
     count, span = t.numel(), int(t.max()) - int(t.min()) + 1
     return count * count > 2 * _CHANCE * span and _distinct(t) == count
 

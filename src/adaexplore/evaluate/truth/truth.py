@@ -37,7 +37,7 @@ class CheckedSet:
     truths: list[Truth]
 
     def intact(self) -> bool:
-        """Whether the inputs still hold what they held."""
+        """Return True if the inputs are unchanged."""
         return [fingerprint(s.tensor) for s in self.shared] == self.marks
 
     def restore(self, original: Inputs) -> None:
@@ -100,11 +100,11 @@ class Truths:
 
     @property
     def from_problem(self) -> list[CheckedSet]:
-        """Those on the problem's own inputs."""
+        """The checked sets on the problem's own inputs."""
         return [s for s in self.sets if s.from_problem]
 
     def of(self, inputs: Inputs) -> list[Truth]:
-        """What is true of other inputs of the problem's own kind."""
+        """Return the truths on other inputs of the problem's own kind."""
         outputs, _ = reference_runs(self._runs, inputs, self.inputs.frozen)
         truths = []
         for output, known, floor in zip(outputs, self._largest, self._floors, strict=True):

@@ -25,7 +25,7 @@ class Request(Generic[ReplyT]):
     """Base of all requests; the type parameter is the reply."""
 
     def accepts(self, reply: ReplyT) -> bool:  # noqa: ARG002 - most replies need no other check
-        """Whether a well-formed reply fits this request."""
+        """Return True if a well-formed reply fits this request."""
         return True
 
 
@@ -326,7 +326,7 @@ class Time(Request[Times]):
     places: tuple[int, ...]
 
     def accepts(self, reply: Times) -> bool:
-        """Whether every call has a positive, finite time."""
+        """Return True if every call has a positive, finite time."""
         times = reply.times_us
         return len(times) == self.count and all(0.0 < t < math.inf for t in times)
 

@@ -108,7 +108,7 @@ class Capture(Request[CapturedWork]):
     precision: Precision
 
     def accepts(self, reply: CapturedWork) -> bool:
-        """Whether amounts are finite and not negative, and each launch has its work."""
+        """Return True if amounts are finite and not negative, and each launch has its work."""
         return len(reply.launched) <= len(reply.works) and all(map(_is_possible, reply.works))
 
 

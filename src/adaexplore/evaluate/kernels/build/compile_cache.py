@@ -1,4 +1,4 @@
-"""Where `torch.compile` keeps what it compiles for the baselines, so that it does so only once."""
+"""Folder of compiled baselines: `torch.compile` compiles each only once."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def twice(x: torch.Tensor) -> torch.Tensor:
 
 
 def lacking() -> str | None:
-    """What Helion's candidates lack on this machine and how to mend it; None if nothing."""
+    """Return the missing requirement of Helion and its remedy; None if nothing lacks."""
     missing = [name for name in ("helion", "triton") if find_spec(name) is None]
     if missing:
         names = " and ".join(missing)

@@ -1,4 +1,4 @@
-"""What CUDA C++ is built with: NVIDIA's compiler, where it is and whether it works here.
+"""NVIDIA's compiler for CUDA C++: its place, and a trial of it on this machine.
 
 Candidates build through `torch.utils.cpp_extension`, which reads CUDA_HOME, PATH and
 TORCH_CUDA_ARCH_LIST in their process.
@@ -36,7 +36,7 @@ def cuda_home() -> Path | None:
 
 
 def lacking() -> str | None:
-    """What building CUDA C++ lacks on this machine and how to mend it; None if nothing.
+    """Return the missing requirement of CUDA C++ and its remedy; None if nothing lacks.
 
     In one line. A variable that leads nowhere is told even where another place would do: its user
     meant that toolkit.

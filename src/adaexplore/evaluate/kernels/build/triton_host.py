@@ -1,4 +1,4 @@
-"""What Triton does on the host before and around launches, kept off the GPU's time.
+"""Triton's work on the host before and around launches, kept off the GPU's time.
 
 Pins `triton.backends.nvidia.driver`: `CudaLauncher` and `CudaDriver.get_benchmarker`.
 """

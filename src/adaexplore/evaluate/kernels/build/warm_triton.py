@@ -1,4 +1,4 @@
-"""What the fork server does once with Triton so that no worker has to."""
+"""Preparations of Triton that the fork server makes once for all workers."""
 
 from __future__ import annotations
 
