@@ -49,7 +49,9 @@ def record(
         "environment": ENVIRONMENT,
         **changes,
     }
-    facts["config"] = facts["config"].model_copy(update={"seed": seed, "steps": len(speedups)})
+    facts["config"] = facts["config"].model_copy(
+        update={"seed": seed, "steps": max(len(speedups), 1)}
+    )
     run = RunRecord(
         problem=asked,
         proposers=(proposer,),
@@ -118,7 +120,7 @@ def test_a_table_a_page_and_a_file(adaexplore, runs, tmp_path):
 def test_a_campaign_stands_for_its_runs(adaexplore, tmp_path):
     for policy, speedup in (("uct", 2.0), ("beam", 4.0)):
         entries = [{"name": name} for name in ("softmax", "norm", "never-begun")]
-        create_campaign(tmp_path / policy, {"entries": entries})
+        create_campaign(tmp_path / policy, {"order": {"entries": entries}})
         for name in ("softmax", "norm"):
             record(tmp_path / policy / name, speedup, problem=name, policy=policy)
     out = tmp_path / "out.json"
@@ -249,5 +251,5 @@ def test_money_of_unknown_price_is_compared_by_tokens(adaexplore, tmp_path):
 
 def test_what_is_no_run(adaexplore, tmp_path):
     assert "does not exist" in adaexplore("compare", tmp_path / "x").complaint
-    create_campaign(tmp_path / "none", {"entries": [{"name": "a"}]})
+    create_campaign(tmp_path / "none", {"order": {"entries": [{"name": "a"}]}})
     assert "a campaign without a run" in adaexplore("compare", tmp_path / "none").complaint

@@ -30,7 +30,8 @@ REPLACED = {
     "clock.CpuClock.block = lambda *a: [1.0]",
     "the session": "from adaexplore.evaluate.candidate.worker import CandidateSession\n"
     "CandidateSession._time = lambda *a: {}",
-    "a function it uses": "from adaexplore.evaluate.judge import worker as w; w.finished = list",
+    "a function it uses": "from adaexplore.evaluate.candidate import worker\n"
+    "worker.finished = list",
     "the code in a function": """
         from adaexplore.evaluate.candidate.worker import CandidateSession
         CandidateSession._time.__code__ = (lambda self, count: {}).__code__
