@@ -170,7 +170,7 @@ def _result(
     args, kwargs = given.join([t.clone() for t in tensors])
     try:
         returned = module(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # whatever the module of the user raises
         raise BadProblemError(f"{name}: the example call raised {_in_one_line(error)}") from error
     outputs, structure = ValueTree.split(returned)
     return [t.clone() for t in outputs], structure
@@ -186,7 +186,7 @@ def _exported(
         return GraphSource(program, module, _PREFIX, names)
     except UnwritableError as error:
         raise BadProblemError(f"{name}: cannot be captured: its graph has {error}") from error
-    except Exception as error:
+    except Exception as error:  # the exporter has no common type of error
         raise BadProblemError(
             f"{name}: cannot be captured by torch.export: {_in_one_line(error)}; {_INSTEAD}"
         ) from error
