@@ -114,8 +114,10 @@ class Watchdog:
             return
         inherited = self._inherited_bytes
         own = sum(max(resident_bytes(pid) - inherited, 0) for pid in pids) - self._given_bytes
-        # A cheap upper bound first: it counts shared pages once per process.
-        if own > limit and proportional_bytes(pids) - inherited > limit:
+        if own > limit and len(pids) > 1:  # an upper bound: shared pages counted more than once
+            share = inherited * len(pids) // (len(pids) + 1)  # the fork server maps them too
+            own = proportional_bytes(pids) - share - self._given_bytes
+        if own > limit:
             raise LimitExceededError(
                 "memory", f"more than {limit / 2**30:.3g} GiB of memory in all"
             )

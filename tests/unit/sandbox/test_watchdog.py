@@ -2,9 +2,11 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
+from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.walls.limits import ResourceLimits
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -131,6 +133,20 @@ class TestMemory:
             worker(total_bytes=400 * MIB), MEMORY[how] + "\nimport time; time.sleep(600)"
         )
         assert (error.resource, str(error)) == ("memory", "more than 0.391 GiB of memory in all")
+
+    def test_memory_of_the_fork_server_hides_none_of_the_worker(self, monkeypatch):
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        server = ForkServer.start(["worker_entries:hold_memory"])
+        try:
+            watched = server.spawn(
+                "worker_entries:act",
+                name="watched",
+                confined="cpu",
+                limits=ResourceLimits(total_bytes=400 * MIB),
+            )
+            overrun(watched, MEMORY["private"] + "\nimport time; time.sleep(600)")
+        finally:
+            server.close()
 
     def test_memory_shared_by_children_counts_once(self, worker):
         code = """

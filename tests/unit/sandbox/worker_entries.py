@@ -27,6 +27,12 @@ def leave_a_kernel():
     (cache / "kernel").write_text("compiled")
 
 
+def hold_memory():
+    """Preloaded function: leave memory that every worker inherits."""
+    global held
+    held = b"x" * (500 << 20)
+
+
 def never_done():
     """Preloaded function: fake an endless import."""
     time.sleep(600)
