@@ -46,10 +46,26 @@ class Server:
     def __init__(self, control: Channel, root: Path) -> None:
         self._main = control
         self._root = root
+        self._readable: list[str] = []  # for every confined worker
         self._selector = selectors.DefaultSelector()
         self._workers: dict[int, Channel] = {}  # by pid: the control channel of the request
         self._exits: dict[int, int] = {}
         self._selector.register(control.fileno(), selectors.EVENT_READ, control)
+
+    def preload(self, names: list[str]) -> None:
+        """Import modules, and call functions that are given as "module:function".
+
+        Workers may read a folder that such a function returns.
+        """
+        for name in names:
+            path, _, function = name.partition(":")
+            if importlib.util.find_spec(path.partition(".")[0]) is None:
+                continue
+            module = importlib.import_module(path)
+            if function and (folder := getattr(module, function)()) is not None:
+                self._readable.append(str(folder))
+        gc.collect()
+        gc.freeze()  # the children's collections skip preloaded objects, so pages stay shared
 
     def serve(self) -> None:
         """Serve until the first control channel closes."""
@@ -92,6 +108,7 @@ class Server:
             return {"failed": str(error)}
         if pid == 0:
             request["caches"] = str(self._root / OWN_FOLDER)
+            request["readable"] += self._readable
             _run_worker(request, server_pid, Channel.from_fd(channel_fd), theirs)
         os.close(channel_fd)
         self._workers[pid] = owner
@@ -213,18 +230,6 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _preload(names: list[str]) -> None:
-    for name in names:
-        path, _, function = name.partition(":")
-        if importlib.util.find_spec(path.partition(".")[0]) is None:
-            continue
-        module = importlib.import_module(path)
-        if function:
-            getattr(module, function)()
-    gc.collect()
-    gc.freeze()  # the children's collections skip preloaded objects, so pages stay shared
-
-
 def main() -> None:
     """Entry point of the server process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
@@ -234,7 +239,7 @@ def main() -> None:
     allow_many_files()
     server = Server(control := Channel.from_fd(int(sys.argv[1])), Path(sys.argv[2]))
     try:
-        _preload(sys.argv[3:])
+        server.preload(sys.argv[3:])
         programs()  # looked up once, for all workers
         control.send({"ready": True})
         server.serve()

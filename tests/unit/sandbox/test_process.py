@@ -188,6 +188,22 @@ kernel.write_text("changed")
             assert told["result"] == "compiled"
         server.close()
 
+    @pytest.mark.parametrize("preload", [[], ["worker_entries:name_a_folder"]])
+    def test_a_confined_worker_may_read_the_folder_of_a_preloaded_function(
+        self, monkeypatch, preload
+    ):
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        server = ForkServer.start(preload)
+        worker = server.spawn("worker_entries:act", name="worker", confined="cpu")
+        code = "import os\nresult = os.listdir('/var/lib') != []"
+        reply = worker.call({"do": "python", "code": code}, ENOUGH_S)
+        assert reply == (
+            {"result": True} if preload else {"raised": "PermissionError", "errno": 13}
+        )
+        write = "open('/var/lib/adaexplore-test', 'w')"
+        assert worker.call({"do": "python", "code": write}, ENOUGH_S)["raised"] == "PermissionError"
+        server.close()
+
     def test_ctrl_c_during_the_start_leaves_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -33,6 +33,11 @@ def hold_memory():
     held = b"x" * (500 << 20)
 
 
+def name_a_folder():
+    """Preloaded function: return a folder that workers may not read by default."""
+    return Path("/var/lib")
+
+
 def never_done():
     """Preloaded function: fake an endless import."""
     time.sleep(600)
