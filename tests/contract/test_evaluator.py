@@ -462,6 +462,7 @@ class TestTimeLimit:
                 "        time.sleep(3600)\n"
                 "time.sleep(3600)",
                 id="a swarm of processes",
+                marks=pytest.mark.slow,
             ),
         ],
     )

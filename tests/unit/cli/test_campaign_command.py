@@ -77,6 +77,7 @@ def test_a_campaign_from_beginning_to_end(adaexplore, problems, tmp_path):
     assert "one: step" not in again.out
 
 
+@pytest.mark.slow
 def test_a_file_with_a_budget_of_steps_that_is_raised_later(adaexplore, problems, file, tmp_path):
     path = file(
         "night.toml",
@@ -227,6 +228,7 @@ def test_an_interrupted_campaign_says_how_to_go_on_and_does(
     assert steps(folder) == {"one": 2}
 
 
+@pytest.mark.slow
 def test_a_run_of_which_a_kill_left_half_is_made_anew(adaexplore, problems, tmp_path):
     folder = tmp_path / "night"
     words = [*FAST, "--steps", 1, "--run", folder]

@@ -117,6 +117,7 @@ def test_a_reply_that_is_none_is_named(adaexplore, tmp_path):
     assert "name it after its prompt" in adaexplore(*words).complaint
 
 
+@pytest.mark.slow
 def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path):
     problem, memory = file("tanh.py", REFERENCE), tmp_path / "memory.toml"
     result = adaexplore(

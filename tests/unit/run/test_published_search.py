@@ -182,7 +182,12 @@ class Silent:
 
 
 @pytest.mark.parametrize(
-    "published", [LEVEL_2, LEVEL_3, ADAPT], ids=["level-2", "level-3", "adapt"]
+    "published",
+    [
+        pytest.param(LEVEL_2, id="level-2"),
+        pytest.param(LEVEL_3, id="level-3"),
+        pytest.param(ADAPT, id="adapt", marks=pytest.mark.slow),
+    ],
 )
 def test_every_step_grows_where_the_formulas_say(tmp_path, published):
     settings = Config(reward="published", **published)

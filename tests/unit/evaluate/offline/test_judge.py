@@ -70,7 +70,7 @@ def same(v):
 
 
 class TestRight:
-    @pytest.mark.parametrize("name", of_which_fast(RIGHT, "softmax", "matmul"))
+    @pytest.mark.parametrize("name", of_which_fast(RIGHT, "softmax"))
     def test_it_passes_with_an_estimate_and_without_a_time(self, judge, name):
         verdict = judge(*RIGHT[name])
         assert (verdict.status, verdict.precision) == ("passed", "fp32")
@@ -183,7 +183,6 @@ class TestMutants:
         "how",
         of_which_fast(
             MUTANTS,
-            "a wrong identity of max",
             "a tile too few along k",
             "not all programs",
         ),

@@ -61,6 +61,7 @@ class TestQuestions:
         assert verdict.status == "rejected"
         assert "CUDA graphs" in verdict.reason
 
+    @pytest.mark.slow
     def test_a_number_that_is_read_does_not_stop_it(self, judge):
         asking = "        if float(x.abs().max()) < 0: x = -x\n        out = torch.empty_like"
         source = changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking)

@@ -178,7 +178,7 @@ class TestCount:
         assert fresh_of("def get_inputs():\n    return [torch.zeros(1 << 22)]\n", 100).count <= 8
 
     def test_there_are_always_two(self, fresh_of):
-        assert fresh_of("def get_inputs():\n    return [torch.zeros(1 << 26)]\n", 100).count == 2
+        assert fresh_of("def get_inputs():\n    return [torch.zeros(1 << 25)]\n", 100).count == 2
 
     def test_what_takes_long_to_draw_has_few(self, fresh_of):
         slow = "import time\ndef get_inputs():\n    time.sleep(0.02); return [torch.randn(4)]\n"

@@ -142,6 +142,7 @@ def test_batch_norm_in_eval_mode_is_folded_into_the_convolution(tmp_path: Path) 
         pair.candidate.train()(*pair.inputs())
 
 
+@pytest.mark.slow
 def test_batch_norm_in_train_mode_updates_its_statistics(tmp_path: Path) -> None:
     pair = Pairing(references.CONV_NORM, tmp_path, "train", fold=True)
     pair.agree()
@@ -198,6 +199,7 @@ def test_works_with_and_without_gradients(tmp_path: Path) -> None:
     torch.testing.assert_close(pair.candidate(x), without)
 
 
+@pytest.mark.slow
 def test_autocast_computes_in_bfloat16_and_returns_float32(tmp_path: Path) -> None:
     pair = Pairing(references.TWO_LAYERS, tmp_path, autocast=True, fold=True)
     assert "bfloat16" in pair.reply["source"]

@@ -30,9 +30,11 @@ FOREVER = "time.sleep(600)\n"
 @pytest.mark.parametrize(
     ("before", "place"),
     [
-        ("class Model(nn.Module):", "line 6, in <module>"),
-        ("        super().__init__()", "line 8, in __init__"),
-        ("    return [torch.rand(4)]", "line 14, in get_inputs"),
+        pytest.param("class Model(nn.Module):", "line 6, in <module>", marks=pytest.mark.slow),
+        pytest.param("        super().__init__()", "line 8, in __init__", marks=pytest.mark.slow),
+        pytest.param(
+            "    return [torch.rand(4)]", "line 14, in get_inputs", marks=pytest.mark.slow
+        ),
         ("        return x * 2", "line 11, in forward"),
     ],
 )
