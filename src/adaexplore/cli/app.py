@@ -6,8 +6,17 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.cli import answers, campaign, compare, evaluate, explore, results, tune
-from adaexplore.cli.commands import learning, memory
+from adaexplore.cli import (
+    adapt,
+    answers,
+    campaign,
+    compare,
+    evaluate,
+    explore,
+    memory,
+    results,
+    tune,
+)
 from adaexplore.core.version import __version__
 
 app = typer.Typer(
@@ -42,6 +51,6 @@ def root(
     """
 
 
-for module in (explore, campaign, evaluate, tune, results, compare, answers, learning):
+for module in (explore, campaign, evaluate, tune, results, compare, answers, adapt):
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")

@@ -74,7 +74,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
     """
     from rich.console import Console
 
-    from adaexplore.cli.adapt import learn_from_search
+    from adaexplore.cli.adapt_view import learn_from_search
     from adaexplore.cli.printing import how_to_go_on, say, show_end
     from adaexplore.cli.progress import SearchProgress
     from adaexplore.core.errors import AdaExploreError

@@ -1,115 +1,81 @@
-"""Commands on memories: list, show, check, merge."""
+"""Memories: list, show, check, merge."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
-from rich.markup import escape
-from rich.syntax import Syntax
-from rich.table import Table
+import typer
 
-from adaexplore.cli.checking import check_with_progress, say, say_failures
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.problem import TargetName
-from adaexplore.core.rule import Rule
-from adaexplore.memory.describe import describe_gain
-from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
-from adaexplore.memory.merge import merge_memories
-from adaexplore.run.learning.machine import Machine
+from adaexplore.cli.options import DeviceOption, MemoryArg, ParallelOption, TargetOption
+
+app = typer.Typer(
+    help="Look at memories: rules with their witnesses and remedies.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
-def show_all(memory: str) -> int:
-    """Print a line for each rule; return the exit code."""
-    table = Table("rule", "kind", "holds on", "support", "statement", box=None)
-    rules = load_memory(memory_path(memory))
-    for rule in rules:
-        places = ", ".join(sorted({w.triton for w in rule.holds})) or "nowhere"
-        if rule.gains:
-            places += f" ({max(gain.speedup for gain in rule.gains):.3g}x)"
-        table.add_row(rule.name, rule.kind, places, str(rule.support), escape(rule.statement))
-    console = Console()
-    console.print(table)
-    console.print(f"{len(rules)} rules", highlight=False)
-    return 0
+@app.command("list")
+def memory_list(memory: MemoryArg = "bundled") -> None:
+    """Print a line for each rule."""
+    from adaexplore.cli import memory_view
+
+    raise typer.Exit(memory_view.show_all(memory))
 
 
-def show(memory: str, name: str) -> int:
-    """Print a rule with its programs; return the exit code."""
-    console = Console()
-    rules = {rule.name: rule for rule in load_memory(memory_path(memory))}
-    if name not in rules:
-        near = [known for known in rules if name in known][:3]
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise BadInputError(f"{memory} has no rule {name!r}{hint}")
-    rule = rules[name]
-    console.print(f"{rule.name} ({rule.kind})\n{rule.statement}", highlight=False, markup=False)
-    for label, places in (("holds on", rule.holds), ("gone on", rule.gone)):
-        if places:
-            text = ", ".join(
-                f"Triton {w.triton} ({', '.join(filter(None, [w.target, w.gpu]))})" for w in places
-            )
-            console.print(f"{label}: {text}", highlight=False, markup=False)
-    console.print(_shortcoming(rule), highlight=False, markup=False, soft_wrap=True)
-    if rule.lift is not None:
-        lift = f"lift: {100 * rule.lift:+.0f} points of first tries that are right, over "
-        console.print(f"{lift}{rule.lift_tries}", highlight=False, markup=False)
-    for title in ("reference", "witness", "remedy"):
-        console.rule(title)
-        console.print(Syntax(getattr(rule, title), "python"))
-    return 0
+@app.command("show")
+def memory_show(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name.")],
+    memory: MemoryArg = "bundled",
+) -> None:
+    """Print a rule with its programs."""
+    from adaexplore.cli import memory_view
+
+    raise typer.Exit(memory_view.show(memory, rule))
 
 
-def _shortcoming(rule: Rule) -> str:
-    """Return a line on the failure of a rule's witness, or on its slowness."""
-    if rule.kind == "speed":
-        return (
-            f"remedy against witness: {'; '.join(map(describe_gain, rule.gains)) or 'not measured'}"
-        )
-    signature = rule.signature
-    failure = " ".join(filter(None, [signature.status, signature.type, signature.message]))
-    return f"fails with: {failure}"
+@app.command("check")
+def memory_check(
+    memory: MemoryArg = "bundled",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The file to write the results to. Default: the memory itself, unless bundled.",
+        ),
+    ] = None,
+    device: DeviceOption = None,
+    target: TargetOption = None,
+    parallel: ParallelOption = None,
+    unseen: Annotated[
+        bool,
+        typer.Option(
+            "--unseen", help="Only rules that were never tried on this version and target."
+        ),
+    ] = False,
+) -> None:
+    """Run every witness and remedy on the installed Triton; record which rules hold.
 
-
-def check(
-    memory: str,
-    output: Path | None,
-    device: str | None,
-    target: TargetName | None,
-    parallel: int | None,
-    *,
-    unseen: bool,
-) -> int:
-    """Run witnesses and remedies here; return the exit code: 1 if a rule does not hold.
-
-    With `unseen`, only those of rules that were not tried here yet. The results are written to
-    `output`, or else to the memory itself unless it is the bundled one.
+    Exit code 1 if one does not hold.
     """
-    console = Console()
-    rules = load_memory(memory_path(memory))
-    machine = Machine(device, target)
-    here = machine.platform
-    left = [
-        rule
-        for rule in rules
-        if not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
-    ]
-    checked, status = check_with_progress(console, left, machine, parallel)
-    say_failures(console, checked)
-    true = sum(result.true for result in checked)
-    judged = sum(not result.untimed for result in checked)
-    seen = {result.rule.name: result.rule for result in checked}
-    written = output or (None if memory == BUNDLED else memory_path(memory))
-    if written and seen:
-        save_memory(written, [seen.get(rule.name, rule) for rule in rules])
-    say(console, f"{true} of {judged} rules hold on {machine}")
-    return status or (0 if true == judged else 1)
+    from adaexplore.cli import memory_view
+
+    raise typer.Exit(memory_view.check(memory, output, device, target, parallel, unseen=unseen))
 
 
-def combine(memories: Sequence[str], output: Path) -> int:
-    """Write several memories as one; return the exit code."""
-    rules = merge_memories(*(load_memory(memory_path(memory)) for memory in memories))
-    save_memory(output, rules)
-    Console().print(f"{output}: {len(rules)} rules", highlight=False)
-    return 0
+@app.command("merge")
+def memory_merge(
+    memories: Annotated[
+        list[str], typer.Argument(metavar="MEMORY...", help="Files, or bundled; later ones win.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write.")
+    ],
+) -> None:
+    """Write several memories as one, with the platforms, tasks and support of all."""
+    from adaexplore.cli import memory_view
+
+    raise typer.Exit(memory_view.combine(memories, output))

@@ -13,6 +13,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from adaexplore.core.problem import TargetName
+
 if TYPE_CHECKING:
     from adaexplore.core.config import Config
     from adaexplore.core.config_fields import Group
@@ -25,6 +27,26 @@ ProblemArg = Annotated[
     ),
 ]
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(help="cpu, cuda or cuda:<index>. Default: a GPU if there is one."),
+]
+TargetOption = Annotated[
+    TargetName | None,
+    typer.Option(
+        help="Judge Triton without a GPU (--device cpu --language triton): the architecture to "
+        "compile for. Kernels are interpreted on small sizes; times are estimated, not measured. "
+        "Default there: sm_90."
+    ),
+]
+ParallelOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Programs at once; a GPU times one at a time. Default: by the cores."),
+]
+MemoryArg = Annotated[
+    str,
+    typer.Argument(metavar="MEMORY", help="A memory's file, or `bundled`: the package's own."),
+]
 _SET_HELP = (
     "Change a setting, for example --set c=0.5; repeatable. `adaexplore settings` lists them."
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adaexplore.cli import adapt as commands
+from adaexplore.cli import adapt_view as commands
 from adaexplore.memory.files import load_memory
 from adaexplore.store import read_run
 from elementwise import candidate, reference

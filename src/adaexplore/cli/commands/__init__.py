@@ -1,1 +1,0 @@
-"""Declarations of the commands; the modules beside this package carry them out."""
