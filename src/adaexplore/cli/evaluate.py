@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +69,7 @@ def evaluate(
     timing = verdict.measured if isinstance(verdict, Passed) else None
     if timing is None or timing.speedup < min_speedup:
         found = f"{timing.speedup:.3g}x" if timing else "no measured speedup"
-        print(f"falls short of --min-speedup {min_speedup:g}: {found}")
+        print(f"falls short of --min-speedup {min_speedup:g}: {found}", file=sys.stderr)
         raise typer.Exit(FELL_SHORT)
 
 

@@ -70,6 +70,25 @@ class TestJson:
         assert verdict["time_us"] is verdict["speedup"] is None
 
 
+class TestMinSpeedup:
+    """The exit code for continuous integration."""
+
+    @pytest.mark.parametrize(("least", "code"), [("0.001", 0), ("1000", 1)])
+    def test_a_right_candidate(self, adaexplore, problem, candidate, least, code):
+        words = ["evaluate", problem, candidate, "--device", "cpu", "--json"]
+        result = adaexplore(*words, "--min-speedup", least)
+        assert result.code == code
+        assert json.loads(result.out)["status"] == "passed"
+        assert ("falls short of --min-speedup 1000" in result.err) == bool(code)
+
+    def test_a_wrong_candidate_falls_short_of_any(self, adaexplore, problem, file):
+        wrong = file("wrong.py", "x = 1\n[not python")
+        words = ["evaluate", problem, wrong, "--device", "cpu", "--min-speedup", "0.001"]
+        result = adaexplore(*words)
+        assert result.code == 1
+        assert "no measured speedup" in result.err
+
+
 class TestText:
     def test_a_right_candidate(self, adaexplore, problem, candidate):
         result = adaexplore("evaluate", problem, candidate, "--device", "cpu")

@@ -4,7 +4,9 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.proposal import Proposal
+from adaexplore.problems import EXAMPLE
 from adaexplore.run.session import Session
+from adaexplore.sandbox.process import ForkServer
 from adaexplore.store import read_run
 
 
@@ -51,6 +53,22 @@ def explore(adaexplore, problem, proposer, tmp_path):
     return explore
 
 
+@pytest.mark.slow
+def test_the_example_of_the_package(adaexplore, tmp_path):
+    path = tmp_path / "run"
+    words = ["--example", "--proposer", "manual", "--device", "cpu", "--steps", 1, "--run", path]
+    assert adaexplore("explore", *words).code == 0
+    with read_run(path) as run:
+        assert run.store.run().problem.source == EXAMPLE.read_text()
+
+
+def test_an_example_and_a_problem_exclude_each_other(explore):
+    result, path = explore("--example")
+    assert result.code == 2
+    assert "one problem: a file, or --example" in result.err
+    assert not path.exists()
+
+
 def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
     result, path = explore("--steps", 3, "--seed", 4, "--set", "window=2")
     assert result.code == 0, result
@@ -78,6 +96,11 @@ def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
 
     longer = adaexplore("resume", path, "--steps", 4)
     assert longer.code == 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ForkServer, "start", lambda *_: pytest.fail("a worker server was started"))
+        finished = adaexplore("resume", path)
+    assert finished.code == 0
+    assert "4 of 4 steps" in finished.out
     assert "step   4/4" in longer.out
     assert "step   3/" not in longer.out
 
