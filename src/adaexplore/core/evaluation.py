@@ -21,8 +21,8 @@ FailureStatus = Literal[
 ]
 Status = Literal["passed"] | FailureStatus
 
-BASELINES = ("eager", "compile")
-"""What candidates are compared with: PyTorch as it is, and `torch.compile` with its defaults."""
+QUOTED = ("eager", "compile")
+"""The baselines that users quote: PyTorch as it is, and `torch.compile` with its defaults."""
 
 NOT_COMPILED: frozenset[str] = frozenset({"compile_error", "rejected", "infra_error"})
 """Statuses of a candidate that never ran."""
@@ -56,10 +56,11 @@ class Timing:
     """Measured times, all from one interleaved session.
 
     `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 %
-    interval. `baselines_us` holds the medians of "eager" and, where it compiles, "compile" in the
-    requested precision class. `speedup` is like for like: the better of the baselines over the
+    interval. `baselines_us` holds the medians of the baselines that were timed beside it, in the
+    requested precision class. `speedup` is like for like: the strongest baseline over the
     candidate, paired round by round, with its 95 % interval `speedup_ci`. `speedup_eager` is over
-    eager alone, as papers quote. `parent` compares with the candidate this one was made from,
+    eager and `speedup_compile` over `torch.compile` with its defaults, as papers quote; the latter
+    is None where that is no baseline. `parent` compares with the candidate this one was made from,
     where that was asked for.
     """
 
@@ -72,6 +73,12 @@ class Timing:
     samples: int
     parent: Paired | None = None
     conditions: Conditions | None = None
+    speedup_compile: float | None = None
+
+    @property
+    def strongest(self) -> str:
+        """The name of the fastest baseline, which `speedup` is over."""
+        return min(self.baselines_us, key=lambda name: self.baselines_us[name], default="")
 
 
 BoundBy = Literal["memory", "compute", "overhead"]
@@ -275,12 +282,12 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "error": _number(evaluation.error),
         "time_us": timing.time_us if timing else None,
         "time_ci_us": list(timing.time_ci_us) if timing else None,
-        "baselines_us": {name: timing.baselines_us.get(name) for name in BASELINES}
-        if timing
-        else None,
+        "baselines_us": dict.fromkeys(QUOTED) | dict(timing.baselines_us) if timing else None,
+        "strongest": timing.strongest if timing else None,
         "speedup": timing.speedup if timing else None,
         "speedup_ci": list(timing.speedup_ci) if timing else None,
         "speedup_eager": timing.speedup_eager if timing else None,
+        "speedup_compile": timing.speedup_compile if timing else None,
         "samples": timing.samples if timing else None,
         "parent": _plain(timing.parent) if timing else None,
         "conditions": _plain(timing.conditions) if timing else None,
@@ -348,6 +355,7 @@ def _timing(data: Mapping[str, Any]) -> Timing:
         samples=data["samples"],
         parent=_paired(data.get("parent")),
         conditions=_conditions(data.get("conditions")),
+        speedup_compile=data.get("speedup_compile"),
     )
 
 

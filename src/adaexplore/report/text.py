@@ -8,7 +8,9 @@ from typing import Any
 
 from adaexplore.core.evaluation import Estimate, Evaluation, Passed, Timing
 from adaexplore.core.protocols.client import Usage
+from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import estimate as estimate
+from adaexplore.core.text.feedback import quoted_speedups as quoted_speedups
 from adaexplore.core.text.units import amount
 from adaexplore.core.text.units import duration_s as duration_s
 from adaexplore.core.text.units import duration_us as duration_us
@@ -17,14 +19,6 @@ from adaexplore.core.text.units import relative_error as relative_error
 from adaexplore.core.text.units import share as share
 from adaexplore.core.text.units import speedup as speedup
 from adaexplore.report.calls import CallTotals
-
-BASELINE_NAMES = {"eager": "PyTorch eager", "compile": "torch.compile"}
-"""Full names of the keys of `Timing.baselines_us`."""
-
-
-def baseline_name(key: str) -> str:
-    """Return the full name of a baseline; an unknown key is its own name."""
-    return BASELINE_NAMES.get(key, key)
 
 
 def tokens(number: float) -> str:

@@ -12,6 +12,8 @@ KEYS = {
     "speedup",
     "speedup_ci",
     "speedup_eager",
+    "speedup_compile",
+    "strongest",
     "samples",
     "parent",
     "conditions",

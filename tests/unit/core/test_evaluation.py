@@ -40,13 +40,16 @@ timings = st.builds(
     Timing,
     time_us=times,
     time_ci_us=intervals,
-    baselines_us=st.fixed_dictionaries({"eager": times}, optional={"compile": times}),
+    baselines_us=st.fixed_dictionaries(
+        {"eager": times}, optional={"compile": times, "more": times}
+    ),
     speedup=times,
     speedup_ci=intervals,
     speedup_eager=times,
     samples=st.integers(1, 10_000),
     parent=st.none() | paired,
     conditions=st.none() | conditions,
+    speedup_compile=st.none() | times,
 )
 bounds = st.sampled_from(["memory", "compute", "overhead"])
 estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]), st.booleans())
@@ -139,6 +142,8 @@ KEYS = {
     "speedup",
     "speedup_ci",
     "speedup_eager",
+    "speedup_compile",
+    "strongest",
     "samples",
     "parent",
     "conditions",
@@ -224,8 +229,15 @@ def test_an_estimate_is_no_measurement(evaluation):
 @given(evaluation=measured)
 def test_a_baseline_that_was_not_measured_is_null(evaluation):
     shown = evaluation_to_json(evaluation)["baselines_us"]
-    assert shown.keys() == {"eager", "compile"}
+    assert shown.keys() == {"eager", "compile"} | evaluation.timing.baselines_us.keys()
     assert (shown["compile"] is None) == ("compile" not in evaluation.timing.baselines_us)
+
+
+@given(evaluation=measured)
+def test_the_strongest_baseline_is_named(evaluation):
+    data = evaluation_to_json(evaluation)
+    times_us = [t for t in data["baselines_us"].values() if t is not None]
+    assert data["baselines_us"][data["strongest"]] == min(times_us)
 
 
 @given(first=measured, second=measured)

@@ -39,6 +39,7 @@ LABELS = {
 }
 """Explanations of an evaluation's labels; a label that is missing here explains itself."""
 
+_WAYS = {"eager": "PyTorch eager", "compile": "torch.compile"}
 _KERNELS = 12
 _NAME = 48
 
@@ -52,9 +53,7 @@ def verdict(evaluation: Evaluation) -> str:
             evaluation.timing
         )
     timing = evaluation.timing
-    against = "the better of eager and torch.compile"
-    if "compile" not in timing.baselines_us:
-        against = "eager (torch.compile fails on the reference)"
+    against = f"{baseline_name(timing.strongest)}, the strongest baseline"
     parts = [
         f"{speedup(timing.speedup)}, {evaluation.precision}-accurate",
         f"against {against}",
@@ -63,6 +62,18 @@ def verdict(evaluation: Evaluation) -> str:
     if evaluation.roofline:
         parts.append(f"{share(evaluation.roofline.share)} of the roofline")
     return ", ".join(parts)
+
+
+def baseline_name(key: str) -> str:
+    """Return the full name of a baseline: `compile-max-autotune` is torch.compile (max-autotune).
+
+    An unknown key is its own name.
+    """
+    way, _, variant = key.partition("-")
+    name = _WAYS.get(way)
+    if name is None:
+        return key
+    return f"{name} ({variant})" if variant else name
 
 
 def render(evaluation: Evaluation) -> str:
@@ -104,7 +115,7 @@ def _times(timing: Timing) -> list[str]:
     baselines = ", ".join(f"{name} {duration_us(t)}" for name, t in timing.baselines_us.items())
     lines = [
         f"{duration_us(timing.time_us)} (median of {timing.samples} calls); {baselines}; "
-        f"{speedup(timing.speedup_eager)} over eager"
+        f"{quoted_speedups(timing)}"
     ]
     if timing.parent:
         parent = timing.parent
@@ -116,6 +127,14 @@ def _times(timing: Timing) -> list[str]:
         causes = ", ".join(timing.conditions.throttled)
         lines.append(f"measured while the device was throttled: {causes}")
     return lines
+
+
+def quoted_speedups(timing: Timing) -> str:
+    """Return the speedups that users quote: over eager, and over torch.compile's defaults."""
+    over_eager = f"{speedup(timing.speedup_eager)} over eager"
+    if timing.speedup_compile is None:
+        return over_eager
+    return f"{over_eager}, {speedup(timing.speedup_compile)} over torch.compile"
 
 
 def _workload(workload: WorkloadTiming) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaexplore.core.evaluation import BASELINES, Conditions, Paired, Roofline, Timing
+from adaexplore.core.evaluation import Conditions, Paired, Roofline, Timing
 from adaexplore.core.facts import ReferenceRoofline
 
 Interval = tuple[float, float]
@@ -38,7 +38,10 @@ def combined(timings: Sequence[Timing]) -> Timing:
     """Return the timing of several workloads; that of one workload is its own."""
     if len(timings) == 1:
         return timings[0]
-    names = [name for name in BASELINES if all(name in t.baselines_us for t in timings)]
+    names = [
+        name for name in timings[0].baselines_us if all(name in t.baselines_us for t in timings)
+    ]
+    over_compile = [t.speedup_compile for t in timings if t.speedup_compile is not None]
     times, speedups = [t.time_us for t in timings], [t.speedup for t in timings]
     return Timing(
         time_us=geometric_mean(times),
@@ -50,6 +53,7 @@ def combined(timings: Sequence[Timing]) -> Timing:
         samples=sum(t.samples for t in timings),
         parent=_combined_parents([t.parent for t in timings]),
         conditions=_worst([t.conditions for t in timings if t.conditions]),
+        speedup_compile=geometric_mean(over_compile) if len(over_compile) == len(timings) else None,
     )
 
 

@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
+from types import MappingProxyType
 
-from adaexplore.core.evaluation import BASELINES, Paired, Timing
+from adaexplore.core.evaluation import Paired, Timing
 from adaexplore.evaluate.timing.statistics import median_interval
 
 CANDIDATE = "candidate"
 PARENT = "parent"
+
+_NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
 
 TimeBlock = Callable[[int], list[float]]
 """Times that many calls and returns microseconds each."""
@@ -57,13 +60,15 @@ def measure(
     *,
     most_calls: int = 100,
     best_us: float = math.inf,
+    known_us: Mapping[str, float] = _NONE_KNOWN,
 ) -> Timing:
     """Times all parties in interleaved rounds, in an order shuffled anew for each round.
 
     `parties` holds "candidate", the baselines, and "parent" if the candidate is to be compared with
     the one it was made from; no block has more than `most_calls` calls. Drift of the machine hits
     all parties of a round alike, so the speedup is the median of the rounds' own ratios, and its
-    interval is that of their median. `best_us` is the best time known of any other candidate.
+    interval is that of their median. `best_us` is the best time known of any other candidate,
+    `known_us` has earlier times of baselines, of those too that are no party (see `summarize`).
     """
     effort = effort or MeasuringEffort()
     rng = random.Random(0)
@@ -80,13 +85,14 @@ def measure(
     while len(rounds) < (effort.min_rounds if hopeless else effort.max_rounds):
         order = list(parties)
         rng.shuffle(order)
-        rounds.append({name: median(parties[name](counts[name])) for name in order})
+        times = {name: median(parties[name](counts[name])) for name in order}
+        rounds.append({name: times[name] for name in parties})
         samples += counts[CANDIDATE]
         if len(rounds) < effort.min_rounds:
             continue
         if time.monotonic() - started > effort.budget_s or _narrow(rounds, effort):
             break
-    return summarize(rounds, samples)
+    return summarize(rounds, samples, known_us)
 
 
 def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
@@ -94,33 +100,60 @@ def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
 
     For a measurement beside which they were slow: whoever disturbed it, nobody gains by it.
     """
-    beside_us = {name: timing.baselines_us[name] for name in quiet_us}
+    beside_us = timing.baselines_us
+    quiet_us = {name: quiet_us[name] for name in beside_us}
     share = min(min(quiet_us.values()) / min(beside_us.values()), 1.0)
-    eager = min(quiet_us["eager"] / beside_us["eager"], 1.0)
+
+    def share_of(name: str) -> float:
+        return min(quiet_us[name] / beside_us[name], 1.0) if name in beside_us else share
+
     low, high = timing.speedup_ci
+    over_compile = timing.speedup_compile
     return replace(
         timing,
-        baselines_us=dict(quiet_us),
+        baselines_us=quiet_us,
         speedup=share * timing.speedup,
         speedup_ci=(share * low, share * high),
-        speedup_eager=eager * timing.speedup_eager,
+        speedup_eager=share_of("eager") * timing.speedup_eager,
+        speedup_compile=None if over_compile is None else share_of("compile") * over_compile,
     )
 
 
-def summarize(rounds: list[dict[str, float]], samples: int) -> Timing:
-    """The timing that rounds of medians (microseconds by party) amount to."""
+def summarize(
+    rounds: list[dict[str, float]], samples: int, known_us: Mapping[str, float] = _NONE_KNOWN
+) -> Timing:
+    """The timing that rounds of medians (microseconds by party) amount to.
+
+    The speedup over a baseline that was no party is that over the strongest one, times the ratio of
+    the two in `known_us`: an earlier measurement side by side.
+    """
     medians = {name: median(r[name] for r in rounds) for name in rounds[0]}
     ratios = _ratios(rounds, _best_baseline(rounds))
+    over_eager = _over(rounds, "eager", known_us)
+    assert over_eager is not None  # eager always runs
     return Timing(
         time_us=medians[CANDIDATE],
         time_ci_us=median_interval([r[CANDIDATE] for r in rounds]),
-        baselines_us={name: medians[name] for name in BASELINES if name in medians},
+        baselines_us={name: medians[name] for name in _baselines(rounds)},
         speedup=median(ratios),
         speedup_ci=median_interval(ratios),
-        speedup_eager=median(_ratios(rounds, "eager")),
+        speedup_eager=over_eager,
         samples=samples,
         parent=_paired(rounds) if PARENT in medians else None,
+        speedup_compile=_over(rounds, "compile", known_us),
     )
+
+
+def _over(
+    rounds: list[dict[str, float]], baseline: str, known_us: Mapping[str, float]
+) -> float | None:
+    """Return the speedup over a baseline, None where nothing is known of it."""
+    if baseline in rounds[0]:
+        return median(_ratios(rounds, baseline))
+    strongest = _best_baseline(rounds)
+    if baseline not in known_us or strongest not in known_us:
+        return None
+    return median(_ratios(rounds, strongest)) * known_us[baseline] / known_us[strongest]
 
 
 def _paired(rounds: list[dict[str, float]]) -> Paired:
@@ -141,8 +174,12 @@ def _narrow(rounds: list[dict[str, float]], effort: MeasuringEffort) -> bool:
 
 
 def _best_baseline(rounds: list[dict[str, float]]) -> str:
-    names = [name for name in rounds[0] if name in BASELINES]
-    return min(names, key=lambda name: median(r[name] for r in rounds))
+    return min(_baselines(rounds), key=lambda name: median(r[name] for r in rounds))
+
+
+def _baselines(rounds: list[dict[str, float]]) -> list[str]:
+    """Return the baselines among the parties, in the order in which they were given."""
+    return [name for name in rounds[0] if name not in (CANDIDATE, PARENT)]
 
 
 def _count(block_us: float, time_us: float, most: int) -> int:

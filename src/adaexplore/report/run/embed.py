@@ -148,6 +148,12 @@ def _estimate(row: Row) -> str:
     return text.estimate(guess) if isinstance(guess, Estimate) else ""
 
 
+def _over_compile(timing: Timing) -> list[tuple[str, str]]:
+    if timing.speedup_compile is None:
+        return []
+    return [("Speedup over torch.compile's defaults", text.speedup(timing.speedup_compile))]
+
+
 def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
     """Return the evaluation as (name, value) lines."""
     node = row.node
@@ -161,7 +167,9 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
                 "Like-for-like speedup",
                 f"{text.speedup(timing.speedup)} (95 % {text.interval(timing.speedup_ci)})",
             ),
+            ("Strongest baseline", text.baseline_name(timing.strongest)),
             ("Speedup over eager", text.speedup(timing.speedup_eager)),
+            *_over_compile(timing),
             (
                 "Time",
                 f"{text.duration_us(timing.time_us)} "

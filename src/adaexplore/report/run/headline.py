@@ -79,7 +79,7 @@ def _headline(
 
 def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed: bool) -> Headline:
     low, high = timing.speedup_ci
-    baseline = text.baseline_name(best_baseline(timing))
+    baseline = text.baseline_name(timing.strongest)
     ratio = text.speedup(timing.speedup)
     measured = f"95 % interval {text.interval(timing.speedup_ci)}, {passed.precision} class"
     if passed.workloads:
@@ -148,12 +148,6 @@ def _remeasured(
         f"Measured again in a fresh process.{too} "
         f"Node {best.id} measured {ratio} during the search{end}."
     )
-
-
-def best_baseline(timing: Timing) -> str:
-    """Return the key of the faster baseline, the reference of a like-for-like speedup."""
-    baselines = timing.baselines_us
-    return min(baselines, key=lambda name: baselines[name], default="the baseline")
 
 
 def _find(nodes: Sequence[Node], node_id: int | None) -> Node | None:

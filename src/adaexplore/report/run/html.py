@@ -12,7 +12,6 @@ from adaexplore.report.axes import NARROW, WIDE
 from adaexplore.report.page import asset, page
 from adaexplore.report.run import chart, diversity
 from adaexplore.report.run.embed import page_json
-from adaexplore.report.run.headline import best_baseline
 from adaexplore.report.run.summary import Summary
 
 _SHOWN_APART = ("errors", "baselines_us", "notes", "labels")
@@ -40,7 +39,6 @@ def render(summary: Summary) -> str:
         chart_description=chart.describe(summary),
         reference_facts=_reference_facts(summary),
         environment_facts=text.facts(_known(summary.info.environment.to_json())),
-        best_baseline=best_baseline(summary.headline.timing) if summary.headline.timing else "",
         created=_moment(summary.info.created_at),
         script=script,
         script_hash=_csp_hash(script),

@@ -126,7 +126,7 @@ def _measurement(head: Headline, claimed: Passed, timing: Timing) -> Text:
         f"node {head.node_id} ({text.one_line(head.origin)}), "
         f"{'confirmed' if head.confirmed else 'not confirmed'}: "
         f"{text.duration_us(timing.time_us)} against {baselines}; "
-        f"{text.speedup(timing.speedup_eager)} over eager; "
+        f"{text.quoted_speedups(timing)}; "
         f"{claimed.precision}, error {text.relative_error(claimed.error)}"
     )
 

@@ -37,13 +37,22 @@ PASSED = Passed(
 class TestVerdict:
     def test_a_speedup_names_precision_baseline_interval_and_roofline(self):
         assert verdict(PASSED) == (
-            "1.80×, fp32-accurate, against the better of eager and torch.compile, "
+            "1.80×, fp32-accurate, against torch.compile, the strongest baseline, "
             "95 % interval 1.76–1.83, 71 % of the roofline"
         )
 
-    def test_a_missing_baseline_is_not_named(self):
-        alone = replace(PASSED, timing=replace(TIMING, baselines_us={"eager": 624.0}))
-        assert "against eager (torch.compile fails on the reference)" in verdict(alone)
+    @pytest.mark.parametrize(
+        ("baselines_us", "name"),
+        [
+            ({"eager": 624.0}, "PyTorch eager"),
+            ({"eager": 624.0, "compile-max-autotune": 562.0}, "torch.compile (max-autotune)"),
+            ({"compile": 624.0, "eager-cuda-graph": 562.0}, "PyTorch eager (cuda-graph)"),
+        ],
+    )
+    def test_the_strongest_baseline_is_named(self, baselines_us, name):
+        timing = replace(TIMING, baselines_us=baselines_us)
+        line = verdict(replace(PASSED, timing=timing))
+        assert f"against {name}, the strongest baseline" in line
 
     def test_an_estimate_is_not_a_speedup(self):
         line = verdict(Passed("tf32", 1e-4, Estimate(12.0, "compute", "sm_80")))

@@ -30,6 +30,12 @@ def test_times_and_speedups_are_geometric_means():
     assert both.samples == 140
 
 
+def test_without_torch_compile_on_one_workload_nothing_is_said_over_it():
+    over = [replace(SLOW, speedup_compile=1.5), replace(FAST, speedup_compile=6.0)]
+    assert combined(over).speedup_compile == pytest.approx(3.0)
+    assert combined([*over, SLOW]).speedup_compile is None
+
+
 def test_intervals_of_equal_width_shrink_with_their_number():
     low, high = mean_interval([2.0] * 4, [(1.0, 4.0)] * 4)
     assert (low, high) == pytest.approx((2 / math.sqrt(2), 2 * math.sqrt(2)))

@@ -161,6 +161,34 @@ class TestSummary:
             assert timing.speedup == timing.speedup_eager
 
 
+class TestQuoted:
+    """Speedups over eager and `torch.compile`'s defaults, timed beside the candidate or not."""
+
+    ROUNDS = [{CANDIDATE: 50.0, "eager-cuda-graph": 100.0, "compile": 200.0}] * 3
+
+    def test_a_party_is_compared_with_directly(self):
+        known_us = {"eager": 1.0, "eager-cuda-graph": 1.0, "compile": 1.0}
+        assert summarize(self.ROUNDS, 1, known_us).speedup_compile == 4.0
+
+    def test_what_is_no_party_is_compared_with_by_way_of_the_strongest(self):
+        timing = summarize(self.ROUNDS, 1, {"eager": 90.0, "eager-cuda-graph": 30.0})
+        assert (timing.strongest, timing.speedup, timing.speedup_eager) == (
+            "eager-cuda-graph",
+            2.0,
+            6.0,
+        )
+
+    def test_without_torch_compile_there_is_no_speedup_over_it(self):
+        rounds = [{CANDIDATE: 50.0, "eager": 100.0}] * 3
+        assert summarize(rounds, 1).speedup_compile is None
+        assert summarize(rounds, 1, {"eager": 100.0}).speedup_compile is None
+
+    def test_baselines_keep_their_order_in_every_round(self):
+        names = ["eager", "compile", "compile-max-autotune"]
+        timing = measure(parties(constant(1.0), **dict.fromkeys(names, constant(2.0))), QUICK)
+        assert list(timing.baselines_us) == names
+
+
 class TestParent:
     def test_it_is_compared_with_in_the_same_rounds(self):
         timing = measure(
@@ -211,6 +239,13 @@ class TestDiscounted:
         assert timing.speedup_ci == (1.5, 1.5)
         assert timing.speedup_eager == 2.0
         assert timing.time_us == 50.0
+
+    def test_a_baseline_that_was_not_beside_changes_as_the_strongest_does(self):
+        rounds = [{CANDIDATE: 50.0, "eager-cuda-graph": 100.0}] * 3
+        timing = summarize(rounds, 1, {"eager-cuda-graph": 10.0, "eager": 20.0, "compile": 40.0})
+        found = discounted(timing, {"eager-cuda-graph": 50.0, "eager": 1.0, "compile": 1.0})
+        assert (found.speedup, found.speedup_eager, found.speedup_compile) == (1.0, 2.0, 4.0)
+        assert found.baselines_us == {"eager-cuda-graph": 50.0}
 
     def test_nobody_gains_by_a_quiet_moment_that_was_slower(self):
         timing = discounted(self.TIMING, {"eager": 400.0, "compile": 300.0})
