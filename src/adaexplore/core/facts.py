@@ -55,7 +55,7 @@ class ReferenceFacts:
     """Facts that `Evaluator.prepare` returns; `ReferenceFacts()` where nothing is known yet.
 
     `errors` maps a precision class to the relative error of PyTorch's own run in it against
-    float64. `baselines_us` holds the times of "eager" and "compile", `compiles` says whether
+    float64. `baselines_us` holds the times of all baselines, `compiles` says whether
     `torch.compile` works on the reference. `input_sets` names the inputs that candidates are
     verified on, `parameters` counts the model's. `labels` maps a label of the problem (see
     `evaluate.truth.labels`) to the reason for it; `notes` are warnings.

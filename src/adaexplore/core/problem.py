@@ -133,6 +133,11 @@ class Problem:
         return self.checks.precision
 
     @property
+    def timed_workloads(self) -> tuple[Workload, ...]:
+        """The workloads whose time counts: those that are `timed`, or else the first."""
+        return tuple(each for each in self.workloads if each.timed) or self.workloads[:1]
+
+    @property
     def digest(self) -> str:
         """Content hash of everything that decides a verdict."""
         parts = [self.source, self.language, str(self.seed), self.mode]

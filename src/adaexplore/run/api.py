@@ -165,7 +165,7 @@ def _judge(
             running = yield from application.start_session(stack, problem, config)
             evaluator = running.evaluator
         yield Prepared(evaluator.prepare())
-        return evaluator.evaluate(candidate)
+        return evaluator.evaluate(candidate, again=True)
 
 
 @dataclass(frozen=True, slots=True)

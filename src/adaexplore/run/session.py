@@ -282,7 +282,7 @@ def preparation(problem: Problem) -> str:
     """Name what `Evaluator.prepare` does."""
     if problem.target:
         return "running the reference on small sizes, in float64 too"
-    return "running the reference, in float64 too, and torch.compile"
+    return "running the reference, in float64 too, and its baselines"
 
 
 def notices(environment: Environment) -> list[str]:

@@ -48,17 +48,35 @@ def device_lent(device: str) -> Iterator[None]:
     """Release this thread's lock of a GPU, if it holds one, and take it again afterwards.
 
     For long work on the CPU in the middle of using a GPU. The lock of the CPU is not released,
-    because such work would disturb timings there.
+    because such work would disturb timings there. Reentrant.
     """
     fd, exclusive = _held().get(device, (None, False))
-    if fd is None or device == "cpu":
+    if fd is None or device == "cpu" or device in _lent():
         yield
         return
     fcntl.flock(fd, fcntl.LOCK_UN)
+    _lent().add(device)
     try:
         yield
     finally:
         _take(fd, device, exclusive)
+        _lent().discard(device)
+
+
+@contextmanager
+def device_taken_back(device: str) -> Iterator[None]:
+    """Hold the lock of a device that this thread has lent, for a part of `device_lent`'s body."""
+    if device not in _lent():
+        yield
+        return
+    fd, exclusive = _held()[device]
+    _take(fd, device, exclusive)
+    _lent().discard(device)
+    try:
+        yield
+    finally:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        _lent().add(device)
 
 
 def lock_file(device: str) -> Path:
@@ -73,6 +91,14 @@ def _held() -> dict[str, tuple[int, bool]]:
         _mine.held = {}
     held: dict[str, tuple[int, bool]] = _mine.held
     return held
+
+
+def _lent() -> set[str]:
+    """Return the devices whose lock this thread holds, and has lent."""
+    if not hasattr(_mine, "lent"):
+        _mine.lent = set()
+    lent: set[str] = _mine.lent
+    return lent
 
 
 def _take(fd: int, device: str, exclusive: bool) -> None:

@@ -232,3 +232,25 @@ def change_under_watch(request):
     replaced, flags = watch.replaced(), watch.changed_flags()
     watch.restore_flags()
     return {"replaced": replaced, "flags": flags, "restored": watch.changed_flags()}
+
+
+def compile_for(request):
+    """Compile and time a kernel for some seconds under a limit; a job."""
+    import torch._inductor.compile_fx as inductor
+    from torch._inductor.runtime import benchmarking
+
+    from adaexplore.evaluate.timing.compiling import CompileLimit, compiling_lent
+
+    benchmarker = benchmarking.benchmarker
+
+    def compile_graph():
+        time.sleep(request["takes_s"])
+        benchmarker.benchmark_gpu()
+        time.sleep(request["takes_s"])
+
+    inductor.compile_fx = compile_graph
+    type(benchmarker).benchmark_gpu = lambda _: time.sleep(request.get("times_s", 0.0))
+    with compiling_lent("cpu", CompileLimit(request["limit_s"])):
+        inductor.compile_fx()
+        time.sleep(request.get("runs_s", 0.0))
+    return {"done": True}

@@ -31,7 +31,7 @@ class Evaluator(Protocol):
 
         With `parent`, both are compared in the same measurement where that is possible. A correct
         candidate that compiles to the same code as an earlier one gets the earlier measurement,
-        unless `again`.
+        unless `again`: that confirms a result, against every baseline.
         """
         ...
 

@@ -54,8 +54,11 @@ class CandidateBench:
         """Return the verdict on one candidate, within `timeout_s` seconds of wall time.
 
         With `parent`, a candidate that passed not long ago, both are timed side by side. A
-        candidate that compiles to the same code as an earlier one is not timed, unless `again`.
+        candidate that compiles to the same code as an earlier one is not timed, unless `again`;
+        then it is timed beside every baseline.
         """
+        if again:
+            self._complete_baselines()
         started, device_s = time.monotonic(), 0.0
         for last_try in (False, True):
             verdict, held_s = self._evaluate(candidate, timeout_s, parent, again)
@@ -71,6 +74,16 @@ class CandidateBench:
             self._measured.setdefault(verdict.descriptor.code, (candidate, verdict))
         cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)
         return replace(verdict, cost=cost)
+
+    def _complete_baselines(self) -> None:
+        """Build and time the baselines that the search did without."""
+        reference = self._reference
+        device = reference.problem.device
+        with device_lock(device, exclusive=False):
+            grown = reference.complete_baselines()
+        if grown:
+            with device_lock(device, exclusive=True):
+                reference.time_baselines()
 
     def _of_others(self, candidate: Candidate) -> dict[str, Passed]:
         """Return the results of other candidates by their code: the same one is measured again."""
@@ -103,6 +116,7 @@ class CandidateBench:
                 parent=self._parents.find(parent, talk.deadline),
                 best_us=self._best_us,
                 measured={} if again else self._of_others(candidate),
+                every_baseline=again,
             )
 
         passed = False

@@ -43,7 +43,7 @@ def _host(device: str) -> Environment:
         cores=len(os.sched_getaffinity(0)),
         python=platform.python_version(),
         torch=torch.__version__,
-        triton=_triton_version(),
+        triton=triton_version(),
         system=platform.platform(),
         commit=_commit(),
     )
@@ -70,7 +70,8 @@ def _cpu_name() -> str:
     return platform.machine()
 
 
-def _triton_version() -> str:
+def triton_version() -> str:
+    """Return the version of Triton, empty where it is not installed."""
     if importlib.util.find_spec("triton") is None:
         return ""
     import triton

@@ -10,6 +10,7 @@ from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge.trials import TRIALS_S
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import BadProblem, Broken, Evaluate, Prepare
@@ -36,7 +37,7 @@ class LocalEvaluator:
     """Judges in processes of this machine, one candidate at a time; see `core.evaluator`.
 
     `timeout_s` bounds one candidate's wall time, `memory_bytes` its private memory on the CPU. A
-    `brief` evaluator gives verdicts without the `torch.compile` baseline, and rough times where a
+    `brief` evaluator gives verdicts with eager as the only baseline, and rough times where a
     candidate has no parent to be timed beside. A lost judge (a driver fault, the out-of-memory
     killer) is replaced once per candidate.
     """
@@ -59,6 +60,7 @@ class LocalEvaluator:
         self._memory_bytes = memory_bytes
         self._brief = brief
         builds = DIALECTS[problem.language].built_ahead
+        self._trials_s = 0.0 if device == "cpu" or brief else TRIALS_S
         self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
         self._judge: Worker | None = None
         self._facts = ReferenceFacts()
@@ -73,7 +75,7 @@ class LocalEvaluator:
             request = Prepare(
                 self._problem.to_json(), self._memory_bytes, self._brief, self._timeout_s
             )
-            limit_s = _PREPARE_TIMES * self._timeout_s + self._grace_s
+            limit_s = _PREPARE_TIMES * self._timeout_s + self._grace_s + self._trials_s
             try:
                 reply = self._ask(judge, request, limit_s)
                 self._facts = ReferenceFacts.from_json(reply.facts)
@@ -93,13 +95,14 @@ class LocalEvaluator:
             parent=parent.source if parent else None,
             again=again,
         )
+        limit_s = self._timeout_s + self._grace_s + (self._trials_s if again else 0.0)
         for last_try in (False, True):
             self.prepare()
             judge = self._judge
             if judge is None:
                 raise InfrastructureError(_CLOSED)
             try:
-                reply = self._ask(judge, request, self._timeout_s + self._grace_s)
+                reply = self._ask(judge, request, limit_s)
             except InfrastructureError as error:
                 if self._judge is not judge:
                     raise InfrastructureError(_CLOSED) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from adaexplore.core.evaluation import Failed, Roofline, Timing, WorkloadTiming
@@ -24,6 +24,7 @@ from adaexplore.evaluate.timing.measure import (
     measure,
 )
 
+_USUAL = 2  # baselines beside a candidate
 _BUSY = "other programs keep the GPU busy: nothing can be timed on it; end them and go on"
 
 
@@ -41,12 +42,16 @@ def measure_candidate(
     verified: Verified,
     parent: LiveParent | None,
     best_us: Mapping[str, float],
+    *,
+    every_baseline: bool,
 ) -> Measured:
     """Time a candidate, beside its parent if that is alive; the caller holds the device.
 
-    `best_us` has the best time known of any other candidate by workload. Raises `Stop` where the
-    times cannot be believed or a timed output is wrong.
+    The strongest baselines are timed with it, or every one. `best_us` has the best time known of
+    any other candidate by workload. Raises `Stop` where the times cannot be believed or a timed
+    output is wrong.
     """
+    baselines = reference.every if every_baseline else reference.beside
     talk.stage = "being timed"
     timings: dict[str, Timing] = {}
     reached = verified.reached
@@ -56,7 +61,8 @@ def measure_candidate(
         best = best_us.get(workload.name, math.inf)
         for last_try in (False, True):  # noise of the machine does not come twice, a cheat does
             timed = TimedCandidate(talk, workload, reached, copy_us)
-            timing, objection = _timed(timed, workload, reference, parent, best)
+            rivals = _Rivals(workload, baselines, parent, best)
+            timing, objection = _timed(timed, rivals, reference)
             reached = reached.or_worse(timed.reached)
             if objection is None:
                 timings[workload.name] = timing
@@ -102,40 +108,48 @@ def workload_timings(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Rivals:
+    """The other parties of a measurement on one workload, and the best time known of any other."""
+
+    workload: JudgedWorkload
+    baselines: Sequence[str]
+    parent: LiveParent | None
+    best_us: float
+
+
 def _timed(
-    timed: TimedCandidate,
-    workload: JudgedWorkload,
-    reference: Reference,
-    parent: LiveParent | None,
-    best_us: float,
+    timed: TimedCandidate, rivals: _Rivals, reference: Reference
 ) -> tuple[Timing, str | None]:
     """Time the candidate on one workload; return also the objection to its times, if any."""
     gauge = gauge_for(reference.problem.device)
     gauge.start()
     timing = None
-    if parent and not parent.lost:
-        timing = _timed_beside(timed, workload, reference, parent, best_us)
+    if rivals.parent and not rivals.parent.lost:
+        timing = _timed_beside(timed, rivals, reference)
     if timing is None:
-        timing = _timed_beside(timed, workload, reference, None, best_us)
+        timing = _timed_beside(timed, replace(rivals, parent=None), reference)
     assert timing is not None  # only a parent is lost
     return replace(timing, conditions=gauge.read()), timed.objection()
 
 
-def _timed_beside(
-    timed: TimedCandidate,
-    workload: JudgedWorkload,
-    reference: Reference,
-    parent: LiveParent | None,
-    best_us: float,
-) -> Timing | None:
+def _timed_beside(timed: TimedCandidate, rivals: _Rivals, reference: Reference) -> Timing | None:
     """Return the timing, the parent among the parties; None if the parent is lost meanwhile."""
-    parties = {CANDIDATE: timed.block} | workload.baselines.blocks(workload.fresh)
+    workload, parent = rivals.workload, rivals.parent
+    blocks = workload.baselines.blocks(workload.fresh, rivals.baselines)
+    parties = {CANDIDATE: timed.block} | blocks
     beside = TimedParent(parent.talk, workload) if parent else None
     if beside:
         parties[PARENT] = beside.block
-    effort = _effort(reference, brief=reference.brief and parent is None)
+    effort = _effort(reference, len(blocks), brief=reference.brief and parent is None)
     try:
-        return measure(parties, effort, most_calls=workload.fresh.count, best_us=best_us)
+        return measure(
+            parties,
+            effort,
+            most_calls=workload.fresh.count,
+            best_us=rivals.best_us,
+            known_us=workload.baselines_us,
+        )
     except ParentLostError:
         assert parent is not None
         parent.drop()
@@ -145,10 +159,14 @@ def _timed_beside(
             beside.end()
 
 
-def _effort(reference: Reference, *, brief: bool) -> MeasuringEffort:
-    """Return the effort for one workload: all workloads share the time budget of one."""
+def _effort(reference: Reference, baselines: int, *, brief: bool) -> MeasuringEffort:
+    """Return the effort for one workload: all workloads share the time budget of one.
+
+    The budget is for two baselines; more of them make a round longer, not the rounds fewer.
+    """
     effort = effort_for(reference.problem.device, brief=brief)
-    return replace(effort, budget_s=effort.budget_s / len(reference.timed))
+    share = max(baselines, _USUAL) / _USUAL / len(reference.timed)
+    return replace(effort, budget_s=effort.budget_s * share)
 
 
 def _disbelieved(talk: Conversation, reference: Reference, objection: str) -> Failed:

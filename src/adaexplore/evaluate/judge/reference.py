@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,19 +11,23 @@ from pathlib import Path
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Precision, Problem
 from adaexplore.evaluate.judge.workload import JudgedWorkload
-from adaexplore.evaluate.timing.baselines import compiled_reference
+from adaexplore.evaluate.timing.baselines import EAGER, by_speed, left_out, strongest
+from adaexplore.evaluate.timing.baselines_trial import Trial
 from adaexplore.evaluate.timing.combine import combined_roofline_facts, geometric_mean
 from adaexplore.evaluate.truth.labels import labels_of, overhead_label
 from adaexplore.evaluate.wire.tensors import share
 from adaexplore.sandbox.user.user_code import Instance
 
+_KEPT = 2  # baselines that are built for a search; the others are for confirmations
+
 
 class Reference:
     """A problem's reference on its device, run once in every precision class and in float64.
 
-    A `brief` reference gives verdicts: `torch.compile` is no baseline, and times are rough unless a
+    A `brief` reference gives verdicts: eager is the only baseline, and times are rough unless a
     candidate is timed beside its parent. The judge holds one model for all workloads; `first` is
-    the workload that candidates are loaded with.
+    the workload that candidates are loaded with. `beside` names the baselines that are timed beside
+    candidates.
 
     Raises `BadProblemError`, in one line, for a reference that cannot be run or verified against.
     """
@@ -32,8 +37,9 @@ class Reference:
         self.brief = brief
         self.instance = Instance.of(problem, folder)
         self.notes: list[str] = []
+        self.beside: tuple[str, ...] = ()
         self.workloads: list[JudgedWorkload] = []
-        timed = sum(workload.timed for workload in problem.workloads) or 1
+        timed = len(problem.timed_workloads)
         first_set = 0
         for workload in problem.workloads:
             judged = JudgedWorkload(
@@ -73,20 +79,63 @@ class Reference:
                 labels.setdefault(label, self._of(workload, why))
         return labels
 
-    def complete(self) -> None:
+    @property
+    def offered(self) -> list[str]:
+        """The names of the baselines that apply to a timed workload, but eager, which always does.
+
+        None for a brief reference.
+        """
+        if self.brief:
+            return []
+        names = dict.fromkeys(name for w in self.timed for name in w.baselines.offered)
+        return [name for name in names if name != EAGER]
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """The baselines that can be timed on every timed workload."""
+        first, *others = (w.baselines.built for w in self.timed)
+        return tuple(name for name in first if all(name in other for other in others))
+
+    def complete(self, trials: Sequence[Trial] = ()) -> None:
         """Make the lazy parts now: timing needs the device for itself.
 
-        The time slots of all workloads, their baselines and the labels.
+        The time slots of all workloads, the labels, and the baselines: the two fastest by their
+        `trials`, or all that are offered where there were no trials.
         """
-        compiled = None if self.brief else compiled_reference(self.instance, len(self.timed))
+        self.notes += [left_out(trial.baseline, trial.why) for trial in trials if trial.why]
         for workload in self.timed:
-            workload.prepare_timing(compiled)
+            workload.baselines_us = {
+                trial.baseline: trial.times_us[workload.name] for trial in trials if not trial.why
+            }
+        self._build(self._ranked() if trials else self.offered, _KEPT if trials else math.inf)
+        for workload in self.timed:
+            workload.prepare_timing()
         _ = self.labels
 
+    def complete_baselines(self) -> bool:
+        """Build the baselines that were tried and not kept; return whether there are more now."""
+        before = self.every
+        self._build(self._ranked(), math.inf)
+        return self.every != before
+
     def time_baselines(self) -> None:
-        """Time the baselines once, for `facts`; the caller holds the device."""
+        """Time the baselines that are built, and choose those to time beside candidates.
+
+        The caller holds the device.
+        """
         for workload in self.timed:
             workload.time_baselines()
+        self.beside = strongest(
+            [{name: w.baselines_us[name] for name in self.every} for w in self.timed]
+        )
+
+    def measure_limits(self) -> None:
+        """Measure the roofline, and label what is bound by overhead; the caller holds the device.
+
+        After `time_baselines`.
+        """
+        for workload in self.timed:
+            workload.measure_roofline()
             eager_us = workload.baselines_us["eager"]
             found = overhead_label(workload.runs, workload.from_problem.inputs, eager_us)
             for label, why in found.items():
@@ -130,6 +179,22 @@ class Reference:
             else None,
             compiles="compile" in names,
         )
+
+    def _ranked(self) -> list[str]:
+        """Return the baselines with known times, the fastest first."""
+        return by_speed([workload.baselines_us for workload in self.timed])
+
+    def _build(self, names: Sequence[str], most: float) -> None:
+        """Build baselines in this order on all timed workloads, until there are `most` of them.
+
+        With several workloads, the fastest of each is among them.
+        """
+        known = [w.baselines_us for w in self.timed if w.baselines_us]
+        first = {min(names, key=us.__getitem__, default="") for us in known}
+        count = 0
+        for name in names:
+            if count < most or name in first:
+                count += all(w.baselines.build(name) for w in self.timed)
 
     def _of(self, workload: JudgedWorkload, text: str) -> str:
         """Name the workload where there are several."""

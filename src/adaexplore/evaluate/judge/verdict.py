@@ -100,11 +100,13 @@ def evaluate_candidate(
     parent: LiveParent | None,
     best_us: Mapping[str, float],
     measured: Mapping[str, Passed],
+    every_baseline: bool,
 ) -> Passed:
     """Return the verdict on a candidate that passes.
 
     `best_us` has the best time known by workload; `measured` holds earlier results by their
-    `Descriptor.code`. Raises `Stop`, `TimeoutError`, `WorkerDiedError` or `LimitExceededError`.
+    `Descriptor.code`. The candidate is timed beside the strongest baselines, or every one. Raises
+    `Stop`, `TimeoutError`, `WorkerDiedError` or `LimitExceededError`.
     """
     with device.while_nobody_times():
         labels = load(talk, reference, candidate)
@@ -120,7 +122,9 @@ def evaluate_candidate(
         inspect(talk)
         return _taken_over(same, candidate, verified.reached, labels)
     with device.hold(exclusive=True):
-        timed = measure_candidate(talk, reference, verified, parent, best_us)
+        timed = measure_candidate(
+            talk, reference, verified, parent, best_us, every_baseline=every_baseline
+        )
     inspect(talk)
     limits = rooflines(reference, timed.timings)
     with device.hold(exclusive=False):

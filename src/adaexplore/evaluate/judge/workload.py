@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import torch
-from torch import nn
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.facts import OutputForm, WorkloadFacts
@@ -32,8 +31,9 @@ class JudgedWorkload:
     """The inputs, truths, fresh inputs, baselines and roofline of one workload.
 
     Its input sets are numbered from `first_set` on in a candidate's process, and its slots from
-    `first_slot` on. `baselines_us` are the times of a first look. `sharing` is the number of timed
-    workloads, which share the memory for slots.
+    `first_slot` on. `baselines_us` are the times of a first look, those of baselines that are not
+    built from their trials. `sharing` is the number of timed workloads, which share the memory for
+    slots.
 
     Raises `BadProblemError` where it cannot be verified against.
     """
@@ -63,7 +63,7 @@ class JudgedWorkload:
         self.sets = self.truths.sets
         self._check_tolerances()
         self.output_copy = OutputCopyCost(self.outputs, lambda: clock_for(problem.device))
-        self.baselines: Baselines
+        self.baselines = Baselines(self.runs, self.sets, notes, forms=sharing)
         self.fresh: FreshInputs
         self.baselines_us: dict[str, float] = {}
         self.roofline: RooflineModel | None = None
@@ -106,21 +106,24 @@ class JudgedWorkload:
         """Memory for a candidate's outputs."""
         return [share(tensor.contiguous()) for _, tensor in self.outputs]
 
-    def prepare_timing(self, compiled: nn.Module | None) -> None:
-        """Make the baselines and the slots for timed calls."""
-        self.baselines = Baselines(self.runs, self.sets, self._notes, compiled)
+    def prepare_timing(self) -> None:
+        """Make the slots for timed calls."""
+        fastest_us = min(self.baselines_us.values(), default=None)
         self.fresh = FreshInputs(
             self._instance,
             self.from_problem.inputs,
             self.outputs,
-            self.baselines.calls_in(_TIMED_SPAN_US),
+            self.baselines.calls_in(_TIMED_SPAN_US, fastest_us),
             self.workload,
             sharing=self._sharing,
         )
 
     def time_baselines(self) -> None:
-        """Time the baselines once and measure the roofline; the caller holds the device."""
-        self.baselines_us = self.baselines.time(self.fresh)
+        """Time the baselines that are built; the caller holds the device."""
+        self.baselines_us |= self.baselines.time(self.fresh, self.baselines.built)
+
+    def measure_roofline(self) -> None:
+        """Measure the roofline; the caller holds the device."""
         self.roofline = self._roofline()
 
     def baselines_slowed(self, beside_us: Mapping[str, float]) -> bool:
@@ -128,9 +131,9 @@ class JudgedWorkload:
 
         def slower(now_us: Mapping[str, float]) -> bool:
             first_us = self.baselines_us
-            return any(now_us[name] > _SLOWED * first_us[name] for name in first_us)
+            return any(now_us[name] > _SLOWED * first_us[name] for name in beside_us)
 
-        return slower(beside_us) and not slower(self.baselines.time(self.fresh))
+        return slower(beside_us) and not slower(self.baselines.time(self.fresh, beside_us))
 
     def is_near(self, inputs: Inputs, outputs: list[torch.Tensor], precision: Precision) -> bool:
         """Return whether outputs on fresh inputs are, at a glance, as right as the class asks.

@@ -1,94 +1,120 @@
-"""The baselines of a candidate: PyTorch eager, and `torch.compile` with its defaults."""
+"""The baselines of a candidate on one workload: built, checked and timed by the judge."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from statistics import median
-from typing import Any
 
-import torch
-import torch._inductor.compile_fx as inductor
-from torch import nn
-
-from adaexplore.core.errors import BadProblemError
 from adaexplore.core.protocols.clock import Clock
+from adaexplore.evaluate.timing.baselines_offered import (
+    Baseline,
+    Call,
+    Subject,
+    baseline_named,
+    eager,
+    offered,
+)
 from adaexplore.evaluate.timing.clock import clock_for
+from adaexplore.evaluate.timing.combine import geometric_mean
+from adaexplore.evaluate.timing.compiling import compiling_lent
 from adaexplore.evaluate.timing.fresh import FreshInputs
-from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
-from adaexplore.sandbox.lock import device_lent
-from adaexplore.sandbox.user.user_code import Instance, causes, is_out_of_memory
-from adaexplore.sandbox.user.values import NamedTensor, flatten_outputs
+from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
+from adaexplore.sandbox.user.values import NamedTensor
 
 _OVERHEADS = 6  # blocks: the machine may be busier than it was
+_CHECKED = 2  # input sets: a captured graph is right on the one that it was captured with
+_BESIDE = 2
+EAGER = "eager"
 
 
 class Baselines:
-    """The reference's models that are timed beside candidates, on one workload.
+    """The reference's module as PyTorch runs it, each way of which is a party beside candidates.
 
-    They run in the requested class. `compiled` is the reference under `torch.compile`; it is no
-    baseline where it fails or gives a wrong result.
+    They run in the requested class. A way that cannot be built, or gives a wrong result, is left
+    out, with a note. `forms` is the number of workloads that share the module.
     """
 
     def __init__(
-        self,
-        runs: ReferenceRuns,
-        sets: list[CheckedSet],
-        notes: list[str],
-        compiled: nn.Module | None,
+        self, runs: ReferenceRuns, sets: list[CheckedSet], notes: list[str], *, forms: int = 1
     ) -> None:
         self._runs = runs
-        self._sets = sets
         self._notes = notes
-        self._clock: Clock = clock_for(runs.problem.device)
-        self.compiled = compiled if compiled is not None and self._is_right(compiled) else None
+        self._own = [s for s in sets if s.from_problem]
+        self.subject = Subject(runs.instance.model, self._own[0].inputs, runs.problem.device, forms)
+        self._calls: dict[str, Call] = {EAGER: eager(self.subject)}
+        self._left_out: set[str] = set()
         self._overheads_us: list[float] = []
+
+    @property
+    def offered(self) -> list[str]:
+        """The names of the baselines that apply to this workload."""
+        return [baseline.name for baseline in offered(self.subject)]
+
+    @property
+    def built(self) -> list[str]:
+        """The names of the baselines that can be timed."""
+        return list(self._calls)
+
+    @cached_property
+    def _clock(self) -> Clock:
+        """The clock, which holds memory on a GPU."""
+        return clock_for(self._runs.problem.device)
 
     @property
     def overhead_us(self) -> float:
         """The time of a call outside its timed window, by the judge's clock, of the last blocks."""
         return median(self._overheads_us[-_OVERHEADS:])
 
-    def calls_in(self, span_us: float) -> int:
-        """Return roughly the number of calls of the eager reference that fill a span."""
-        [inputs, *_] = [s.inputs for s in self._sets if s.from_problem]
+    def build(self, name: str) -> bool:
+        """Build a baseline and check its results; return whether it can be timed."""
+        if name not in self._calls and name not in self._left_out:
+            why = self._try(baseline_named(name))
+            if why:
+                self._left_out.add(name)
+                self._notes.append(left_out(name, why))
+        return name in self._calls
+
+    def calls_in(self, span_us: float, fastest_us: float | None = None) -> int:
+        """Return roughly the number of calls that fill a span, of the eager reference by default.
+
+        `fastest_us` is the time of a call where a faster one is known.
+        """
 
         def call(_: int) -> object:
-            return self._runs.instance.model(*inputs.args, **inputs.kwargs)
+            return self._calls[EAGER](self.subject.inputs)
 
-        with self._runs.scope(self._runs.precision):
-            self._clock.warm(call)
-            each_us = median(self._clock.block(call, 3, lambda _, __: None))
-        return math.ceil(span_us / each_us)
+        if fastest_us is None:
+            with self._runs.scope(self._runs.precision):
+                self._clock.warm(call)
+                fastest_us = median(self._clock.block(call, 3, lambda _, __: None))
+        return math.ceil(span_us / fastest_us)
 
-    def blocks(self, fresh: FreshInputs) -> dict[str, Callable[[int], list[float]]]:
+    def blocks(
+        self, fresh: FreshInputs, names: Iterable[str]
+    ) -> dict[str, Callable[[int], list[float]]]:
         """Return by name a function that times a number of calls, at most one on each slot."""
-        models = {"eager": self._runs.instance.model} | (
-            {"compile": self.compiled} if self.compiled is not None else {}
-        )
-        return {name: self._block(model, fresh) for name, model in models.items()}
+        return {name: self._block(self._calls[name], fresh) for name in names}
 
-    def time(self, fresh: FreshInputs) -> dict[str, float]:
-        """Time the baselines briefly, in microseconds; the caller holds the device."""
-        blocks, count = self.blocks(fresh), min(3, fresh.count)
+    def time(self, fresh: FreshInputs, names: Iterable[str]) -> dict[str, float]:
+        """Time baselines briefly, in microseconds; the caller holds the device."""
+        blocks, count = self.blocks(fresh, names), min(3, fresh.count)
         rounds = [{name: median(block(count)) for name, block in blocks.items()} for _ in range(5)]
         return {name: median(r[name] for r in rounds) for name in blocks}
 
-    def _block(self, model: nn.Module, fresh: FreshInputs) -> Callable[[int], list[float]]:
+    def _block(self, run: Call, fresh: FreshInputs) -> Callable[[int], list[float]]:
         """Return a function that times calls of a baseline as candidates are timed."""
         slots = fresh.own_slots
 
         def warm_call(i: int) -> object:
-            inputs = slots[i % len(slots)]
-            return model(*inputs.args, **inputs.kwargs)
+            return run(slots[i % len(slots)])
 
         def call(i: int) -> list[NamedTensor]:
-            inputs = slots[i]
-            return finished(model(*inputs.args, **inputs.kwargs))
+            return run(slots[i])
 
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
             fresh.take(i, outputs)
@@ -104,55 +130,53 @@ class Baselines:
 
         return block
 
-    def _is_right(self, compiled: nn.Module) -> bool:
-        """Compile for the first inputs; return whether the result is right."""
-        device = self._runs.problem.device
-        first = self._sets[0]
+    def _try(self, baseline: Baseline) -> str:
+        """Build a baseline for the first inputs; return the reason to leave it out, or ""."""
+        checked = self._own[:_CHECKED]
         try:
-            with self._runs.scope(self._runs.precision), _compiling_off(device):
-                outputs = flatten_outputs(compiled(*first.inputs.args, **first.inputs.kwargs))
-        except RuntimeError as error:  # every Dynamo and Inductor failure is one
-            if any(is_out_of_memory(cause) for cause in causes(error)):
-                raise BadProblemError(
-                    f"{self._runs.problem.name}.py: torch.compile of it does not fit "
-                    "on the device; reduce the sizes in the file"
-                ) from error
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            self._notes.append(f"torch.compile fails on the reference: {reason}")
-            return False
-        for (_, out), truth in zip(outputs, first.truths, strict=True):
-            if truth.classify(truth.deviation(out)) is None:
-                self._notes.append("torch.compile gives a wrong result: it is no baseline here")
-                return False
-        return True
+            with (
+                self._runs.scope(self._runs.precision),
+                compiling_lent(self._runs.problem.device),
+            ):
+                call = baseline.build(self.subject)
+                results = [call(s.inputs) for s in checked]
+        except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+            return why_not_built(error)
+        for found, true in zip(results, checked, strict=True):
+            for (_, out), truth in zip(found, true.truths, strict=True):
+                if truth.classify(truth.deviation(out)) is None:
+                    return "its result is wrong"
+        self._calls[baseline.name] = call
+        return ""
 
 
-def compiled_reference(instance: Instance, workloads: int) -> nn.Module:
-    """Return the reference under `torch.compile`, with its defaults.
+def left_out(name: str, why: str) -> str:
+    """Return the note on a baseline that cannot be timed."""
+    return f"baseline {name} is left out: {why}"
 
-    With several workloads, each is compiled for its own shapes, which is the stronger baseline.
+
+def why_not_built(error: Exception) -> str:
+    """Return the reason of a failed build in one line."""
+    if any(is_out_of_memory(cause) for cause in causes(error)):
+        return "it does not fit on the device beside what else is there"
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def by_speed(times_us: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the baselines that have a time on every workload, the fastest first.
+
+    `times_us` are those of each workload; their geometric mean counts.
     """
-    if workloads == 1:
-        return torch.compile(instance.model)  # type: ignore[return-value]
-    limit = torch._dynamo.config.recompile_limit
-    torch._dynamo.config.recompile_limit = max(limit, 2 * workloads)
-    return torch.compile(instance.model, dynamic=False)  # type: ignore[return-value]
+    first, *others = times_us
+    names = [name for name in first if all(name in each for each in others)]
+    return sorted(names, key=lambda name: geometric_mean([each[name] for each in times_us]))
 
 
-@contextmanager
-def _compiling_off(device: str) -> Iterator[None]:
-    """Lend the device to other processes while Inductor compiles, which takes seconds and no GPU.
+def strongest(times_us: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    """Return the baselines to time beside candidates.
 
-    Pins `torch._inductor.compile_fx.compile_fx`, which `torch.compile` looks up for every graph.
+    The two fastest over all workloads, and the fastest of each.
     """
-    compile_graph = inductor.compile_fx
-
-    def compile_meanwhile(*args: Any, **kwargs: Any) -> Any:
-        with device_lent(device):
-            return compile_graph(*args, **kwargs)
-
-    inductor.compile_fx = compile_meanwhile
-    try:
-        yield
-    finally:
-        inductor.compile_fx = compile_graph
+    ranked = by_speed(times_us)
+    fastest = [min(ranked, key=lambda name: each[name]) for each in times_us]
+    return tuple(dict.fromkeys((*ranked[:_BESIDE], *fastest)))

@@ -43,7 +43,7 @@ class Prepare(Request[ReferencePrepared]):
     """Run the reference of a problem (`Problem.to_json`).
 
     `memory_bytes` bounds a candidate's private memory on the CPU, `timeout_s` one call of the
-    reference. A `brief` judge has no `torch.compile` baseline and measures roughly.
+    reference. A `brief` judge has eager as its only baseline and measures roughly.
     """
 
     problem: dict[str, Any]

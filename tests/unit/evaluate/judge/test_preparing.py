@@ -46,20 +46,25 @@ def prepared(monkeypatch, tmp_path):
         class Reference:
             def __init__(self, problem, _folder, *, brief):
                 assert not brief
-                self.device = problem.device
+                self.problem, self.device = problem, problem.device
+                self.offered = []
 
-            def complete(self):
+            def complete(self, trials):
+                assert trials == []
                 tries.append(is_alone(self.device))
                 left.pop(0)()
 
             def time_baselines(self):
                 """Takes no time."""
 
+            def measure_limits(self):
+                """Takes no time."""
+
         monkeypatch.setattr(judge, "Reference", Reference)
         monkeypatch.setattr(judge, "compile_in_parallel", lambda: None)
         problem = Problem("example", "class Model: ...", "triton", device)
         try:
-            judge._prepared(problem, tmp_path, brief=False)
+            judge._prepared(problem, tmp_path, None, brief=False)
         except (BadProblemError, RuntimeError) as error:
             return tries, str(error)
         return tries, ""

@@ -1,0 +1,105 @@
+"""A trial of one baseline in a process of its own: can it be built, and how fast is it?
+
+A build may take minutes, crash, or leave CUDA's state spoiled: the judge repeats only those that
+went well, from Inductor's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from adaexplore.core.problem import Problem
+from adaexplore.core.protocols.clock import Clock
+from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
+from adaexplore.evaluate.timing.baselines import why_not_built
+from adaexplore.evaluate.timing.baselines_offered import Call, Subject, baseline_named
+from adaexplore.evaluate.timing.clock import clock_for
+from adaexplore.evaluate.timing.compiling import CompileLimit, compiling_lent
+from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.sandbox.compile_threads import compile_in_parallel
+from adaexplore.sandbox.lock import device_lock
+from adaexplore.sandbox.user.user_code import Instance, causes, is_out_of_memory
+from adaexplore.sandbox.user.values import Inputs
+
+TRIAL = f"{__name__}:job"
+_PILOT = 3
+_BLOCKS = 5
+_BLOCK_US = 20_000.0
+_MOST_CALLS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The outcome of a trial: the time in microseconds on each timed workload, or `why` none.
+
+    A reason that `lasts` is one of the problem and the software; another time, there may be more
+    memory.
+    """
+
+    baseline: str
+    times_us: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
+    lasts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A baseline that was built for one workload."""
+
+    runs: ReferenceRuns
+    inputs: Inputs
+    call: Call
+
+
+def job(request: dict[str, Any]) -> dict[str, Any]:
+    """Try `request["baseline"]` on `request["problem"]`; return the `Trial` as plain data.
+
+    Inductor may compile for `request["limit_s"]` seconds in all; the process ends after them.
+    """
+    problem, name = Problem.from_json(request["problem"]), request["baseline"]
+    share_compiled()
+    compile_in_parallel()
+    try:
+        with device_lock(problem.device, exclusive=False):
+            tried = _built(problem, name, CompileLimit(request["limit_s"]))
+        with device_lock(problem.device, exclusive=True):
+            clock = clock_for(problem.device)
+            times_us = {workload: _time_us(each, clock) for workload, each in tried.items()}
+    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+        lasts = not any(map(is_out_of_memory, causes(error)))
+        return asdict(Trial(name, why=why_not_built(error), lasts=lasts))
+    return asdict(Trial(name, times_us))
+
+
+def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried]:
+    """Build a baseline for each timed workload, and call it until it is warm."""
+    instance = Instance.of(problem, Path.cwd())
+    timed = problem.timed_workloads
+    tried = {}
+    for workload in timed:
+        inputs = instance.inputs(problem.seed, workload)
+        runs = ReferenceRuns(problem, instance, inputs, workload)
+        subject = Subject(instance.model, inputs, problem.device, len(timed))
+        with runs.scope(runs.precision), compiling_lent(problem.device, limit):
+            call = baseline_named(name).build(subject)
+            for _ in range(_PILOT):
+                call(inputs)
+        tried[workload.name] = _Tried(runs, inputs, call)
+    return tried
+
+
+def _time_us(tried: _Tried, clock: Clock) -> float:
+    def call(_: int) -> object:
+        return tried.call(tried.inputs)
+
+    def block(count: int) -> float:
+        return median(clock.block(call, count, lambda _, __: None))
+
+    with tried.runs.scope(tried.runs.precision):
+        clock.warm(call)
+        count = int(min(max(_BLOCK_US / max(block(_PILOT), 1.0), _PILOT), _MOST_CALLS))
+        return median(block(count) for _ in range(_BLOCKS))

@@ -1,0 +1,252 @@
+"""Baselines as the judge builds, checks and chooses them, on the CPU; some are made up."""
+
+import time
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import nn
+
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.timing import baselines_offered
+from adaexplore.evaluate.timing.baselines import by_speed, strongest
+from adaexplore.evaluate.timing.baselines_offered import (
+    Baseline,
+    Subject,
+    channels_last,
+    compiled,
+    eager,
+    offered,
+)
+from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.sandbox.user.values import Inputs
+
+SOURCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 16)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+def get_inputs():
+    return [torch.randn(8, 32)]
+"""
+
+
+def subject(model, *shapes, device="cpu"):
+    return Subject(model, Inputs([torch.randn(shape) for shape in shapes]), device)
+
+
+def slowed(seconds):
+    def build(subject):
+        call = eager(subject)
+
+        def later(inputs):
+            time.sleep(seconds)
+            return call(inputs)
+
+        return later
+
+    return build
+
+
+def wrong(subject):
+    call = eager(subject)
+    return lambda inputs: [(path, t + 1.0) for path, t in call(inputs)]
+
+
+def frozen(subject):
+    """Outputs of the inputs that it was built with, as of a graph whose inputs are not copied."""
+    outputs = eager(subject)(subject.inputs)
+    return lambda inputs: outputs
+
+
+def overwriting(subject):
+    """Every call's outputs in the same place, as of a graph whose outputs are not copied."""
+    call, [(path, place)] = eager(subject), eager(subject)(subject.inputs)
+
+    def again(inputs):
+        place.copy_(call(inputs)[0][1])
+        return [(path, place)]
+
+    return again
+
+
+def failing(subject):
+    raise RuntimeError("it cannot be captured\nand more lines")
+
+
+@pytest.fixture
+def offers(monkeypatch):
+    """Offer these baselines beside eager."""
+
+    def offers(**builds):
+        entries = [Baseline(name.replace("_", "-"), build) for name, build in builds.items()]
+        monkeypatch.setattr(baselines_offered, "OFFERED", (Baseline("eager", eager), *entries))
+
+    return offers
+
+
+@pytest.fixture
+def reference(tmp_path):
+    return Reference(Problem("example", SOURCE, "cpp", "cpu"), tmp_path)
+
+
+class TestOffered:
+    @pytest.mark.parametrize(
+        ("model", "shape", "more"),
+        [
+            (nn.Linear(8, 8), (2, 8), set()),
+            (nn.Conv1d(3, 4, 3), (2, 3, 8), set()),
+            (nn.Conv2d(3, 4, 3), (2, 3, 8, 8), {"eager-channels-last"}),
+            (nn.ConvTranspose3d(3, 4, 3), (2, 3, 8, 8, 8), {"eager-channels-last"}),
+            (nn.Conv2d(3, 4, 3), (2, 192), set()),
+        ],
+    )
+    def test_on_the_cpu_only_what_builds_fast_and_applies(self, model, shape, more):
+        names = {baseline.name for baseline in offered(subject(model, shape))}
+        assert names == {"eager", "compile"} | more
+
+    def test_on_a_gpu_graphs_and_tuning_too(self):
+        names = {
+            b.name for b in offered(subject(nn.Conv2d(3, 4, 3), (2, 3, 8, 8), device="cuda:0"))
+        }
+        assert names >= {
+            "eager-cuda-graph",
+            "compile-reduce-overhead",
+            "compile-max-autotune",
+            "compile-channels-last",
+        }
+
+
+class TestChannelsLast:
+    MODEL = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(2), nn.Conv1d(4, 4, 3))
+
+    def test_the_result_is_the_same(self):
+        one = subject(self.MODEL, (2, 3, 8, 8))
+        with torch.no_grad():
+            [(_, expected)] = eager(one)(one.inputs)
+            [(_, out)] = channels_last(eager)(one)(one.inputs)
+        torch.testing.assert_close(out, expected)
+
+    def test_the_layout_is_a_copy_s(self):
+        seen = []
+
+        def build(converted):
+            seen.append((converted.model[0].weight, converted.inputs.args[0]))
+            return eager(converted)
+
+        channels_last(build)(subject(self.MODEL, (2, 3, 8, 8)))
+        for tensor in seen[0]:
+            assert tensor.is_contiguous(memory_format=torch.channels_last)
+        assert self.MODEL[0].weight.is_contiguous()
+
+
+class Reusing(nn.Module):
+    """A module as CUDA graph trees run it: each call overwrites the output of the call before."""
+
+    def __init__(self):
+        super().__init__()
+        self.place = torch.zeros(2, 4)
+
+    def forward(self, x):
+        return self.place.copy_(x)
+
+
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune"])
+def test_outputs_that_the_next_call_overwrites_are_cloned_in_the_call(monkeypatch, mode):
+    monkeypatch.setattr(torch, "compile", lambda model, **_: model)
+    call = compiled(mode)(subject(Reusing(), (2, 4)))
+    [(_, zeros)] = call(Inputs([torch.zeros(2, 4)]))
+    call(Inputs([torch.ones(2, 4)]))
+    assert not zeros.any()
+
+
+def test_outputs_that_last_are_not_cloned(monkeypatch):
+    class Keeping(nn.Module):
+        def forward(self, x):
+            self.out = x + 1.0
+            return self.out
+
+    model = Keeping()
+    monkeypatch.setattr(torch, "compile", lambda model, **_: model)
+    call = compiled("max-autotune")(subject(model, (2, 4)))
+    [(_, out)] = call(Inputs([torch.zeros(2, 4)]))
+    assert out is model.out
+
+
+class TestChoice:
+    def test_the_two_fastest_are_timed_beside_candidates(self, reference, offers):
+        offers(compile=slowed(0.02), eager_slow=slowed(0.01), eager_fast=slowed(0.0005))
+        reference.complete()
+        reference.time_baselines()
+        assert reference.beside == ("eager", "eager-fast")
+        assert set(reference.every) == {"eager", "compile", "eager-slow", "eager-fast"}
+        assert set(reference.facts().baselines_us) == set(reference.every)
+
+    @pytest.mark.parametrize("bad", [wrong, frozen, overwriting, failing])
+    def test_one_that_fails_or_is_wrong_is_left_out_with_a_note(self, reference, offers, bad):
+        offers(compile_bad=bad)
+        reference.complete()
+        assert reference.every == ("eager",)
+        why = "it cannot be captured" if bad is failing else "its result is wrong"
+        assert reference.notes[-1] == f"baseline compile-bad is left out: {why}"
+
+    def test_after_trials_only_the_two_fastest_are_built(self, reference, offers):
+        built = []
+
+        def noted(name):
+            def build(subject):
+                built.append(name)
+                return slowed(0.001)(subject)
+
+            return build
+
+        names = ("compile", "compile-a", "compile-b", "compile-c")
+        offers(**{name.replace("-", "_"): noted(name) for name in names})
+        times_us = {"eager": 900.0, "compile": 700.0, "compile-a": 500.0, "compile-b": 600.0}
+        trials = [Trial(name, {"inputs": us}) for name, us in times_us.items()]
+        reference.complete([*trials, Trial("compile-c", why="it crashed")])
+        assert built == ["compile-a", "compile-b"]
+        assert reference.notes[-1] == "baseline compile-c is left out: it crashed"
+        reference.time_baselines()
+        assert set(reference.beside) <= {"eager", "compile-a", "compile-b"}
+        assert reference.facts().baselines_us["compile"] == pytest.approx(700.0)
+        assert reference.complete_baselines()
+        assert built == ["compile-a", "compile-b", "compile"]
+        assert not reference.complete_baselines()
+
+    def test_the_next_fastest_takes_the_place_of_one_that_is_wrong(self, reference, offers):
+        offers(compile_a=wrong, compile_b=slowed(0.0), compile_c=slowed(0.0), compile_d=slowed(0.0))
+        times_us = {"eager": 9.0, "compile-a": 1.0, "compile-b": 2.0, "compile-c": 3.0}
+        trials = [Trial(name, {"inputs": us}) for name, us in times_us.items()]
+        reference.complete([*trials, Trial("compile-d", {"inputs": 4.0})])
+        assert set(reference.every) == {"eager", "compile-b", "compile-c"}
+
+    def test_where_every_trial_failed_eager_is_left(self, reference):
+        reference.complete([Trial(name, why="no memory") for name in ("eager", "compile")])
+        reference.time_baselines()
+        assert reference.beside == ("eager",)
+
+    def test_a_brief_reference_has_eager_alone(self, tmp_path, offers):
+        offers(compile=failing)
+        reference = Reference(Problem("example", SOURCE, "cpp", "cpu"), tmp_path, brief=True)
+        reference.complete()
+        assert (reference.every, reference.notes) == (("eager",), [])
+
+
+class TestRanking:
+    SMALL: ClassVar = {"eager": 1.0, "compile": 2.0, "a": 5.0, "b": 6.0}
+    LARGE: ClassVar = {"eager": 90.0, "compile": 40.0, "a": 3.0, "b": 4.0, "c": 1.0}
+
+    def test_the_geometric_mean_over_workloads_counts(self):
+        assert by_speed([self.SMALL, self.LARGE]) == ["a", "b", "compile", "eager"]
+
+    def test_the_fastest_of_each_workload_is_beside(self):
+        assert strongest([self.SMALL, self.LARGE]) == ("a", "b", "eager")
