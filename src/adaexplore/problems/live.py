@@ -12,6 +12,7 @@ import inspect
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
 from adaexplore.problems.graph_source import HEADER, GraphSource, UnwritableError, state_of
 from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
+from adaexplore.sandbox.user.randomness import draws_random
 from adaexplore.sandbox.user.user_code import Instance, Stored
 
 _SAME = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
@@ -141,14 +143,13 @@ def _example_outputs(
     """Run the module on every example call; raise where no candidate could be compared with it."""
     structures, outputs = [], []
     for tensors in inputs:
-        torch.manual_seed(0)
-        first, returned = _result(name, module, given, tensors)
-        torch.manual_seed(1)
-        again, _ = _result(name, module, given, tensors)
-        if not all(map(_is_same, again, first)):
+        call = partial(_result, name, module, given, tensors)
+        is_random = draws_random(call, tensors[0].device)
+        (first, returned), (again, _) = call(), call()
+        if is_random or not all(map(_is_same, again, first)):
             raise BadProblemError(
-                f"{name}: its outputs differ between two runs on the same inputs (dropout in "
-                "training mode, or random numbers in forward()); call .eval() on the module first"
+                f"{name}: forward() draws random numbers, or its outputs differ between two runs "
+                "on the same inputs (dropout in training mode); call .eval() on the module first"
             )
         structures.append(returned)
         outputs.append(first)

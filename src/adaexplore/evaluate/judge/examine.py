@@ -11,6 +11,7 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.truth.compare import exact
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
         return _refused(str(error))
     for workload in reference.workloads:
         for path, tensor in workload.outputs:
-            if not bool(torch.isfinite(tensor).all()):
+            if not bool(torch.isfinite(exact(tensor)).all()):
                 return _refused(f"{problem.name}.py: {path} is not finite")
     return {"why": "", "facts": facts.to_json()}
 

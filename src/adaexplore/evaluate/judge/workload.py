@@ -19,8 +19,15 @@ from adaexplore.evaluate.truth.compare import deviation, exact, near, share_with
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
-from adaexplore.sandbox.user.user_code import Instance, is_out_of_memory
-from adaexplore.sandbox.user.values import Inputs, NamedTensor, check_outputs, tensors_of
+from adaexplore.sandbox.user.randomness import draws_random
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import (
+    Inputs,
+    NamedTensor,
+    check_inputs,
+    check_outputs,
+    tensors_of,
+)
 
 _TIMED_SPAN_US = 40_000.0  # twice a block: a candidate may be faster
 _SLOWED = 1.5
@@ -56,6 +63,7 @@ class JudgedWorkload:
         self._notes = notes
         self._sharing = sharing
         first = instance.inputs(problem.seed, workload)
+        check_inputs(f"{problem.name}.py", workload.file or workload.draw, first)
         self.runs = ReferenceRuns(problem, instance, first, workload)
         self.outputs = self._first_run(first)
         del first  # the device's memory is for the input sets
@@ -171,15 +179,16 @@ class JudgedWorkload:
         try:
             with self.runs.scope("fp32"):
                 work = work_of(self._instance, self.from_problem.inputs)
-        except RuntimeError as error:
-            if is_out_of_memory(error):
-                raise
-            self._notes.append(
-                f"no roofline: the reference's operations cannot be counted: {error}"
-            )
+            clock, precision = clock_for(self.problem.device), self.runs.precision
+            peaks = measure_peaks(self.problem.device, clock, work.bytes, precision)
+        except (RuntimeError, TypeError, ValueError, MemoryError, BadProblemError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            self._notes.append(f"no roofline: {reason}")
             return None
-        clock, precision = clock_for(self.problem.device), self.runs.precision
-        peaks = measure_peaks(self.problem.device, clock, work.bytes, precision)
+        if not work.counted:
+            self._notes.append(
+                "the reference's operations cannot be counted: its roofline is the memory's"
+            )
         return RooflineModel(work, peaks, precision)
 
     def _check_tolerances(self) -> None:
@@ -207,10 +216,16 @@ class JudgedWorkload:
             )
         again = self.runs.run("fp32", inputs, seed_offset=1)
         for (path, first), (_, second) in zip(outputs, again, strict=True):
-            difference = deviation(second, exact(first))
-            if difference.norm > _RANDOM:
+            if deviation(second, exact(first)).norm > _RANDOM:
                 raise BadProblemError(
                     f"{name}: {path} differs between two runs on the same inputs (dropout in "
                     "training mode, or random numbers in forward()); try --mode eval"
                 )
+        with self.runs.scope("fp32"):
+            is_random = draws_random(lambda: self._instance(inputs), self._instance.device)
+        if is_random:
+            raise BadProblemError(
+                f"{name}: forward() draws random numbers, however little they show in its output "
+                "(dropout or dropped paths in training mode); try --mode eval"
+            )
         return outputs

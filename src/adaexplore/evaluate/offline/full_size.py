@@ -17,7 +17,7 @@ from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.messages import Pickled
 from adaexplore.evaluate.wire.offline_messages import KernelWork
 from adaexplore.sandbox.user.user_code import Instance
-from adaexplore.sandbox.user.values import check_outputs, tensors_of
+from adaexplore.sandbox.user.values import check_inputs, check_outputs, tensors_of
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,10 @@ def full_size(problem: Problem) -> FullSize:
 
 def _workload(problem: Problem, instance: Instance, workload: Workload) -> FullSizeWorkload:
     inputs = instance.inputs(problem.seed, workload)
+    check_inputs(f"{problem.name}.py", workload.file or workload.draw, inputs)
     with OpCounter() as counter:
         outputs = instance(inputs)
-    if not outputs or any(t.numel() == 0 for _, t in outputs):
+    if not outputs:
         check_outputs(f"{problem.name}.py", outputs)
     return FullSizeWorkload(
         name=workload.name,

@@ -276,7 +276,7 @@ class _Shapes:
                     outputs = instance(each)
                 if device != "meta":
                     check_outputs("problem.py", outputs)
-                elif not outputs or any(t.numel() == 0 for _, t in outputs):
+                if not outputs or any(t.numel() == 0 for _, t in outputs):
                     raise BadProblemError(
                         "problem.py: forward() returns no tensor, or an empty one"
                     )

@@ -1,7 +1,7 @@
 """The roofline: the least time that a problem can take on this device (Williams et al. 2009).
 
-Least traffic is every input, parameter and output once. Operations are what PyTorch's FLOP counter
-finds in the reference's matrix products, convolutions and attention. Both are held against what
+Least traffic is every input, parameter and output once. Operations are those of the reference's
+matrix products, convolutions and attention. Both are held against what
 this device was measured to do, in the same session and with the clock that candidates are timed
 with; nothing of it is kept on disk, where a candidate might find it.
 
@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from adaexplore.core.evaluation import BoundBy, Roofline
 from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.problem import Precision
 from adaexplore.core.protocols.clock import Clock
+from adaexplore.evaluate.timing.operations import operations_of
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of
@@ -53,14 +53,16 @@ _REPEATS = 5
 class Work:
     """The least work of one call of the reference.
 
-    `bytes` is the least traffic and `flops` the reference's operations. `unavoidable_bytes` is the
-    part of the traffic that no honest candidate escapes: elements of inputs on which the output
-    depends, and outputs that are no mere copies and do not fit into the cache.
+    `bytes` is the least traffic and `flops` the reference's operations, 0 where they could not be
+    `counted`. `unavoidable_bytes` is the part of the traffic that no honest candidate escapes:
+    elements of inputs on which the output depends, and outputs that are no mere copies and do not
+    fit into the cache.
     """
 
     bytes: int
     flops: int
     unavoidable_bytes: int
+    counted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +144,8 @@ def work_of(instance: Instance, inputs: Inputs) -> Work:
     so `unavoidable_bytes` is a lower bound (and 0 on a CPU, whose caches nothing empties).
     """
     given, weights = tensors_of(inputs), list(instance.model.parameters())
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        results = [t for _, t in instance(inputs)]
+    results = [t for _, t in instance(inputs)]
+    flops = operations_of(instance, inputs)
     made = [not _is_copied(t, [*given, *weights]) for t in results]
     shares = _dependence(instance, inputs, made) or [None] * (len(given) + len(weights))
     traffic = sum(map(_bytes, results))
@@ -159,7 +161,7 @@ def work_of(instance: Instance, inputs: Inputs) -> Work:
         )
         cache = torch.cuda.get_device_properties(instance.device).L2_cache_size
         unavoidable += max(written - cache, 0)
-    return Work(traffic, int(counter.get_total_flops()), unavoidable)
+    return Work(traffic, flops or 0, unavoidable, counted=flops is not None)
 
 
 def measure_peaks(device: str, clock: Clock, work_bytes: int, precision: Precision) -> Peaks:
@@ -232,20 +234,28 @@ def _share_of_nonzero(slope: Tensor | None) -> float:
 
 def _is_copied(out: Tensor, sources: Sequence[Tensor]) -> bool:
     """Return True if an output's elements all come from one source: a view could be as good."""
-    flat = out.detach().flatten()
+    if not out.numel():
+        return True
+    flat = _ordered(out)
     sample = flat[:: max(flat.numel() // _SAMPLE, 1)].sort().values
     again = sample == sample.roll(1)
     again[0] = False
     for source in sources:
         if source.dtype != sample.dtype or source.numel() == 0 or source.is_complex():
             continue
-        values = source.detach().flatten()
+        values = _ordered(source)
         places = torch.searchsorted(sample, values, out_int32=True).clamp_(max=len(sample) - 1)
         present = torch.zeros_like(sample, dtype=torch.bool)
         present[places[sample[places] == values]] = True  # of equal ones, the first
         if bool((present | again).all()):
             return True
     return False
+
+
+def _ordered(t: Tensor) -> Tensor:
+    """The elements as numbers that have an order; PyTorch has none for those of 8 bits."""
+    flat = t.detach().flatten()
+    return flat.float() if flat.is_floating_point() and flat.itemsize == 1 else flat
 
 
 def _written_bytes(out: Tensor) -> int:

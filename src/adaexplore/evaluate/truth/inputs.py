@@ -75,9 +75,9 @@ class InputSets:
     """A workload's own inputs under `OWN_SEEDS` seeds, and one set for each distribution.
 
     Own sets and distributions alternate, so that an early stop has seen both. Where every draw is
-    the same, as captured inputs are, the own sets after the first are variations of it. A variation
-    or a distribution may lie outside what the reference can take. Iterating again gives the same
-    sets.
+    the same, as captured inputs are, the own sets after the first are variations of it. So they are
+    where draws differ in size (`sizes_vary`): the first draw stands for all. A variation or a
+    distribution may lie outside what the reference can take. Iterating again gives the same sets.
     """
 
     def __init__(self, instance: Instance, seed: int, workload: Workload = _DRAWN) -> None:
@@ -85,8 +85,11 @@ class InputSets:
         self._seed = seed
         self._workload = workload
         draws = [instance.inputs(seed + i, workload) for i in range(OWN_SEEDS)]
+        self.sizes_vary = any(_form(draw) != _form(draws[0]) for draw in draws[1:])
+        if self.sizes_vary:
+            draws = draws[:1] * OWN_SEEDS
         self.structures = _structures(draws)
-        if workload.file:  # zeros of a single example, such as its padding, are chance
+        if workload.file or self.sizes_vary:  # zeros of one example, such as padding, are chance
             self.structures = [replace(s, zeros=None) for s in self.structures]
         self._alike = _are_alike(draws)
 
@@ -104,13 +107,17 @@ class InputSets:
 
     def _own(self, number: int) -> InputSet:
         seed, varied = self._seed + number, self._alike and number > 0
-        inputs = self._instance.inputs(seed, self._workload)
+        inputs = self._draw(seed)
         if varied:
             inputs = vary(inputs, self.structures, seed)
         return InputSet(f"own-{number}", inputs, from_problem=True, varied=varied)
 
+    def _draw(self, seed: int) -> Inputs:
+        """Draw inputs of one size."""
+        return self._instance.inputs(self._seed if self.sizes_vary else seed, self._workload)
+
     def _drawn(self, name: str, seed: int) -> InputSet:
-        inputs = self._instance.inputs(seed, self._workload)
+        inputs = self._draw(seed)
         generator = torch.Generator(self._instance.device).manual_seed(seed)
         left = iter(self.structures)
 
@@ -155,7 +162,8 @@ def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
 def _other_numbers(t: torch.Tensor, structure: Structure, g: torch.Generator) -> torch.Tensor:
     if not t.is_floating_point():
         return _reordered(t, g)
-    scaled = t * (torch.rand(t.shape, generator=g, device=t.device) + 0.5)
+    factors = torch.rand(t.shape, generator=g, device=t.device) + 0.5
+    scaled = t * factors if t.itemsize > 1 else (t.float() * factors).to(t.dtype)
     if structure.unit == "sum":
         return scaled / scaled.sum(-1, keepdim=True)
     return structure.keep(scaled)
@@ -166,17 +174,18 @@ def _reordered(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
     return t.flatten()[order].reshape(t.shape)
 
 
+def _form(inputs: Inputs) -> list[tuple[torch.Size, torch.dtype]]:
+    return [(t.shape, t.dtype) for t in tensors_of(inputs)]
+
+
 def _are_alike(draws: Sequence[Inputs]) -> bool:
     rows = zip(*map(tensors_of, draws), strict=True)
     return all(torch.equal(row[0], t) for row in rows for t in row[1:])
 
 
 def _structures(draws: Sequence[Inputs]) -> list[Structure]:
-    """Of every tensor among the inputs; all frozen where draws differ in what they consist of."""
-    columns = [tensors_of(draw) for draw in draws]
-    if len({tuple(t.shape for t in column) for column in columns}) > 1:
-        return [Structure(frozen=True) for _ in columns[0]]
-    rows = list(zip(*columns, strict=True))
+    """Of every tensor among the inputs."""
+    rows = list(zip(*map(tensors_of, draws), strict=True))
     if _are_alike(draws):
         rows = [row[:1] for row in rows]  # inputs under a seed of their own: nothing is a constant
     return [structure_of(row) for row in rows]

@@ -94,9 +94,14 @@ def _same_share(own: list[list[Truth]]) -> float:
     """The share of elements that are alike on all own inputs, in the output with the fewest."""
     first, *others = own
     return min(
-        float(torch.stack([o[i].value == t.value for o in others]).all(0).double().mean())
+        float(torch.stack([_alike(o[i].value, t.value) for o in others]).all(0).double().mean())
         for i, t in enumerate(first)
+        if t.value.numel()
     )
+
+
+def _alike(one: Tensor, other: Tensor) -> Tensor:
+    return (one == other) | ((one != one) & (other != other))
 
 
 def _ignores_weights(truths: Truths) -> str:
@@ -123,7 +128,7 @@ def _repeats(truths: Truths) -> str:
     for place, truth in enumerate(truths.from_problem[0].truths):
         values = [s.truths[place].value for s in truths.from_problem]
         for axis, size in enumerate(truth.value.shape):
-            if size > 1 and all(_is_same_along(v, axis) for v in values):
+            if size > 1 and truth.value.numel() and all(_is_same_along(v, axis) for v in values):
                 return f"{truth.path} is the same along axis {axis}"
     return ""
 

@@ -85,7 +85,8 @@ def reference_runs(
     varied = _Variations(runs, inputs, frozen)
     exactly = varied.values is not None
     values = varied.values or [exact(t) for _, t in strict]
-    arounds = [error_scale_of(v) if v.is_floating_point() else None for v in values]
+    scaled = [v.is_floating_point() and v.numel() > 0 for v in values]
+    arounds = [error_scale_of(v) if s else None for v, s in zip(values, scaled, strict=True)]
     ties = varied.ties(values, arounds)
     by_class: list[dict[Precision, Deviation]] = [{} for _ in values]
     for precision in runs.classes:

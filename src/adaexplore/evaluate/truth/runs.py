@@ -29,6 +29,10 @@ from adaexplore.sandbox.user.values import (
 _DEFAULT = Workload()
 
 
+class SizeDependsOnDataError(BadProblemError):
+    """An output of the reference has another size on other inputs of the same size."""
+
+
 class ReferenceRuns:
     """Calls of the reference's model on one workload, each as its precision class asks.
 
@@ -48,6 +52,7 @@ class ReferenceRuns:
         self.workload = workload
         self.native_half = _is_half(instance, first)
         self.precision: Precision = "half" if self.native_half else problem.precision
+        self._shapes: list[torch.Size] = []
 
     @property
     def classes(self) -> tuple[Precision, ...]:
@@ -72,10 +77,18 @@ class ReferenceRuns:
     def run(
         self, precision: Precision, inputs: Inputs, *, seed_offset: int = 0
     ) -> list[NamedTensor]:
-        """The reference's outputs in a class."""
+        """The reference's outputs in a class.
+
+        Raises `SizeDependsOnDataError` where they are not of the size that the first run gave.
+        """
         torch.manual_seed(self.problem.seed + seed_offset)
         with self.scope(precision):
-            return self.instance(inputs)
+            outputs = self.instance(inputs)
+        shapes = [t.shape for _, t in outputs]
+        self._shapes = self._shapes or shapes
+        if shapes != self._shapes:
+            raise SizeDependsOnDataError(self._sizes_differ(outputs))
+        return outputs
 
     def with_weights(self, seed: int) -> ReferenceRuns:
         """The same reference, constructed anew under another seed."""
@@ -118,7 +131,25 @@ class ReferenceRuns:
             return None  # an operation without float64, a cast to float32 or a check of the dtype
         finally:
             torch.set_default_dtype(torch.float32)
+        if self._shapes and [t.shape for _, t in outputs] != self._shapes:
+            return None  # rounding decides on the size
         return [exact(t) for _, t in outputs]
+
+    def _sizes_differ(self, outputs: list[NamedTensor]) -> str:
+        name = f"{self.problem.name}.py"
+        if len(outputs) != len(self._shapes):
+            once, then = len(self._shapes), len(outputs)
+            return f"{name}: forward() returns {once} tensors on one draw, {then} on another"
+        path, now, was = next(
+            (path, tuple(t.shape), tuple(was))
+            for (path, t), was in zip(outputs, self._shapes, strict=True)
+            if t.shape != was
+        )
+        return (
+            f"{name}: {path} has the shape {was} on one draw of the inputs and {now} on another: "
+            "its size depends on the data; return one of a fixed size (a mask, or padding and a "
+            "count)"
+        )
 
 
 _PERIOD = 4099  # random numbers before they repeat: a prime, so that no axis is in step with them

@@ -61,7 +61,7 @@ class Structure:
 def structure_of(draws: Sequence[Tensor]) -> Structure:
     """The structure that draws of one input share; several that are all alike make it frozen."""
     first = draws[0]
-    if first.is_complex() or first.numel() == 0 or any(t.shape != first.shape for t in draws):
+    if first.is_complex() or first.numel() == 0 or _is_narrow(first):
         return Structure(frozen=True)
     never_changes = len(draws) > 1 and all(torch.equal(first, t) for t in draws[1:])
     if never_changes or all(_is_sorted(t) for t in draws):
@@ -99,6 +99,11 @@ def _of_floats(draws: Sequence[Tensor]) -> Structure:
         least=_bound_away_from_zero(draws),
         unit=unit,
     )
+
+
+def _is_narrow(t: Tensor) -> bool:
+    """Return True for floating-point numbers of 8 bits, which PyTorch stores and does not order."""
+    return t.is_floating_point() and t.itemsize == 1
 
 
 def _bound_away_from_zero(draws: Sequence[Tensor]) -> float | None:

@@ -14,7 +14,7 @@ from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
 from adaexplore.evaluate.truth.inputs import InputSet, InputSets
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
-from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.evaluate.truth.runs import ReferenceRuns, SizeDependsOnDataError
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
@@ -80,6 +80,11 @@ class Truths:
         self._runs = runs
         self._notes = notes
         self.inputs = InputSets(runs.instance, runs.problem.seed, runs.workload)
+        if self.inputs.sizes_vary:
+            self._note(
+                "the sizes of its inputs differ from draw to draw: judged at those of the first "
+                "(get_input_groups() names several)"
+            )
         drafts = list(self._drafts())
         own = [d.outputs for d in drafts if d.given.from_problem]
         if not own:
@@ -139,6 +144,10 @@ class Truths:
         """PyTorch's own runs; None where they give no basis for a verdict."""
         try:
             outputs, exactly = reference_runs(self._runs, given.inputs, self.inputs.frozen)
+        except SizeDependsOnDataError:
+            if given.from_problem:
+                raise
+            return None
         except BadProblemError:
             if given.from_problem and not given.varied:
                 raise

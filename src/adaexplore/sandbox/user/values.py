@@ -16,6 +16,20 @@ NamedTensor = tuple[str, Tensor]
 """An output tensor with its place in the returned value, such as `output["loss"]`."""
 
 
+_SCALARS = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
+_NOT_NUMBERS = {
+    getattr(torch, name)
+    for name in ("float4_e2m1fn_x2", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2")
+    if hasattr(torch, name)
+}
+"""Dtypes that PyTorch can store and cannot compute with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The positional and keyword arguments of a call."""
@@ -31,35 +45,69 @@ Inputs = Arguments
 """Arguments of `forward`."""
 
 
+def check_inputs(name: str, origin: str, inputs: Inputs) -> None:
+    """Raise `BadProblemError` for inputs from `origin` that no other process can be given."""
+    for number, tensor in enumerate(tensors_of(inputs)):
+        if form := _special_form(tensor):
+            raise BadProblemError(
+                f"{name}: input tensor {number} of {origin} is {form}, which cannot be shared with "
+                "a candidate's process; give its parts as plain tensors, and join them in forward()"
+            )
+
+
 def check_outputs(name: str, outputs: list[NamedTensor]) -> None:
     """Raise `BadProblemError` for outputs of the reference `name` that verify nothing.
 
-    There must be at least one tensor, and none that is empty or holds NaN.
+    There must be at least one tensor, each a plain one, and none that is NaN throughout.
     """
     if not outputs:
         raise BadProblemError(f"{name}: forward() returns no tensor; return at least one")
     for path, tensor in outputs:
-        if tensor.numel() == 0:
+        if form := _special_form(tensor):
             raise BadProblemError(
-                f"{name}: {path} is empty (shape {tuple(tensor.shape)}); "
-                "every output needs at least one element"
+                f"{name}: {path} is {form}, which cannot be compared; return its parts, or "
+                "to_dense(), in forward()"
             )
-        nans = int(torch.isnan(tensor).sum())
-        if nans:
+        if tensor.numel() and bool(torch.isnan(tensor).all()):
             raise BadProblemError(
-                f"{name}: {path} is NaN in {nans} of {tensor.numel()} elements "
-                f"({nans / tensor.numel():.1%}); change the inputs or the module so that none is"
+                f"{name}: {path} is NaN in all of its {tensor.numel()} elements; change the inputs "
+                "or the module so that it has numbers to compare"
             )
 
 
-def flatten_outputs(value: Any, path: str = "output") -> list[NamedTensor]:
+def _special_form(tensor: Tensor) -> str:
+    """Return what sets a tensor apart from a plain block of numbers, in words; empty if nothing."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"a sparse tensor ({str(tensor.layout).partition('.')[2]})"
+    if tensor.is_quantized or tensor.dtype in _NOT_NUMBERS:
+        return f"a tensor of {str(tensor.dtype).partition('.')[2]}"
+    return ""
+
+
+def flatten_outputs(value: Any) -> list[NamedTensor]:
     """Return the tensors in a returned value in order, each with its path.
 
-    Enters lists, tuples, named tuples, mappings and dataclasses; a `None` inside one is skipped.
-    Raises `TypeError`, with the path, for anything else that is not a tensor.
+    Enters lists, tuples, named tuples, mappings and dataclasses; a `None` inside one is skipped,
+    and a number beside tensors becomes a tensor of one element. Raises `TypeError`, with the path,
+    for anything else that is not a tensor.
     """
-    if isinstance(value, Tensor):
-        return [(path, value)]
+    leaves = _leaves(value, "output")
+    device = next((leaf.device for _, leaf in leaves if isinstance(leaf, Tensor)), None)
+    flat = []
+    for path, leaf in leaves:
+        if isinstance(leaf, Tensor):
+            flat.append((path, leaf))
+        elif device is None or type(leaf) not in _SCALARS:
+            raise TypeError(f"{path} is {type_name(leaf)}; return tensors")
+        else:
+            flat.append((path, torch.tensor(leaf, dtype=_SCALARS[type(leaf)], device=device)))
+    return flat
+
+
+def _leaves(value: Any, path: str) -> list[tuple[str, Any]]:
+    """Return everything in a returned value that is neither a container nor `None` inside one."""
     if isinstance(value, Mapping):
         by_key = sorted(value.items(), key=lambda item: str(item[0]))  # equal whatever the order
         parts = [(f'{path}["{key}"]', item) for key, item in by_key]
@@ -70,10 +118,8 @@ def flatten_outputs(value: Any, path: str = "output") -> list[NamedTensor]:
     elif _is_dataclass_instance(value):
         parts = [(f"{path}.{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value)]
     else:
-        raise TypeError(f"{path} is {type_name(value)}; return tensors")
-    return [
-        leaf for where, item in parts if item is not None for leaf in flatten_outputs(item, where)
-    ]
+        return [(path, value)]
+    return [leaf for where, item in parts if item is not None for leaf in _leaves(item, where)]
 
 
 def map_tensors(fn: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:

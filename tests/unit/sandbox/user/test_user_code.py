@@ -298,16 +298,20 @@ class TestComplaints:
         ("outputs", "expected"),
         [
             ([], "returns no tensor"),
-            ([("output", torch.ones(0, 3))], r"output is empty \(shape \(0, 3\)\)"),
+            ([("output", torch.eye(3).to_sparse())], r"output is a sparse tensor \(sparse_coo\)"),
             (
-                [("output[0]", torch.ones(2)), ("output[1]", torch.tensor([1, float("nan")]))],
-                r"output\[1\] is NaN in 1 of 2 elements \(50.0%\)",
+                [("output[0]", torch.ones(2)), ("output[1]", torch.tensor([torch.nan] * 2))],
+                r"output\[1\] is NaN in all of its 2 elements",
             ),
         ],
     )
     def test_outputs_that_cannot_be_verified_against(self, outputs, expected):
         with pytest.raises(BadProblemError, match=expected):
             check_outputs("mine", outputs)
+
+    def test_some_nan_and_no_elements_are_ordinary(self):
+        some = torch.tensor([1.0, torch.nan])
+        check_outputs("mine", [("output[0]", some), ("output[1]", torch.ones(0, 3))])
 
     @pytest.mark.parametrize(
         "dtype", [torch.float16, torch.bool, torch.int64, torch.complex64, torch.float8_e4m3fn]

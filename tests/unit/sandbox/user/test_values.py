@@ -45,7 +45,27 @@ class TestTensorsInside:
         assert all(isinstance(tensor, torch.Tensor) for _, tensor in flat)
 
     @pytest.mark.parametrize(
-        ("value", "path"), [(None, "output is None"), ([torch.ones(1), 3.0], r"output\[1\]")]
+        ("number", "dtype"),
+        [
+            (True, torch.bool),
+            (3, torch.int64),
+            (0.1, torch.float64),
+            (1j, torch.complex128),
+        ],
+    )
+    def test_a_number_beside_tensors_becomes_one(self, number, dtype):
+        (_, beside), (path, tensor) = flatten_outputs((torch.ones(2, device="meta"), number))
+        assert (path, tensor.dtype, tensor.shape) == ("output[1]", dtype, ())
+        assert tensor.device == beside.device
+
+    @pytest.mark.parametrize(
+        ("value", "path"),
+        [
+            (None, "output is None"),
+            ([torch.ones(1), "text"], r"output\[1\]"),
+            (3.0, "output is a value of type float"),
+            ([1, 2], r"output\[0\]"),
+        ],
     )
     def test_flatten_refuses_what_is_no_tensor(self, value, path):
         with pytest.raises(TypeError, match=path):

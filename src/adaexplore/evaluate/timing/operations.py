@@ -1,0 +1,61 @@
+"""The operations of a reference's matrix products, convolutions and attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import Inputs
+
+_aten = torch.ops.aten
+
+
+def operations_of(instance: Instance, inputs: Inputs) -> int | None:
+    """Return the floating-point operations of a call of the reference.
+
+    None where the call does not bear counting: a formula that does not know the shapes, or a module
+    that does not run under a dispatch mode, is no reason to do without the problem.
+    """
+    counter = FlopCounterMode(display=False, custom_mapping=_ATTENTION)
+    try:
+        with torch.no_grad(), counter:
+            instance.model(*inputs.args, **inputs.kwargs)
+    except Exception:  # noqa: BLE001 - the user's code and PyTorch's formulas, under a mode
+        return None
+    return int(counter.get_total_flops())
+
+
+def _attention(
+    causal: int,
+    query: Sequence[int],
+    key: Sequence[int],
+    value: Sequence[int],
+    *others: Any,
+    **options: Any,
+) -> int:
+    """Count both products of an attention; query heads may share the heads of keys and values.
+
+    A causal one needs the scores on one side of the diagonal alone. `causal` is the place of
+    `is_causal` behind the three tensors.
+    """
+    *batch, queries, width = query
+    keys, value_width = key[-2], value[-1]
+    pairs = queries * keys
+    if others[causal] if len(others) > causal else options.get("is_causal"):
+        pairs = sum(min(row + 1, keys) for row in range(queries))
+    return 2 * torch.Size(batch).numel() * pairs * (width + value_width)
+
+
+_ATTENTION: dict[Any, Callable[..., int]] = {
+    _aten._scaled_dot_product_flash_attention: partial(_attention, 1),
+    _aten._scaled_dot_product_flash_attention_for_cpu: partial(_attention, 1),
+    _aten._scaled_dot_product_fused_attention_overrideable: partial(_attention, 2),
+    _aten._scaled_dot_product_efficient_attention: partial(_attention, 3),
+    _aten._scaled_dot_product_cudnn_attention: partial(_attention, 3),
+}
+"""PyTorch's own formulas know no shared heads before 2.13, and nothing of causal masks or CPUs."""

@@ -1,0 +1,47 @@
+"""Use of random numbers by user code, seen in the states of the generators."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def draws_random(call: Callable[[], object], device: torch.device) -> bool:
+    """Call twice under different seeds; return whether random numbers are drawn.
+
+    A call that sets its own seed draws the same numbers each time: it leaves its generator in one
+    state, whatever the state was before.
+    """
+    states, kept = [], random.getstate()
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        before = _states(device)
+        call()
+        states.append(list(zip(before, _states(device), strict=True)))
+    random.setstate(kept)
+    first, second = states
+    return any(
+        not _same(one[0], one[1]) and not _same(one[1], other[1])
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def _states(device: torch.device) -> list[Any]:
+    """Return the states of all generators that code on a device may draw from."""
+    states: list[Any] = [torch.default_generator.get_state(), random.getstate()]
+    if device.type == "cuda":
+        states.append(torch.cuda.get_rng_state(device))
+    numpy = sys.modules.get("numpy")  # torch imports it where it is installed
+    if numpy is not None:
+        _, keys, place, _, _ = numpy.random.get_state()
+        states.append((place, keys.tobytes()))
+    return states
+
+
+def _same(one: Any, other: Any) -> bool:
+    return torch.equal(one, other) if isinstance(one, torch.Tensor) else bool(one == other)
