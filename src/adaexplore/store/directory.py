@@ -78,12 +78,18 @@ def create_run(path: Path, run: RunRecord) -> RunDirectory:
 
 
 def require_free(path: Path) -> None:
-    """Raise `BadInputError` unless `path` is missing or an directory without a run."""
+    """Raise `BadInputError` unless a run can be made at `path`: a writable place without a run."""
     with _os_errors(f"cannot create the run directory {path}"):
         if path.exists() and any(entry.name != MODULE_NAME for entry in path.iterdir()):
             raise BadInputError(
                 f"{path} exists and is not empty; name another directory with --run, "
                 "or continue the run in it with: adaexplore resume"
+            )
+        place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+            raise BadInputError(
+                f"cannot create the run directory {path}: {place} is no folder that you may write "
+                "to; name another directory with --run"
             )
 
 

@@ -69,6 +69,17 @@ def test_an_example_and_a_problem_exclude_each_other(explore):
     assert not path.exists()
 
 
+def test_a_place_where_no_run_can_be_made_is_refused_at_once(
+    adaexplore, problem, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(ForkServer, "start", lambda *_: pytest.fail("a worker server was started"))
+    file = tmp_path / "file"
+    file.write_text("mine")
+    result = adaexplore("explore", problem, "--device", "cpu", "--run", file / "run")
+    assert result.code == 2
+    assert f"{file} is no folder that you may write to" in result.err
+
+
 def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
     result, path = explore("--steps", 3, "--seed", 4, "--set", "window=2")
     assert result.code == 0, result

@@ -82,8 +82,8 @@ def test_a_run_is_never_created_over_existing_files(path, tmp_path):
         BadInputError, match=r"cannot create the run directory .*file: Not a directory"
     ):
         create_run(file, sample_run())
-    with pytest.raises(BadInputError, match="Not a directory"):
-        create_run(file / "below", sample_run())
+    with pytest.raises(BadInputError, match=r"file is no folder that you may write to.*--run"):
+        create_run(file / "below" / "it", sample_run())
     assert file.read_text() == "mine"
 
 
