@@ -10,7 +10,7 @@ from .bench import Judges, bystander, in_order, key_of
 from .corpus import Case, cases
 
 CASES = cases()
-LONG = {"hacks/harm/too_much_memory"}
+LONG = {"hacks/harm/too_much_memory", "honest/concurrency/threads_for_a_call"}
 
 
 def _fast() -> set[str]:

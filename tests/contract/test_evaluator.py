@@ -318,12 +318,9 @@ class TestWrongOutput:
             WRONG,
             "off by a factor",
             "one NaN",
-            "transposed and reshaped",
-            "the wrong dtype",
             "no output",
             "bfloat16 inside",
             "right for its own inputs only",
-            "input overwritten",
         ),
     )
     def test_the_reason_says_so_and_the_next_candidate_passes(self, judge, how):

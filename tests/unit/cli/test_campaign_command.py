@@ -129,6 +129,7 @@ def test_variants_come_besides_the_steps_and_stop_no_other_search(
     assert steps(folder)["one"] == 3
 
 
+@pytest.mark.slow
 def test_a_campaign_whose_prompts_are_answered_in_files(adaexplore, problems, tmp_path):
     folder = tmp_path / "night"
     words = ["--proposer", "manual", "--language", "cpp", "--steps", 3, "--run", folder]

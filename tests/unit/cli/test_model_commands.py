@@ -58,6 +58,7 @@ def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
     assert "step   4/4" in longer.out
 
 
+@pytest.mark.slow
 def test_a_recorded_run_is_replayed_without_a_server(llm, explore, file, tmp_path, monkeypatch):
     """With templates that show nothing measured: no two runs measure the same."""
     (tmp_path / "prompts").mkdir()

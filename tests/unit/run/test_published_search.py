@@ -185,7 +185,7 @@ class Silent:
     "published",
     [
         pytest.param(LEVEL_2, id="level-2"),
-        pytest.param(LEVEL_3, id="level-3"),
+        pytest.param(LEVEL_3, id="level-3", marks=pytest.mark.slow),
         pytest.param(ADAPT, id="adapt", marks=pytest.mark.slow),
     ],
 )
