@@ -23,7 +23,7 @@ from adaexplore.evaluate.kernels.launches import Launches, watched_launches
 from adaexplore.evaluate.kernels.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.late_inputs import put_late
-from adaexplore.evaluate.timing.outputs import finished
+from adaexplore.evaluate.timing.outputs import finished_for
 from adaexplore.evaluate.truth.precision import set_flags
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
@@ -238,7 +238,7 @@ class CandidateSession:
 
         def call(i: int) -> list[NamedTensor]:
             inputs = slots[first + i]
-            return finished(model(*inputs.args, **inputs.kwargs))
+            return finished_for(model(*inputs.args, **inputs.kwargs), places[first + i])
 
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
             for (_, out), place in zip(outputs, places[first + i], strict=True):

@@ -19,7 +19,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire import messages as wire
-from adaexplore.evaluate.wire.tensors import SharedTensor
+from adaexplore.evaluate.wire.tensors import Layout, SharedTensor
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.user.values import Inputs, map_tensors
@@ -53,13 +53,17 @@ def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tupl
     return ("sets-global-flags",) if loaded.changed_flags else ()  # its process puts them back
 
 
-def give_slots(talk: Conversation, reference: Reference) -> None:
-    """Give memory for the timed calls, each on inputs of its own."""
+def give_slots(talk: Conversation, reference: Reference, layouts: Mapping[str, Layout]) -> None:
+    """Give memory for the timed calls, each on inputs of its own.
+
+    The places for outputs have the layout, by workload, that the verified outputs had.
+    """
     first = 0
     for workload in reference.timed:
         fresh = workload.fresh
         workload.first_slot, first = first, first + fresh.count
-        rings = [r.memory for r in (*fresh.rings, *fresh.late_inputs.rings, *fresh.out_rings)]
+        places = fresh.places(layouts[workload.name])
+        rings = [r.memory for r in (*fresh.rings, *fresh.late_inputs.rings, *places)]
         talk.give(
             wire.TakeSlots,
             rings,

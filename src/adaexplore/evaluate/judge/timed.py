@@ -13,6 +13,7 @@ from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
 from adaexplore.evaluate.wire import messages as wire
+from adaexplore.evaluate.wire.tensors import Layout
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -23,17 +24,17 @@ _LEAVING_S = 1.0
 class TimedCandidate:
     """A candidate as a party of `measure`, on one workload.
 
-    `reached` is the class that its outputs have reached so far; `copy_us` is the time that handing
-    over its outputs takes beyond the reference's.
+    `reached` is the class that its outputs have reached so far; `layout` is that of its verified
+    outputs, in which timed ones are delivered (see `give_slots`).
     """
 
     def __init__(
-        self, talk: Conversation, workload: JudgedWorkload, reached: Reached, copy_us: float
+        self, talk: Conversation, workload: JudgedWorkload, reached: Reached, layout: Layout
     ) -> None:
         self.reached = reached
         self._talk = talk
         self._workload = workload
-        self._copy_us = copy_us
+        self._places = workload.fresh.places(layout)
         self._device = workload.problem.device
         self._was_idle = False
         self._is_first = True
@@ -62,13 +63,13 @@ class TimedCandidate:
         wall_us = (time.perf_counter_ns() - since) / 1000.0
         self._talk.freeze()
         index = secrets.randbelow(count)
-        outputs = [out.clone() for out in fresh.outputs(index)]
+        outputs = [places.tensors[index].clone() for places in self._places]
         end = audit.account()
         audit.idle_from_now()
         self._look_at_the_device()
-        overhead_us = workload.baselines.overhead_us + self._copy_us
+        overhead_us = workload.baselines.overhead_us
         times = audit.block(start, end, wall_us, reply.times_us, overhead_us)
-        self._check(index, outputs)
+        self._check(index, [out.contiguous() for out in outputs])
         first, self._is_first = self._is_first, False
         return list(reply.times_us) if first else times
 

@@ -110,12 +110,12 @@ def evaluate_candidate(
     """
     with device.while_nobody_times():
         labels = load(talk, reference, candidate)
-        give_slots(talk, reference)
         inspect(talk)
         with device.hold(exclusive=False):
             first_call(talk)
     with device.hold(exclusive=False):
         verified = verify(talk, reference)
+        give_slots(talk, reference, verified.layouts)
     own = _own_kernels(talk)
     same = measured.get(code_of_candidate(candidate.source, own))
     if same and same.precision == verified.reached.precision:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adaexplore.core.evaluation import Failed
@@ -14,11 +15,9 @@ from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.fresh import poison_all
 from adaexplore.evaluate.truth.compare import Truth
 from adaexplore.evaluate.wire import messages as wire
+from adaexplore.evaluate.wire.tensors import Layout
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
-
-Layout = tuple[tuple[int, ...], ...]
-"""The strides of each output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Verified:
     """A correct candidate: how right it is, and the layout of its outputs by workload."""
 
     reached: Reached
-    layouts: tuple[Layout, ...]
+    layouts: Mapping[str, Layout]
 
 
 def verify(talk: Conversation, reference: Reference) -> Verified:
@@ -42,7 +41,8 @@ def verify(talk: Conversation, reference: Reference) -> Verified:
 
     The candidate has been called on input set 0.
     """
-    reached, layouts = Reached(), []
+    reached = Reached()
+    layouts: dict[str, Layout] = {}
     needs_weights = False
     for workload in reference.workloads:
         for index in range(len(workload.sets)):
@@ -51,9 +51,9 @@ def verify(talk: Conversation, reference: Reference) -> Verified:
             else:
                 compared = compare(talk, workload, index)
             reached = reached.or_worse(compared.reached)
-        layouts.append(compared.layout)
+        layouts[workload.name] = compared.layout
     other = verify_other_weights(talk, reference, needs_weights=needs_weights)
-    return Verified(reached.or_worse(other), tuple(layouts))
+    return Verified(reached.or_worse(other), layouts)
 
 
 def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compared:

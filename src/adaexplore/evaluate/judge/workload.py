@@ -13,7 +13,6 @@ from adaexplore.core.problem import Precision, Problem, Workload
 from adaexplore.evaluate.timing.baselines import Baselines
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
-from adaexplore.evaluate.timing.output_copy import OutputCopyCost
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within
 from adaexplore.evaluate.truth.runs import ReferenceRuns
@@ -70,7 +69,6 @@ class JudgedWorkload:
         self.truths = Truths(self.runs, notes, other_weights=first_set == 0)
         self.sets = self.truths.sets
         self._check_tolerances()
-        self.output_copy = OutputCopyCost(self.outputs, lambda: clock_for(problem.device))
         self.baselines = Baselines(self.runs, self.sets, notes, forms=sharing)
         self.fresh: FreshInputs
         self.baselines_us: dict[str, float] = {}

@@ -19,6 +19,7 @@ from adaexplore.evaluate.timing.late_inputs import LateInputs
 from adaexplore.evaluate.truth.inputs import vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
+    Layout,
     SharedRing,
     SharedTensor,
     copy_memory,
@@ -72,6 +73,7 @@ class FreshInputs:
         self.out_rings: list[SharedRing] = [
             share_ring(t.contiguous(), self.count) for _, t in outputs
         ]
+        self._taken: dict[Layout, list[SharedRing]] = {}
         self.slots = [self._slot(i) for i in range(self.count)]
         self.own_slots = [map_tensors(_private, slot) for slot in self.slots]
         self._own_tensors = [tensors_of(slot) for slot in self.own_slots]
@@ -109,13 +111,20 @@ class FreshInputs:
             for tensor in ring.tensors[:count]:
                 poison(tensor)
 
-    def outputs(self, index: int) -> list[torch.Tensor]:
-        """Return the outputs of call `index` of the last block."""
-        return [ring.tensors[index] for ring in self.out_rings]
+    def places(self, layout: Layout) -> list[SharedRing]:
+        """Return the places for outputs in a layout.
+
+        A dense output is copied in the order of memory, which takes the same time in every layout.
+        """
+        pairs = zip(self.out_rings, layout, strict=True)
+        return [ring.laid_out(strides) for ring, strides in pairs]
 
     def take(self, index: int, outputs: list[NamedTensor]) -> None:
         """Copy the outputs of a call to their place, as candidates do after every call."""
-        for ring, (_, tensor) in zip(self.out_rings, outputs, strict=True):
+        layout = tuple(tensor.stride() for _, tensor in outputs)
+        if layout not in self._taken:
+            self._taken[layout] = self.places(layout)
+        for ring, (_, tensor) in zip(self._taken[layout], outputs, strict=True):
             ring.tensors[index].copy_(tensor)
 
     def _slot(self, index: int) -> Inputs:

@@ -13,6 +13,8 @@ import os
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 import torch
@@ -23,6 +25,10 @@ from adaexplore.evaluate.wire.messages import RingForm, TensorHandle
 _CHUNK_WORDS = 1 << 24
 _ALIGNMENT_BYTES = 512  # of the tensors in a ring: as the allocators' own, or kernels would differ
 _pools: dict[torch.device, Any] = {}
+
+Strides = tuple[int, ...]
+Layout = tuple[Strides, ...]
+"""The strides of several tensors."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,18 @@ class SharedRing:
         """Return the same stretch of the memory of the first `count` tensors, a row for each."""
         return self.memory.tensor.as_strided((count, length), (self.step, 1), start)
 
+    def laid_out(self, strides: Strides) -> SharedRing:
+        """Return the same memory with the dimensions of each tensor in the order of `strides`.
+
+        The strides may come from a process that nobody trusts. Where they are not dense (see
+        `dense_strides`), the tensors are contiguous: none reaches beyond its part of the memory.
+        """
+        form = self.memory.handle.ring
+        assert form is not None
+        form = replace(form, strides=dense_strides(form.shape, strides) or _contiguous(form.shape))
+        memory = replace(self.memory, handle=replace(self.memory.handle, ring=form))
+        return SharedRing(memory, _parts(memory.tensor, form), self.step)
+
 
 def share_ring(like: torch.Tensor, count: int) -> SharedRing:
     """Make `count` tensors of the shape, strides and dtype of `like`, not yet filled."""
@@ -95,6 +113,30 @@ def open_ring(handle: TensorHandle, fds: Sequence[int]) -> list[torch.Tensor]:
 
 def _parts(memory: torch.Tensor, ring: RingForm) -> list[torch.Tensor]:
     return [memory.as_strided(ring.shape, ring.strides, i * ring.step) for i in range(ring.count)]
+
+
+def dense_strides(shape: Sequence[int], strides: Strides) -> Strides | None:
+    """Return strides that fill memory without gaps or overlaps, 1 for dimensions of size 1.
+
+    Return None for others. Two dense tensors of one shape have the same order in memory if, and
+    only if, the returned strides are equal.
+    """
+    return _dense_strides(shape, strides) if len(strides) == len(shape) else None
+
+
+@lru_cache(maxsize=1024)  # timed calls ask for it
+def _dense_strides(shape: Sequence[int], strides: Strides) -> Strides | None:
+    expected = 1
+    for size, stride in sorted(zip(shape, strides, strict=True), key=lambda pair: pair[1]):
+        if size != 1:
+            if stride != expected:
+                return None
+            expected *= size
+    return tuple(1 if n == 1 else s for n, s in zip(shape, strides, strict=True))
+
+
+def _contiguous(shape: Sequence[int]) -> Strides:
+    return tuple(1 if n == 1 else prod(shape[i + 1 :]) for i, n in enumerate(shape))
 
 
 def _share_memory(elements: int, dtype: torch.dtype, device: torch.device) -> SharedTensor:

@@ -163,14 +163,40 @@ class TestOwnSlots:
         assert all(int(own.args[1].max()) < 5 for own in fresh.own_slots)
 
 
+LAYOUTS = {
+    "contiguous": lambda t: t,
+    "transposed": lambda t: t.t().contiguous().t(),
+}
+
+
 class TestOutputs:
     def test_what_was_taken_is_there_and_nothing_else(self, fresh_of):
         fresh = fresh_of(RANDOM)
         fresh.poison(fresh.count)
         fresh.take(2, [("output", torch.full((8, 16), 7.0))])
-        kept = [bool(fresh.outputs(i)[0].isnan().all()) for i in range(fresh.count)]
+        [places] = fresh.places(((16, 1),))
+        kept = [bool(place.isnan().all()) for place in places.tensors]
         assert kept == [True, True, False, True]
-        assert bool((fresh.outputs(2)[0] == 7).all())
+        assert bool((places.tensors[2] == 7).all())
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_a_baseline_s_output_is_copied_in_the_order_of_memory(self, fresh_of, layout):
+        fresh = fresh_of(RANDOM)
+        out = LAYOUTS[layout](torch.arange(128.0).reshape(8, 16))
+        fresh.take(1, [("output", out)])
+        [ring], [places] = fresh.out_rings, fresh.places((out.stride(),))
+        assert places.tensors[1].stride() == out.stride()
+        assert torch.equal(places.tensors[1], out)
+        memory = out.as_strided((128,), (1,))
+        assert torch.equal(ring.tensors[1].flatten(), memory)
+
+    def test_places_in_any_layout_are_poisoned(self, fresh_of):
+        fresh = fresh_of(RANDOM)
+        [places] = fresh.places(((1, 8),))
+        for place in places.tensors:
+            place.zero_()
+        fresh.poison(2)
+        assert [bool(p.isnan().all()) for p in places.tensors] == [True, True, False, False]
 
 
 class TestCount:

@@ -4,7 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.evaluate.wire import codec
-from adaexplore.evaluate.wire.tensors import fingerprint, open_shared, share
+from adaexplore.evaluate.wire.tensors import (
+    dense_strides,
+    fingerprint,
+    open_ring,
+    open_shared,
+    share,
+    share_ring,
+)
 
 ENOUGH_S = 60.0
 DTYPES = [
@@ -110,6 +117,72 @@ class TestSharing:
         [opened] = open_shared([shared.handle], shared.fds)
         opened[2, 1] = -1.0
         assert shared.tensor[2, 1] == -1.0
+
+
+def strides_in_order(shape, order):
+    """Strides of a dense tensor with its dimensions in this order in memory, the last innermost."""
+    strides, step = [0] * len(shape), 1
+    for dim in reversed(order):
+        strides[dim], step = step, step * shape[dim]
+    return tuple(strides)
+
+
+@st.composite
+def shapes_and_orders(draw):
+    shape = draw(st.lists(st.integers(1, 5), max_size=5))
+    return tuple(shape), draw(st.permutations(range(len(shape))))
+
+
+class TestLayouts:
+    @given(shapes_and_orders())
+    def test_dense_strides_are_those_without_gaps_and_overlaps(self, drawn):
+        shape, order = drawn
+        strides = strides_in_order(shape, order)
+        found = dense_strides(shape, strides)
+        pairs = zip(shape, found, strides, strict=True)
+        assert all(f == (1 if n == 1 else s) for n, f, s in pairs)
+
+    @pytest.mark.parametrize(
+        "strides",
+        [
+            pytest.param((8, 2), id="gaps"),
+            pytest.param((16, 1), id="padded rows"),
+            pytest.param((0, 1), id="expanded"),
+            pytest.param((1, 1), id="overlapping"),
+            pytest.param((-4, 1), id="negative"),
+            pytest.param((1 << 62, 1), id="larger than any memory"),
+            pytest.param((1,), id="of another rank"),
+            pytest.param((), id="none"),
+        ],
+    )
+    def test_other_strides_are_not_dense_and_give_contiguous_places(self, strides):
+        assert dense_strides((3, 4), strides) is None
+        ring = share_ring(torch.empty(3, 4), 2).laid_out(strides)
+        assert all(tensor.is_contiguous() for tensor in ring.tensors)
+
+    @given(shapes_and_orders(), st.data())
+    def test_places_in_any_layout_stay_within_their_own_memory(self, drawn, data):
+        shape, order = drawn
+        anything = st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-2, 30)
+        named = data.draw(
+            st.just(strides_in_order(shape, order))
+            | st.lists(anything, min_size=len(shape), max_size=len(shape)).map(tuple)
+        )
+        ring = share_ring(torch.empty(shape), 3)
+        ring.memory.tensor.zero_()
+        ring.laid_out(named).tensors[1].fill_(1.0)
+        assert [
+            bool((t == value).all()) for t, value in zip(ring.tensors, (0, 1, 0), strict=True)
+        ] == [True] * 3
+
+    def test_a_ring_is_opened_in_the_layout_that_it_was_given(self):
+        ring = share_ring(torch.empty(3, 4), 2)
+        opened = open_ring(ring.laid_out((1, 3)).memory.handle, ring.memory.fds)
+        opened[1].copy_(torch.arange(12.0).reshape(3, 4))
+        assert opened[1].stride() == (1, 3)
+        assert torch.equal(
+            ring.tensors[1].flatten(), torch.arange(12.0).reshape(3, 4).t().flatten()
+        )
 
 
 class TestFingerprint:
