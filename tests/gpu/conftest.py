@@ -9,7 +9,7 @@ from adaexplore.evaluate.judge.local import LocalEvaluator
 
 @pytest.fixture(scope="module")
 def evaluator_of(request, server):
-    """Makes a judge of the problem with other options, one for all tests of a module."""
+    """Makes a brief judge of the problem with other options, one for all tests of a module."""
     made = {}
 
     def evaluator_of(**options):
@@ -18,7 +18,9 @@ def evaluator_of(request, server):
             problem = Problem(
                 "example", REFERENCE, request.module.LANGUAGE, DEVICE, checks=Checks(**options)
             )
-            made[key] = LocalEvaluator(server, problem, timeout_s=120.0, memory_bytes=1 << 34)
+            made[key] = LocalEvaluator(
+                server, problem, timeout_s=120.0, memory_bytes=1 << 34, brief=True
+            )
             made[key].prepare()
         return made[key]
 

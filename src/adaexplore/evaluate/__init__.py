@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from adaexplore.evaluate.judge.local import LocalEvaluator as LocalEvaluator
     from adaexplore.evaluate.judge.recorded import RecordedEvaluator as RecordedEvaluator
     from adaexplore.evaluate.judge.recorded import UnseenCandidateError as UnseenCandidateError
+    from adaexplore.evaluate.judge.trials import try_baselines as try_baselines
     from adaexplore.evaluate.offline.evaluator import OfflineEvaluator as OfflineEvaluator
+    from adaexplore.evaluate.timing.baselines_offered import OFFERED as OFFERED
+    from adaexplore.evaluate.timing.baselines_trial import Trial as Trial
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -254,3 +254,26 @@ def compile_for(request):
         inductor.compile_fx()
         time.sleep(request.get("runs_s", 0.0))
     return {"done": True}
+
+
+def fail_to_capture(request):
+    """Capture what waits for the GPU, then draw numbers; a job."""
+    import torch
+
+    from adaexplore.evaluate.timing.baselines_offered import Subject, captured
+    from adaexplore.sandbox.user.values import Inputs
+
+    class Waiting(torch.nn.Module):
+        def forward(self, x):
+            return x + torch.rand_like(x) if x.sum().item() < 1e30 else x
+
+    device = request["device"]
+    x, before = torch.ones(64, device=device), torch.cuda.current_stream(device)
+    why = ""
+    try:
+        captured(Subject(Waiting(), Inputs([x]), device))
+    except RuntimeError as error:
+        why = str(error)
+    drawn = torch.rand(64, device=device)
+    same_stream = torch.cuda.current_stream(device) == before
+    return {"why": why, "is_random": bool(drawn.std() > 0), "same_stream": same_stream}

@@ -79,13 +79,15 @@ def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried
     """Build a baseline for each timed workload, and call it until it is warm."""
     instance = Instance.of(problem, Path.cwd())
     timed = problem.timed_workloads
-    tried = {}
+    baseline, tried = baseline_named(name), {}
     for workload in timed:
         inputs = instance.inputs(problem.seed, workload)
         runs = ReferenceRuns(problem, instance, inputs, workload)
         subject = Subject(instance.model, inputs, problem.device, len(timed))
+        if not baseline.applies(subject):
+            raise ValueError("it does not apply")
         with runs.scope(runs.precision), compiling_lent(problem.device, limit):
-            call = baseline_named(name).build(subject)
+            call = baseline.build(subject)
             for _ in range(_PILOT):
                 call(inputs)
         tried[workload.name] = _Tried(runs, inputs, call)

@@ -93,3 +93,8 @@ def test_one_that_is_not_compiled_in_time_is_left_out(server, kept):
     [trial] = try_baselines(server, replace(PROBLEM, source=source), ["compile"], compile_s=0.01)
     assert trial.why == "it is not compiled after 0.01 s"
     assert trial.lasts
+
+
+def test_one_that_does_not_apply_is_left_out(server, kept):
+    [trial] = try_baselines(server, PROBLEM, ["eager-channels-last"])
+    assert trial.why == "it does not apply"

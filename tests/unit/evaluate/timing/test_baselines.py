@@ -181,6 +181,13 @@ def test_outputs_that_last_are_not_cloned(monkeypatch):
     assert out is model.out
 
 
+def test_dynamo_keeps_the_code_of_every_baseline_and_workload(monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda model, **_: model)
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)
+    compiled()(Subject(nn.Linear(4, 4), Inputs([torch.zeros(2, 4)]), "cpu", forms=5))
+    assert torch._dynamo.config.recompile_limit >= 5 * len(baselines_offered.OFFERED)
+
+
 class TestChoice:
     def test_the_two_fastest_are_timed_beside_candidates(self, reference, offers):
         offers(compile=slowed(0.02), eager_slow=slowed(0.01), eager_fast=slowed(0.0005))
