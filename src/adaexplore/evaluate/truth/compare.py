@@ -11,7 +11,7 @@ import torch
 from adaexplore.core.problem import PRECISIONS, Precision, Tolerance
 from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of
 from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, NORM_FACTOR
-from adaexplore.evaluate.truth.selections import Choice, excused
+from adaexplore.evaluate.truth.selections import Ties, excused
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ class Truth:
 
     `bounds` holds the largest deviation of each class on offer; they grow from strict to loose.
     `ties` are elements that may fall either way when the inputs are rounded, or another of equal
-    elements is selected: a `Choice` says which indices are as good as the truth's; in other outputs
-    (a comparison, a step) such elements are marked, and not compared. `error_scale` is
+    elements is selected: a `Choice` says which indices are as good as the truth's, `Codes` which
+    integers may be off by one; in other outputs (a comparison, a step) such elements are marked,
+    and not compared. `error_scale` is
     `error_scale_of(value)`, where it is known already. `from_problem` is false on inputs unlike the
     problem's own, which test that a result is right and not how precise it is.
     """
@@ -51,7 +52,7 @@ class Truth:
     path: str
     value: torch.Tensor
     bounds: dict[Precision, Deviation]
-    ties: torch.Tensor | Choice | None = None
+    ties: Ties | None = None
     error_scale: ErrorScale | None = None
     from_problem: bool = True
 

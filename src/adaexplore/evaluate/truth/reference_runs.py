@@ -10,9 +10,10 @@ import torch
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.truth.compare import Deviation, deviation, exact
 from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of
-from adaexplore.evaluate.truth.precision import FLOOR
+from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, FLOOR
 from adaexplore.evaluate.truth.runs import Noise, ReferenceRuns
-from adaexplore.evaluate.truth.selections import Choice, Otherwise, Room, Selections, excused
+from adaexplore.evaluate.truth.selections import Choice, Otherwise, Room, Selections, Ties, excused
+from adaexplore.evaluate.truth.steps import Codes, Moved, Shifted, Steps
 from adaexplore.sandbox.user.values import Inputs
 
 NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0**-7}
@@ -63,7 +64,7 @@ class ReferenceRun:
     dtype: torch.dtype
     value: torch.Tensor
     by_class: dict[Precision, Deviation]
-    ties: torch.Tensor | Choice | None
+    ties: Ties | None
     error_scale: ErrorScale | None
     blur: dict[Precision, float] | None = None
     shaky: bool = False
@@ -119,16 +120,20 @@ class _Variations:
         self._seen = Selections()
         self._watches: list[Selections] = []
         self.noise = Noise(NOISE[runs.precision], frozen)
-        self.values = runs.float64(inputs, watch=self._seen)
+        steps = Steps()
+        self.values = runs.float64(inputs, watch=self._seen, steps=steps)
         if self.values is None:  # an operation has no float64, or bears no watching
-            self._seen, self.values = Selections(), runs.float64(inputs)
-        self.blurred = self._vary(self.noise)
+            self._seen, steps, self.values = Selections(), Steps(), runs.float64(inputs)
+        moved = Moved(steps) if steps.values else None
+        self.blurred = self._vary(self.noise, steps=moved)
+        self.flips: dict[int, Deviation] = {}
+        self._margins = moved.margins if moved and self.blurred is not None else []
         self._rounded: dict[Precision, list[torch.Tensor] | None] = {}
         self._otherwise: list[list[torch.Tensor]] = []
 
     def ties(
         self, values: list[torch.Tensor], arounds: list[ErrorScale | None]
-    ) -> list[torch.Tensor | Choice | None]:
+    ) -> list[Ties | None]:
         """Return the elements of each output that may fall either way."""
         if self.blurred is None:
             return [None] * len(values)
@@ -142,6 +147,13 @@ class _Variations:
             self._otherwise = [outputs for outputs in ways if outputs is not None]
             runs += self._otherwise
         marked = self._marked(values, arounds, runs)
+        if sides := self._beside_steps():
+            marked = [
+                self._with_sides(
+                    i, v, arounds[i], known, [r[i] for r in runs], [s[i] for s in sides]
+                )
+                for i, (v, known) in enumerate(zip(values, marked, strict=True))
+            ]
         room = Room(FLOOR[self._runs.precision], _MOST_NOISES * self.noise.size)
         choices = [self._seen.choice(i, v, self._watches, room) for i, v in enumerate(values)]
         return [choice or t for choice, t in zip(choices, marked, strict=True)]
@@ -160,13 +172,53 @@ class _Variations:
             self._rounded[precision] = self._runs.float64(self._inputs, noise)
         return self._rounded[precision]
 
+    def _with_sides(
+        self,
+        output: int,
+        value: torch.Tensor,
+        error_scale: ErrorScale | None,
+        known: torch.Tensor | Codes | None,
+        runs: list[torch.Tensor],
+        sides: list[torch.Tensor],
+    ) -> torch.Tensor | Codes | None:
+        """Return what is marked in an output with the elements beside steps marked too.
+
+        Where these are many, since sums hold some each, the effect of steps is noted in `flips`.
+        """
+        if error_scale is None:
+            found = _ties(self.noise, value, None, *runs, *sides)
+            return known if found is None else found
+        scale = error_scale.scale(0, value.numel()).reshape(value.shape) + value.abs()
+        floor = FLOOR[self._runs.precision]
+        beside = torch.stack([(s - value).abs() > floor * scale for s in sides]).any(0)
+        left_out = excused(known, value, value)
+        both = beside if left_out is None else beside | left_out
+        if float(both.double().mean()) <= _MOST_TIES:
+            return both if bool(both.any()) else known
+        for side in sides:
+            found_off = deviation(side, value, ties=left_out, error_scale=error_scale)
+            self.flips[output] = found_off.or_worse(self.flips.get(output, found_off))
+        return known
+
+    def _beside_steps(self) -> list[list[torch.Tensor]]:
+        """Return the outputs with every value before a step shifted, to either side."""
+        if all(margin is None for margin in self._margins):
+            return []
+        sides = (Shifted(self._margins, side) for side in (1, -1))
+        runs = [self._runs.float64(self._inputs, steps=side) for side in sides]
+        self._margins = []  # they take memory
+        return [outputs for outputs in runs if outputs is not None]
+
     def _vary(
-        self, noise: Noise | None, otherwise: Otherwise | None = None
+        self,
+        noise: Noise | None,
+        otherwise: Otherwise | None = None,
+        steps: Steps | None = None,
     ) -> list[torch.Tensor] | None:
         if self.values is None:
             return None
         watch = Selections(otherwise) if self._seen.any else None
-        outputs = self._runs.float64(self._inputs, noise, watch)
+        outputs = self._runs.float64(self._inputs, noise, watch, steps)
         if outputs is not None and watch is not None:
             self._watches.append(watch)
         return outputs
@@ -176,7 +228,7 @@ class _Variations:
         values: list[torch.Tensor],
         arounds: list[ErrorScale | None],
         runs: list[list[torch.Tensor]],
-    ) -> list[torch.Tensor | None]:
+    ) -> list[torch.Tensor | Codes | None]:
         columns = zip(values, arounds, *runs, strict=True)
         return [_ties(self.noise, *column) for column in columns]
 
@@ -196,6 +248,9 @@ def _with_blur(
         for precision, found in own.by_class.items():
             if precision == "fp32":
                 rounding = Deviation(moved.norm * share, moved.element * share)
+                if flips := varied.flips.get(i):
+                    few = Deviation(flips.norm * share**0.5, flips.element / ELEMENT_FACTOR)
+                    rounding = rounding.or_worse(few)
             elif found.norm <= exact_to:
                 rounding = _operands_rounded(own, blurred, i, varied, precision)
             else:
@@ -227,11 +282,18 @@ def _operands_rounded(
 
 def _ties(
     noise: Noise, value: torch.Tensor, error_scale: ErrorScale | None, *others: torch.Tensor
-) -> torch.Tensor | None:
+) -> torch.Tensor | Codes | None:
     """Mark elements that variations of the run move over a step; None where there is none.
 
     None as well where they do so in many places: that is no step but a function that amplifies.
+    Integers that never move by more than one are no other integers for it, however many do.
     """
+    if error_scale is None and value.dtype is not torch.bool and not value.is_floating_point():
+        off = torch.stack([(o - value.to(torch.int64)).abs() for o in others]).amax(0)
+        near, beyond = off == 1, off > 1
+        share = float(beyond.double().mean())
+        wide = beyond if 0 < share <= _MOST_INTEGER_TIES else None
+        return Codes(near, wide) if wide is not None or bool(near.any()) else None
     found = _steps(noise, value, error_scale, *others)
     most = _MOST_INTEGER_TIES if error_scale is None else _MOST_TIES
     return found if 0 < float(found.double().mean()) <= most else None

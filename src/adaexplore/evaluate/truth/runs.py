@@ -15,6 +15,7 @@ from adaexplore.core.problem import Precision, Problem, Workload
 from adaexplore.evaluate.truth.compare import exact
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
+from adaexplore.evaluate.truth.steps import Steps
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.evaluate.truth.widen import widened
 from adaexplore.sandbox.user.user_code import Instance, is_out_of_memory
@@ -97,11 +98,16 @@ class ReferenceRuns:
         return other
 
     def float64(
-        self, inputs: Inputs, noise: Noise | None = None, watch: Selections | None = None
+        self,
+        inputs: Inputs,
+        noise: Noise | None = None,
+        watch: Selections | None = None,
+        steps: Steps | None = None,
     ) -> list[torch.Tensor] | None:
         """The outputs of a run in float64, None where an operation has none.
 
-        With `noise`, inputs and parameters are a little off; `watch` sees what is selected.
+        With `noise`, inputs and parameters are a little off; `watch` sees what is selected, and
+        `steps` what is rounded.
         """
 
         def widen(t: torch.Tensor) -> torch.Tensor:
@@ -118,7 +124,7 @@ class ReferenceRuns:
             with torch.no_grad(), widened(self.instance.model) as double:
                 if noise is not None:
                     noise.on_parameters(double)
-                with watch or nullcontext():
+                with watch or nullcontext(), steps or nullcontext():
                     outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
                 if watch is not None:
                     watch.follow([t for _, t in outputs])

@@ -16,6 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from adaexplore.evaluate.truth.steps import Codes
+
 _aten = torch.ops.aten
 _SELECTING = {
     _aten.topk.default,
@@ -112,9 +114,13 @@ class Choice:
         return allowed
 
 
-def excused(ties: Tensor | Choice | None, out: Tensor, truth: Tensor) -> Tensor | None:
+Ties = Tensor | Choice | Codes
+"""Elements of an output that may fall either way: marked, or judged by what stands there."""
+
+
+def excused(ties: Ties | None, out: Tensor, truth: Tensor) -> Tensor | None:
     """The elements of an output that do not count, because they might as well be others."""
-    return ties.allows(out, truth) if isinstance(ties, Choice) else ties
+    return ties if ties is None or isinstance(ties, Tensor) else ties.allows(out, truth)
 
 
 @dataclass(frozen=True, slots=True)
