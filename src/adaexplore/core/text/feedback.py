@@ -22,6 +22,7 @@ from adaexplore.core.evaluation import (
     Timing,
     WorkloadTiming,
 )
+from adaexplore.core.labels import ALGEBRA
 from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
 
 LABELS = {
@@ -33,8 +34,7 @@ LABELS = {
     "library:cudnn": "part of the work is cuDNN's",
     "library:aten": "part of the work is done by PyTorch's own kernels",
     "library:inductor": "part of the work is done by kernels that torch.compile makes at run time",
-    "below-flop-floor": "faster than the reference's products at this class's rate: by algebra, or "
-    "by operands of fewer bits",
+    ALGEBRA: "clearly beyond the roofline of the reference's work: it needs less work, by algebra",
     "sets-global-flags": "it sets global flags of PyTorch's, which were put back",
 }
 """Explanations of an evaluation's labels; a label that is missing here explains itself."""

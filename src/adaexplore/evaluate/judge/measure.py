@@ -86,7 +86,7 @@ def rooflines(reference: Reference, timings: Mapping[str, Timing]) -> dict[str, 
 
 
 def roofline_labels(reference: Reference, timings: Mapping[str, Timing]) -> tuple[str, ...]:
-    """Label times below the floor that the operations set."""
+    """Label times below what the work of the reference takes."""
     labels = (
         label
         for workload in reference.timed

@@ -176,7 +176,7 @@ class JudgedWorkload:
     def _roofline(self) -> RooflineModel | None:
         try:
             with self.runs.scope("fp32"):
-                work = work_of(self._instance, self.from_problem.inputs)
+                work = work_of(self._instance, self.from_problem.inputs, self.runs.precision)
             clock, precision = clock_for(self.problem.device), self.runs.precision
             peaks = measure_peaks(self.problem.device, clock, work.bytes, precision)
         except (RuntimeError, TypeError, ValueError, MemoryError, BadProblemError) as error:

@@ -1,6 +1,7 @@
 """The roofline: the least time that a problem can take on this device (Williams et al. 2009).
 
-Least traffic is every input, parameter and output once. Operations are those of the reference's
+Least traffic is every input, parameter and output once, parameters packed as narrowly as the
+precision class allows. Operations are those of the reference's
 matrix products, convolutions and attention. Both are held against what
 this device was measured to do, in the same session and with the clock that candidates are timed
 with; nothing of it is kept on disk, where a candidate might find it.
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from adaexplore.core.evaluation import BoundBy, Roofline
 from adaexplore.core.facts import ReferenceRoofline
+from adaexplore.core.labels import ALGEBRA
 from adaexplore.core.problem import Precision
 from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.timing.operations import operations_of
@@ -29,14 +31,21 @@ from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors,
 REFUSED_BELOW = 0.5
 """A candidate this much faster than its unavoidable traffic allows did not do the work.
 
-Not 1: a device reads faster than it copies, and what was measured is no law.
+Not 1: what was measured is no law.
 """
+
+CLEARLY_BELOW = 0.85
+"""A time below this share of the least time of the reference's work is no error of the peaks."""
 
 EMULATION = 3
 """An fp32 product takes three of TF32 or bf16 when it is emulated ("tf32x3", "bf16x3")."""
 
 _AS_PRECISE: Mapping[Precision, Precision] = {"tf32": "half"}
 """fp16 has TF32's 11 bits of significand: scaled into its range, operands lose nothing by it."""
+
+_PACKED_BYTES: Mapping[Precision, int] = {"fp32": 4, "tf32": 2, "half": 2}
+"""What a constructor can pack an element of a weight into in a class: with a scale, 16 bits hold
+the 11 bits of significand that TF32 rounds to, and 8 bits are less than half precision asks for."""
 
 _PARTLY = 0.05  # a tensor of which less matters is looked up in, not read
 _SAMPLE = 4096
@@ -120,8 +129,9 @@ class RooflineModel:
         )
 
     def labels(self, time_us: float) -> tuple[str, ...]:
-        """Names a time below the operations' floor: is it algebra, or less precision?"""
-        return ("below-flop-floor",) if time_us < self._limits["compute"] else ()
+        """Name a time that is clearly below what the reference's work takes."""
+        least_us = max(self._limits["memory"], self._limits["compute"])
+        return (ALGEBRA,) if time_us < CLEARLY_BELOW * least_us else ()
 
     def facts(self) -> ReferenceRoofline:
         """Return the floor with the work and the peaks that set it."""
@@ -137,8 +147,8 @@ class RooflineModel:
         )
 
 
-def work_of(instance: Instance, inputs: Inputs) -> Work:
-    """The work of a call of the reference on `inputs`.
+def work_of(instance: Instance, inputs: Inputs, precision: Precision) -> Work:
+    """The work of a call of the reference on `inputs`, in the narrowest form of a class.
 
     A derivative that is not zero proves that an element matters; one that is zero proves nothing,
     so `unavoidable_bytes` is a lower bound (and 0 on a CPU, whose caches nothing empties).
@@ -148,10 +158,11 @@ def work_of(instance: Instance, inputs: Inputs) -> Work:
     flops = operations_of(instance, inputs)
     made = [not _is_copied(t, [*given, *weights]) for t in results]
     shares = _dependence(instance, inputs, made) or [None] * (len(given) + len(weights))
+    sizes = [*map(_bytes, given), *(_packed_bytes(t, precision) for t in weights)]
     traffic = sum(map(_bytes, results))
-    for tensor, share in zip((*given, *weights), shares, strict=True):
+    for size, share in zip(sizes, shares, strict=True):
         looked_up = share is not None and share < _PARTLY
-        traffic += int(_bytes(tensor) * (share if looked_up and share is not None else 1.0))
+        traffic += int(size * (share if looked_up and share is not None else 1.0))
     unavoidable = 0
     if instance.device.type == "cuda":
         read = zip(given, shares[: len(given)], strict=True)
@@ -168,17 +179,21 @@ def measure_peaks(device: str, clock: Clock, work_bytes: int, precision: Precisi
     """Measures the device in a few hundred milliseconds; the caller holds it exclusively.
 
     A GPU's memory is measured on more than its caches hold, which the clock empties before each
-    call. On a CPU, where nothing empties them, on as many bytes as the problem moves.
+    call. On a CPU, where nothing empties them, on as many bytes as the problem moves. It counts as
+    fast as it reads or copies, whichever is faster: a kernel with packed weights mostly reads.
     """
     on_cpu = device == "cpu"
     least, most = _CPU_COPY_BYTES
-    size = min(max(work_bytes // 2, least), most) if on_cpu else _COPY_BYTES
+    size = min(max(work_bytes // 8 * 4, least), most) if on_cpu else _COPY_BYTES
     source, target = (torch.ones(size, dtype=torch.uint8, device=device) for _ in range(2))
     tiny = torch.zeros(1, device=device)
     sizes = _MATMUL_SIZES["cpu" if on_cpu else "cuda"]
     classes = [p for p in sizes if not on_cpu or p in up_to(precision)]
+    numbers = source.view(torch.float32)
+    copied_per_s = 2 * size / _seconds(clock, lambda: target.copy_(source))
+    read_per_s = size / _seconds(clock, numbers.sum)
     return Peaks(
-        bytes_per_s=2 * size / _seconds(clock, lambda: target.copy_(source)),
+        bytes_per_s=max(copied_per_s, read_per_s),
         flops_per_s={p: _matmul_rate(device, clock, p, sizes[p]) for p in classes},
         overhead_us=1e6 * _seconds(clock, lambda: tiny.add_(1.0)),
     )
@@ -265,6 +280,12 @@ def _written_bytes(out: Tensor) -> int:
         same = bool((out == out.narrow(axis, 0, 1)).all()) if size > 1 else True
         distinct *= 1 if same else size
     return distinct
+
+
+def _packed_bytes(weight: Tensor, precision: Precision) -> int:
+    if not weight.is_floating_point():
+        return _bytes(weight)
+    return _bytes(weight) * min(_PACKED_BYTES[precision], weight.itemsize) // weight.itemsize
 
 
 def _bytes(t: Tensor) -> int:

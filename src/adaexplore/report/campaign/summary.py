@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from adaexplore.core.evaluation import Passed, Timing, evaluation_to_json
+from adaexplore.core.labels import ALGEBRA, set_apart
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.report.averages import Averages, averages
 from adaexplore.report.run.headline import Verdict
@@ -63,6 +64,11 @@ class Result:
         return self.claimed.measured if self.claimed else None
 
     @property
+    def by_algebra(self) -> bool:
+        """True if the winner needs less than the reference's work."""
+        return self.claimed is not None and ALGEBRA in self.claimed.labels
+
+    @property
     def judged(self) -> bool:
         """True if at least one candidate of the problem was judged."""
         return self.steps > 0
@@ -70,11 +76,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class CampaignGroup:
-    """Judged problems of one precision class, either all labelled or all not.
+    """Judged problems of one precision class, either all set apart by a label or none.
 
     `reached` counts the precision classes of the winners. `faster` counts the winners whose
     interval lies above 1. `unmeasured` counts correct problems that were judged without the device:
-    they are in no average, and there are no averages if all are unmeasured.
+    they are in no average, and there are no averages if all are unmeasured. `by_algebra` counts the
+    winners that need less than the reference's work; where there are some, the averages `without`
+    them stand beside the others.
     """
 
     precision: Precision
@@ -86,6 +94,9 @@ class CampaignGroup:
     reached: Mapping[Precision, int]
     like_for_like: Averages | None
     over_eager: Averages | None
+    by_algebra: int = 0
+    like_for_like_without: Averages | None = None
+    over_eager_without: Averages | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +188,7 @@ def summarize_campaign(
     }
     for result in results:
         if result.judged:
-            members[result.precision, bool(result.labels)].append(result)
+            members[result.precision, set_apart(result.labels or ())].append(result)
     return CampaignSummary(
         name=name,
         command=command,
@@ -195,6 +206,9 @@ def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> C
     reached = Counter(result.claimed.precision for result in results if result.claimed)
     unmeasured = sum(result.verdict == "unmeasured" for result in results)
     count = len(results) - unmeasured
+    by_algebra = sum(result.by_algebra for result in results)
+    others = [r.timing for r in results if r.timing and not r.by_algebra] if by_algebra else []
+    left = count - by_algebra if by_algebra else 0
     return CampaignGroup(
         precision=precision,
         labelled=labelled,
@@ -205,6 +219,9 @@ def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> C
         reached={name: reached[name] for name in PRECISIONS if reached[name]},
         like_for_like=averages([t.speedup for t in timings], count) if count else None,
         over_eager=averages([t.speedup_eager for t in timings], count) if count else None,
+        by_algebra=by_algebra,
+        like_for_like_without=averages([t.speedup for t in others], left) if left else None,
+        over_eager_without=averages([t.speedup_eager for t in others], left) if left else None,
     )
 
 
@@ -228,10 +245,17 @@ def _group_json(group: CampaignGroup) -> dict[str, Any]:
         "unmeasured": group.unmeasured,
         "faster": group.faster,
         "reached": dict(group.reached),
-        "like_for_like": asdict(group.like_for_like) if group.like_for_like else None,
-        "over_eager": asdict(group.over_eager) if group.over_eager else None,
+        "like_for_like": _averages_json(group.like_for_like),
+        "over_eager": _averages_json(group.over_eager),
+        "by_algebra": group.by_algebra,
+        "like_for_like_without_algebra": _averages_json(group.like_for_like_without),
+        "over_eager_without_algebra": _averages_json(group.over_eager_without),
         "results": [_result_json(result) for result in group.results],
     }
+
+
+def _averages_json(found: Averages | None) -> dict[str, Any] | None:
+    return asdict(found) if found else None
 
 
 def _result_json(result: Result) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.core.evaluation import Roofline, Timing
+from adaexplore.core.labels import ALGEBRA
 from adaexplore.report import text
 from adaexplore.report.averages import Averages
 from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, Result
@@ -52,10 +53,17 @@ def spending(summary: CampaignSummary) -> str:
 
 def averages_rows(group: CampaignGroup) -> list[tuple[str, str, str]]:
     """Return rows (name, like for like, over eager) of the averages; none without averages."""
-    if group.like_for_like is None or group.over_eager is None:
+    rows = _pairs(group.like_for_like, group.over_eager)
+    without = _pairs(group.like_for_like_without, group.over_eager_without)
+    left_out = f"{group.by_algebra} by algebra left out"
+    return rows + [(f"{name}, {left_out}", own, eager) for name, own, eager in without]
+
+
+def _pairs(own: Averages | None, eager: Averages | None) -> list[tuple[str, str, str]]:
+    if own is None or eager is None:
         return []
-    pairs = zip(_named(group.like_for_like), _named(group.over_eager), strict=True)
-    return [(name, own, eager) for (name, own), (_, eager) in pairs]
+    pairs = zip(_named(own), _named(eager), strict=True)
+    return [(name, ours, theirs) for (name, ours), (_, theirs) in pairs]
 
 
 def _named(averages: Averages) -> list[tuple[str, str]]:
@@ -139,11 +147,13 @@ def _means(group: CampaignGroup) -> list[Table]:
 
 
 def _labels(results: Iterable[Result]) -> list[Text]:
-    return [
-        Text(f"{result.name}: {name}: {why}", style="yellow")
-        for result in results
-        for name, why in (result.labels or {}).items()
-    ]
+    lines = []
+    for result in results:
+        labels = dict(result.labels or {})
+        if result.by_algebra:
+            labels[ALGEBRA] = "the winner needs less than the reference's work"
+        lines += [f"{result.name}: {name}: {why}" for name, why in labels.items()]
+    return [Text(line, style="yellow") for line in lines]
 
 
 def _speedup(ratio: float | None) -> str:

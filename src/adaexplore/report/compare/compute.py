@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from adaexplore.core.labels import set_apart
 from adaexplore.core.problem import Precision
 from adaexplore.report.averages import NO_KERNEL_SPEEDUP
 from adaexplore.report.compare.arms import SearchArm
@@ -77,7 +78,7 @@ def compare(
     """
     traces = [trace for arm in arms for trace in arm.traces]
     names = _problem_names(traces)
-    labelled = {(trace.key, trace.environment) for trace in traces if trace.labels}
+    labelled = {(trace.key, trace.environment) for trace in traces if set_apart(trace.labels)}
 
     def kind_of(trace: Trace) -> _GroupKey:
         problem = trace.problem

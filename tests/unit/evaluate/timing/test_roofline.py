@@ -50,9 +50,14 @@ class TestObjection:
     def test_what_may_be_left_out_forbids_nothing(self):
         assert light(bytes=4 * 10**12, flops=10**18).objection(1e-3) is None
 
-    def test_less_operations_than_the_reference_is_a_question_not_a_verdict(self):
-        assert light(flops=10**12).labels(1.0) == ("below-flop-floor",)
-        assert light(flops=10**12).labels(1e6) == ()
+    @pytest.mark.parametrize("work", [{"flops": 10**12}, {"bytes": 4 * 10**10}])
+    def test_less_work_than_the_reference_is_a_label_not_a_verdict(self, work):
+        limit = light(**work)
+        assert limit.labels(0.8 * limit.floor_us) == ("algebra",)
+        assert limit.labels(0.9 * limit.floor_us) == ()  # the peaks are no law
+
+    def test_no_work_is_beyond_the_overhead_by_less_overhead(self):
+        assert light(bytes=4).labels(0.1) == ()
 
 
 HEADER = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
@@ -62,7 +67,7 @@ HEADER = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 def work(tmp_path, monkeypatch):
     """The work of a model on inputs; as on a GPU whose cache holds nothing, if asked."""
 
-    def work(body, inputs, build="", *, on_gpu=False):
+    def work(body, inputs, build="", *, on_gpu=False, precision="fp32"):
         source = HEADER + textwrap.dedent(f"""
             class Model(nn.Module):
                 def __init__(self):
@@ -82,7 +87,7 @@ def work(tmp_path, monkeypatch):
             gpu = type("Properties", (), {"L2_cache_size": 0})
             monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
             object.__setattr__(instance, "device", torch.device("cuda"))
-        return work_of(instance, inputs)
+        return work_of(instance, inputs, precision)
 
     return work
 
@@ -93,6 +98,16 @@ class TestWork:
         assert found.bytes == 4 * (64 * 128 + 128 * 32 + 32 + 64 * 32)
         assert found.flops == 2 * 64 * 128 * 32
         assert found.unavoidable_bytes == 0  # a CPU may have it all in its cache
+
+    @pytest.mark.parametrize(("precision", "width"), [("fp32", 4), ("tf32", 2), ("half", 2)])
+    def test_weights_count_as_a_constructor_may_pack_them(self, work, precision, width):
+        found = work(
+            "return self.l(x)",
+            "torch.randn(64, 128)",
+            "self.l = nn.Linear(128, 32)",
+            precision=precision,
+        )
+        assert found.bytes == 4 * (64 * 128 + 64 * 32) + width * (128 * 32 + 32)
 
     def test_inputs_that_matter_and_outputs_that_are_made_are_unavoidable(self, work):
         found = work("return torch.sigmoid(x)", "torch.randn(64, 128)", on_gpu=True)

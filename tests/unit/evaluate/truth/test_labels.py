@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 
 import pytest
@@ -121,9 +122,16 @@ def test_each_label_is_found_and_explained(labels, text, label):
     assert found[label]
 
 
-def test_a_reference_that_differs_from_run_to_run(labels):
-    text = source("self.calls += 1; return x * (1 + 1e-6 * (self.calls % 7))", "self.calls = 0")
-    assert "nondeterministic" in labels(text)
+@pytest.mark.parametrize(("size", "decides"), [(1e-8, False), (2e-7, False), (1e-4, True)])
+def test_runs_that_differ_by_what_could_decide_a_verdict(probed, monkeypatch, size, decides):
+    runs, truths = probed(source("return x.sigmoid()"))
+    run, calls = runs.run, itertools.count()
+
+    def wavering(precision, inputs):
+        return [(path, t * (1 + size * next(calls))) for path, t in run(precision, inputs)]
+
+    monkeypatch.setattr(runs, "run", wavering)
+    assert ("nondeterministic" in labels_of(runs, truths)) == decides
 
 
 def test_gradients_are_asked_of_parameters_only_for_the_probe(probed):

@@ -1,6 +1,7 @@
 """The table over many problems: means that say what they are over."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -96,6 +97,31 @@ def test_labelled_problems_have_their_own_averages():
     before, after = text.split("labelled problems")
     assert "zeros" not in before
     assert "zeros: constant: zeros would pass" in after
+
+
+def test_a_remark_leaves_a_problem_among_the_others():
+    [group] = campaign(
+        result("deep", passed(2.0), labels={"overhead-bound": "launching"}),
+        result("norm", passed(8.0)),
+    ).groups
+    assert not group.labelled
+    assert group.like_for_like.geometric_mean == pytest.approx(4.0)
+    assert "deep: overhead-bound: launching" in printed(campaign(*group.results))
+
+
+def test_means_are_given_with_algebra_and_without():
+    less_work = replace(passed(32.0), labels=("algebra",))
+    summary = campaign(
+        result("norm", passed(2.0)), result("mean", less_work), result("gelu", passed(8.0))
+    )
+    [group] = summary.groups
+    assert group.by_algebra == 1
+    assert group.like_for_like.geometric_mean == pytest.approx(8.0)
+    assert group.like_for_like_without.geometric_mean == pytest.approx(4.0)
+    text = printed(summary, width=120)
+    assert "geometric mean, 1 by algebra left out" in text
+    assert "mean: algebra: the winner needs less" in text
+    assert summary.to_json()["groups"][0]["over_eager_without_algebra"] is not None
 
 
 def test_precision_classes_are_not_mixed():

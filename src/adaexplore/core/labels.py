@@ -1,0 +1,21 @@
+"""Labels of problems and of measurements that decide which mean a speedup belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+ALGEBRA = "algebra"
+"""A candidate needs less than the reference's work: it is clearly beyond the roofline of that."""
+
+OVERHEAD_BOUND = "overhead-bound"
+"""Launching takes much of the reference's time."""
+
+_REMARKS = frozenset({OVERHEAD_BOUND})
+
+
+def set_apart(labels: Iterable[str]) -> bool:
+    """Return whether a problem's labels keep its speedup out of the means of ordinary problems.
+
+    A remark does not: against the strongest baseline such a problem is ordinary.
+    """
+    return any(label not in _REMARKS for label in labels)
