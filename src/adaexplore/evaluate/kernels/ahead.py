@@ -1,9 +1,9 @@
-"""Compiling a candidate's Triton kernels before it is given the GPU.
+"""Compilation of a candidate's Triton kernels before the candidate gets the GPU.
 
 A call on tensors without data shows which kernels a real call starts, with which arguments;
 compiling them takes processors and no GPU. The results lie in Triton's cache in the candidate's own
-folder, where its first real call finds them. All of it runs in children of the candidate's process,
-confined as it is; the real call reports whatever fails there.
+folder, where its first real call finds them. All of this runs in children of the candidate's
+process, which are confined like that process. The real call reports any failure again.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from adaexplore.evaluate.kernels.targets import Target
     from adaexplore.evaluate.wire.messages import Build
 
-_CAPTURE_LIMIT_S = 10.0  # on no data: what takes longer does not end
-_MOST_KERNELS = 64  # an autotuner's configurations among them
-_MOST_CHILDREN = 8
+_CAPTURE_LIMIT_S = 10.0  # without data, a longer call is taken to be endless
+_MAX_KERNELS = 64  # including the configurations of autotuners
+_MAX_CHILDREN = 8
 _NICENESS = 10
 
 
 def compile_ahead(request: Build) -> None:
-    """Fill the cache for a candidate; return when it is done.
+    """Fill the cache for a candidate; return when the cache is filled.
 
-    Compiling on the GPU would hold it for as long, or longer; the judge's limit ends it. The
-    process must not have used CUDA yet.
+    Compilation during the real call would hold the GPU for at least as long. The judge's time limit
+    ends this call. The process must not have used CUDA yet.
     """
     _in_children([lambda: _capture_and_compile(request)])
 
 
 def stand_back() -> None:
-    """Hide the GPU from this child and lower its priority beside candidates that are timed."""
+    """Hide the GPU from this child; lower its priority, so that it does not disturb timing."""
     os.environ[VISIBLE] = ""
     os.nice(_NICENESS)
 
@@ -56,7 +56,7 @@ def target_for(capability: Sequence[int]) -> Target:
 def call_without_data(request: Build, target: Target) -> None:
     """Import, construct and call a candidate on meta tensors that claim to lie on `target`.
 
-    Patches this process for good, and raises any exception of the candidate's.
+    The patches of this process stay. Raises any exception of the candidate.
     """
     from adaexplore.evaluate.kernels.count import without_values
     from adaexplore.evaluate.kernels.torch_shim import Shim
@@ -89,7 +89,7 @@ def _capture_and_compile(request: Build) -> None:
 
     stand_back()
     target = target_for(request.capability)
-    really_compile = triton.compiler.compile
+    compile_kernel = triton.compiler.compile
     driver.install(target)
     recorder = Recorder(lambda _: None, all_configurations=True)
     recorder.install()
@@ -100,20 +100,21 @@ def _capture_and_compile(request: Build) -> None:
     finally:  # launches before an exception happen again in the real call
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         kernels = {launch.kernel.key: launch.kernel for launch in recorder.launches}
-        some = list(kernels.values())[:_MOST_KERNELS]
-        children = min(_MOST_CHILDREN, len(os.sched_getaffinity(0)))
+        selected = list(kernels.values())[:_MAX_KERNELS]
+        children = min(_MAX_CHILDREN, len(os.sched_getaffinity(0)))
 
         def compile_share(first: int) -> None:
-            for kernel in some[first::children]:
+            for kernel in selected[first::children]:
                 try:
-                    compiled = really_compile(
+                    compiled = compile_kernel(
                         kernel.source, target=driver.gpu_target(target), options=kernel.options
                     )
                     build_launcher(compiled.src, compiled.metadata)
                 except Exception:  # noqa: BLE001 - the real call reports it
                     continue
 
-        _in_children([partial(compile_share, first) for first in range(min(children, len(some)))])
+        count = min(children, len(selected))
+        _in_children([partial(compile_share, first) for first in range(count)])
 
 
 def _give_up(*_: object) -> None:

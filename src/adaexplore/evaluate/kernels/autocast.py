@@ -1,4 +1,4 @@
-"""CUDA's autocast for tensors on other devices: the dtypes its operations compute in."""
+"""CUDA's autocast for tensors on other devices: the dtypes that operations compute in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_map
 
 
 def _all_forms(*names: str) -> frozenset[Any]:
-    """The functions of those names in `torch`, `torch.Tensor` and `torch.nn.functional`."""
+    """Return the functions of these names in `torch`, `torch.Tensor` and `torch.nn.functional`."""
     owners = (torch, torch.Tensor, F)
     found = {getattr(owner, name, None) for owner in owners for name in names}
     return frozenset(found - {None})
@@ -36,13 +36,13 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 class Autocast:
-    """The dtype that CUDA's autocast computes in now, None while it is off."""
+    """The stack of dtypes of CUDA's autocast; None stands for autocast that is off."""
 
     def __init__(self) -> None:
         self.dtypes: list[torch.dtype | None] = [None]
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Calls a function of PyTorch's with its arguments cast as autocast would."""
+        """Call a function of PyTorch with its arguments cast as autocast casts them."""
         dtype = self.dtypes[-1]
         if dtype is not None and func in _LOW:
             args, kwargs = tree_map(_cast((torch.float32, *_HALVES), dtype), (args, kwargs))
@@ -67,7 +67,7 @@ class CudaAutocast:
         state: Autocast,
         dtype: torch.dtype | None = None,
         enabled: bool = True,
-        cache_enabled: bool | None = None,  # noqa: ARG002 - speeds up, changes nothing
+        cache_enabled: bool | None = None,  # noqa: ARG002 - has no effect on results
     ) -> None:
         self._state = state
         self._dtype = (dtype or torch.float16) if enabled else None
@@ -80,7 +80,7 @@ class CudaAutocast:
         self._state.dtypes.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, run under autocast."""
+        """Return the function wrapped to run under autocast."""
 
         def under_autocast(*args: Any, **kwargs: Any) -> Any:
             with self:

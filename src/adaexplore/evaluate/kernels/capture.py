@@ -1,8 +1,9 @@
-"""Kernels and launches, caught where Triton would compile and start them.
+"""Capture of kernels and launches at the points where Triton compiles and starts them.
 
-Pins `triton.compiler.compile`, `JITFunction.run` (which calls what that returns), `Autotuner.run`
-and, where it is loaded, Helion's `BoundKernel.autotune`. The candidate's module is loaded once,
-with its `@triton.jit` functions as they are; what a launch does is the recorder's to say.
+Pins `triton.compiler.compile`, `JITFunction.run` (which calls the result of `compile`),
+`Autotuner.run` and, where it is loaded, Helion's `BoundKernel.autotune`. The candidate's module is
+loaded once, with its `@triton.jit` functions unchanged. The recorder's `runner` decides the effect
+of a launch.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from adaexplore.evaluate.kernels.launcher import checked_grid, has_allocator
 
 @dataclass(frozen=True)
 class CapturedKernel:
-    """One specialisation of a kernel: what Triton's compiler is given.
+    """One specialisation of a kernel: the input of Triton's compiler.
 
-    `source` is Triton's `ASTSource` (function, signature, constants, alignments), `options` holds
-    num_warps and the like, in full.
+    `source` is Triton's `ASTSource` (function, signature, constants, alignments); `options` holds
+    all options, such as num_warps.
     """
 
     source: Any
@@ -45,10 +46,11 @@ class CapturedKernel:
 
 @dataclass(frozen=True)
 class CapturedLaunch:
-    """One start of a kernel: `args` holds the values of all its parameters by name.
+    """One start of a kernel; `args` holds the values of all its parameters by name.
 
-    `spare` marks a configuration that an autotuner could choose in place of the launch before it
-    that is none, `has_allocator` whether a kernel that needs memory of its own would get it.
+    `spare` marks an alternative configuration, which an autotuner could choose in place of the last
+    launch that is not spare. `has_allocator` tells that a kernel which needs scratch memory would
+    get it.
     """
 
     kernel: CapturedKernel
@@ -59,15 +61,15 @@ class CapturedLaunch:
 
 
 Runner = Callable[[CapturedLaunch], None]
-"""Does what a launch does: interprets it, or nothing."""
+"""The effect of a launch: its interpretation, or nothing."""
 
 
 @dataclass
 class Recorder:
-    """The launches of a candidate, in order, and how each is run.
+    """The launches of a candidate, in order; `runner` runs each.
 
-    With `all_configurations` every configuration of an autotuned kernel is recorded, the first one
-    as the launch itself.
+    With `all_configurations`, every configuration of an autotuned kernel is recorded; the first
+    configuration is the launch itself.
     """
 
     runner: Runner
@@ -76,13 +78,13 @@ class Recorder:
     _spare: bool = False
 
     def install(self) -> None:
-        """Catches every launch in this process from now on."""
+        """Catch every launch in this process from now on."""
         recorder = self
 
         def compile_nothing(
             source: Any, target: Any = None, options: Any = None, **_: Any
         ) -> _CaughtKernel:
-            del target  # the driver's, which made the options
+            del target  # the target of the driver, which made the options
             options = dict(options or {})
             key = f"{source.hash()}-{sorted(options.items(), key=str)}"
             return _CaughtKernel(CapturedKernel(source, options, key), recorder)
@@ -95,10 +97,10 @@ class Recorder:
         Autotuner.run = run_autotuned
         helion = sys.modules.get("helion.runtime.kernel")
         if helion is not None:
-            recorder._catch_lists_of(helion.BoundKernel)
+            recorder._patch_autotune(helion.BoundKernel)
 
     def launch(self, kernel: CapturedKernel, grid: Sequence[Any], values: tuple[Any, ...]) -> None:
-        """Records one launch and runs it; raises what `launcher.checked_grid` raises."""
+        """Record one launch and run it; raises the exceptions of `launcher.checked_grid`."""
         args = dict(zip(kernel.function.arg_names, values, strict=True))
         programs = checked_grid(kernel.name, grid, kernel.options["num_ctas"])
         launch = CapturedLaunch(kernel, programs, args, self._spare, has_allocator())
@@ -107,7 +109,7 @@ class Recorder:
             self.runner(launch)
 
     def run_autotuned(self, tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Runs the first configuration that the tuner would try, without timing anything."""
+        """Run the first configuration that the tuner would try, without timing."""
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         first, *others = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
         tuner.best_config = first
@@ -121,8 +123,8 @@ class Recorder:
         tuner.nargs = None
         return result
 
-    def _catch_lists_of(self, bound_kernel: Any) -> None:
-        """Has a kernel of Helion's take the first of its configurations, without timing any."""
+    def _patch_autotune(self, bound_kernel: Any) -> None:
+        """Make Helion's kernels take their first configuration, without timing."""
         search = bound_kernel.autotune
 
         def autotune(bound: Any, args: Sequence[Any], **kwargs: Any) -> Any:
@@ -138,7 +140,7 @@ class Recorder:
         bound_kernel.autotune = autotune
 
     def _try(self, launch: Callable[[], object]) -> None:
-        """Has what is launched meanwhile recorded as what could stand for the last launch."""
+        """Record the launches of `launch` as alternatives to the last launch."""
         self._spare = True
         try:
             launch()
@@ -147,7 +149,7 @@ class Recorder:
 
 
 class _CaughtKernel:
-    """Stands where `JITFunction.run` expects a compiled kernel."""
+    """A stand-in for the compiled kernel that `JITFunction.run` expects."""
 
     function = None
     packed_metadata = None

@@ -15,15 +15,16 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 _ALLOCATIONS = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
-"""Operations that take memory and touch none of it."""
+"""Operations that allocate memory and do not access it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
     """One operation of torch that does work (views and allocations do none).
 
-    `elements` are those it writes, `bytes` what it must at least read and write, `flops` those of
-    a matrix product or convolution (2 for a multiply-add), else 0. `dtype` is its result's.
+    `elements` counts the elements written, `bytes` the bytes that the operation must at least read
+    and write. `flops` counts the FLOPs of a matrix product or convolution (2 for a multiply-add)
+    and is 0 for other operations. `dtype` is the dtype of the result.
     """
 
     name: str
@@ -34,10 +35,10 @@ class Op:
 
 
 class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Lists the operations that reach the dispatcher while it is entered.
+    """A list of the operations that reach the dispatcher while the mode is entered.
 
-    Works on tensors of any device; with meta tensors nothing is computed. Composite operations
-    (`linear`, `matmul`, attention on the meta device) are seen as the ones that they are made of.
+    It works on tensors of any device; with meta tensors nothing is computed. A composite operation
+    (`linear`, `matmul`, attention on the meta device) is listed as its parts.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,7 @@ class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @property
     def elements(self) -> int:
-        """Elements written, by all operations."""
+        """Elements written by all operations."""
         return sum(op.elements for op in self.ops)
 
     @property
@@ -61,7 +62,7 @@ class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Runs the operation and notes it."""
+        """Run the operation and record it."""
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         results = _tensors(out)
@@ -80,10 +81,10 @@ class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _NoValues(TorchFunctionMode):
-    """Lets code that reads single values run on meta tensors, which have none.
+    """A mode in which code that reads single values runs on meta tensors, which have no values.
 
-    A value read is some value of its type: enough where it is a rate or a flag, and where it is a
-    size the shapes that follow are wrong, which the caller finds out or lives with.
+    A read returns an arbitrary value of its type. This suffices for a rate or a flag. For a size,
+    the shapes that follow are wrong; the caller detects them or tolerates them.
     """
 
     def __torch_function__(
@@ -106,7 +107,7 @@ class _NoValues(TorchFunctionMode):
 
 @contextmanager
 def without_values() -> Iterator[None]:
-    """Runs user code on meta tensors, also where it reads values out of them."""
+    """Let user code in the body run on meta tensors, also code that reads their values."""
     with _NoValues():
         yield
 
@@ -123,6 +124,6 @@ def _is_free(func: Any) -> bool:
 
 
 def bytes_of(t: torch.Tensor) -> int:
-    """The memory a tensor covers: what `expand` repeats is there once."""
+    """Return the memory that a tensor covers; elements repeated by `expand` count once."""
     sizes = zip(t.shape, t.stride(), strict=True)
     return math.prod(size for size, stride in sizes if stride) * t.element_size()

@@ -1,6 +1,6 @@
 """The descriptor of a correct candidate, from its compilation, launches, profile and estimate.
 
-The candidate's process can forge its launches and code, so nothing here decides a verdict.
+The candidate's process can forge its launches and code, so this module decides no verdict.
 docs/evaluator.md lists the safe uses of the code's hash.
 """
 
@@ -17,8 +17,8 @@ from adaexplore.evaluate.kernels.instructions import of_source
 from adaexplore.evaluate.wire.messages import LaunchedKernels
 from adaexplore.languages.fingerprint import fingerprint
 
-_LEAST_SHARE = 0.01
-"""Least share of the time of a kernel that the descriptor lists."""
+_MIN_SHARE = 0.01
+"""Kernels with a smaller share of the time are not listed."""
 
 _CHARS = 80
 
@@ -32,7 +32,7 @@ class OwnKernels:
 
     @classmethod
     def of(cls, kernels: Iterable[tuple[str, str, Iterable[str]]]) -> OwnKernels:
-        """Make it from the name, the code's hash and the instructions of each kernel."""
+        """Combine the name, the code's hash and the instructions of each kernel."""
         codes, instructions = defaultdict[str, list[str]](list), set[str]()
         for name, code, used in kernels:
             codes[name].append(code)
@@ -42,7 +42,7 @@ class OwnKernels:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A kernel's part of a call: its `time_us`; launches; grid and block of a GPU's kernel."""
+    """A kernel's part of a call: time, launches, and (on a GPU) its grid and block."""
 
     own: bool
     time_us: float
@@ -52,7 +52,7 @@ class Part:
 
 
 def read_launched(reply: LaunchedKernels) -> OwnKernels:
-    """Return the kernels that the candidate's process says it launched."""
+    """Return the launched kernels as the candidate's process reports them."""
     return OwnKernels.of(
         (kernel.name[:_CHARS], kernel.code[:_CHARS], [i[:_CHARS] for i in kernel.instructions])
         for kernel in reply.kernels
@@ -65,7 +65,7 @@ def code_of_candidate(source: str, own: OwnKernels) -> str:
 
 
 def describe(source: str, own: OwnKernels, parts: Sequence[Part], bytes_per_s: float) -> Descriptor:
-    """Return the descriptor; its instructions are the source's where no kernel's are known."""
+    """Return the descriptor; its instructions come from the source if no kernel is known."""
     total = sum(part.time_us for part in parts)
     main = max((part for part in parts if part.own), key=lambda part: part.time_us, default=None)
     return Descriptor(
@@ -103,4 +103,4 @@ def traffic(roofline: Roofline | None) -> float:
 def _shares(parts: Iterable[Part], total: float) -> tuple[float, ...]:
     """Return the shares of the time, largest first."""
     shares = [part.time_us / total for part in parts] if total else []
-    return tuple(sorted((round(s, 3) for s in shares if s >= _LEAST_SHARE), reverse=True))
+    return tuple(sorted((round(s, 3) for s in shares if s >= _MIN_SHARE), reverse=True))

@@ -1,4 +1,4 @@
-"""A Triton driver for a GPU that is not there. Pins `triton.runtime.driver`."""
+"""A Triton driver for an absent GPU. Pins `triton.runtime.driver`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from adaexplore.evaluate.kernels.targets import WARP, Target
 
 
 def install(target: Target) -> None:
-    """Has Triton believe, in this process, that it works on `target`."""
+    """Make Triton take `target` for the active GPU of this process."""
     active_driver.set_active(_Driver(target))
 
 
 def gpu_target(target: Target) -> GPUTarget:
-    """The target in Triton's own words."""
+    """Return the target as Triton's type."""
     return GPUTarget("cuda", target.arch, WARP)
 
 
@@ -40,7 +40,7 @@ class _Utils:
 
 
 class _Driver(DriverBase):  # type: ignore[misc]  # Triton has no types
-    """Answers what host code asks; loads and launches nothing (see `capture`)."""
+    """A driver that answers queries of host code; it loads and launches nothing (see `capture`)."""
 
     launcher_cls = None
 

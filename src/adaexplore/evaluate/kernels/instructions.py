@@ -1,4 +1,4 @@
-"""Machine code of compiled kernels: the instructions in it, and its hash."""
+"""The instructions and the hash of a compiled kernel's machine code."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ _OPTIONS = (
 
 
 def of_kernel(asm: Mapping[str, str]) -> set[str]:
-    """Instructions of a compiled Triton kernel, from its "ptx" and "ttgir".
+    """Return the instructions of a compiled Triton kernel, from its "ptx" and "ttgir".
 
-    A "dot" is where a product is written, whatever it is computed by.
+    A "dot" is a product in the source, on whichever unit it is computed.
     """
     return _found(_IN_PTX, asm["ptx"]) | _found(_IN_TTGIR, asm["ttgir"])
 
 
 def of_source(source: str) -> set[str]:
-    """Instructions that a source asks for, in any language; where nothing compiled is at hand."""
+    """Return the instructions that a source names, in any language; for sources not compiled."""
     return _found(_IN_SOURCE, source)
 
 
 def code_of(ptx: str, metadata: Mapping[str, Any]) -> str:
-    """A sha256 of a kernel's PTX and of how it is launched.
+    """Return a sha256 of a kernel's PTX and of its launch options.
 
-    Without its name and what debuggers read; `metadata` is Triton's.
+    The kernel's name and debug information are left out; `metadata` is Triton's.
     """
     lines = []
     for line in _DEBUG.split(ptx, maxsplit=1)[0].splitlines():

@@ -1,4 +1,4 @@
-"""Checks of the launcher of Triton's CUDA driver before a kernel starts.
+"""The checks that the launcher of Triton's CUDA driver makes before a kernel starts.
 
 Follows `driver.c` and `driver.py` of Triton's NVIDIA backend. Pins `triton.runtime._allocation`.
 """
@@ -15,24 +15,24 @@ MAX_GRID = (2**31 - 1, 65_535, 65_535)
 """Blocks along x, y and z (CUDA programming guide, technical specifications)."""
 
 MAX_BLOCKS_OF_A_CLUSTER = 16
-"""With the opt-in to sizes that are not portable, which Triton takes for 16."""
+"""The limit with the opt-in to non-portable sizes, which Triton takes for 16."""
 
 NO_ALLOCATOR = (
     "Kernel requires a runtime memory allocation, but no allocator was set. "
     "Use triton.set_allocator to specify an allocator."
 )
-"""What Triton raises, as a `RuntimeError`, at the launch of a kernel that needs global scratch."""
+"""The message of Triton's `RuntimeError` at the launch of a kernel that needs global scratch."""
 
 
 class RefusedLaunchError(RuntimeError):
-    """A launch that CUDA refuses; on a GPU it is a `RuntimeError` of Triton's."""
+    """A launch that CUDA refuses; on a GPU, Triton raises a `RuntimeError` for it."""
 
 
 def checked_grid(kernel: str, given: Sequence[Any], num_ctas: int) -> tuple[int, int, int]:
-    """The grid as the launcher reads it, (0, 0, 0) where it starts nothing and says nothing.
+    """Return the grid as the launcher reads it; (0, 0, 0) where the launcher silently does nothing.
 
-    `num_ctas` is the number of blocks that a program is. Raises `TypeError` for what is no integer,
-    and `RefusedLaunchError` beyond the limits.
+    `num_ctas` is the number of blocks in a program. Raises `TypeError` for a size that is not an
+    integer, and `RefusedLaunchError` beyond the limits.
     """
     x, y, z = map(operator.index, given)
     if x * y * z <= 0:
@@ -42,11 +42,11 @@ def checked_grid(kernel: str, given: Sequence[Any], num_ctas: int) -> tuple[int,
             f"Triton Error [CUDA]: invalid argument: {kernel} has num_ctas={num_ctas}; "
             f"a cluster has at most {MAX_BLOCKS_OF_A_CLUSTER} blocks"
         )
-    if any(not 0 < n <= most for n, most in zip((x * num_ctas, y, z), MAX_GRID, strict=True)):
-        most = " x ".join(f"{n:,}" for n in MAX_GRID)
+    if any(not 0 < n <= limit for n, limit in zip((x * num_ctas, y, z), MAX_GRID, strict=True)):
+        limits = " x ".join(f"{n:,}" for n in MAX_GRID)
         raise RefusedLaunchError(
             f"Triton Error [CUDA]: invalid argument: {kernel} has the grid {(x, y, z)}; "
-            f"a GPU takes at most {most} blocks"
+            f"a GPU takes at most {limits} blocks"
         )
     if not 0 < (x * y * z) % 2**32 < 2**31:
         raise RefusedLaunchError(

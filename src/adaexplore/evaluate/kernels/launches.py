@@ -1,8 +1,8 @@
-"""Triton's launches in this process, noted or suppressed.
+"""Recording and suppression of Triton's launches in this process.
 
-Pins `JITFunction.run`, through which every launch of a `@triton.jit` function goes (autotuned ones
-too; not those of a captured CUDA graph, nor TorchInductor's own). Called with `warmup=True` it
-compiles and returns the kernel and launches nothing. Same on Triton 3.6 and 3.9.
+Pins `JITFunction.run`, through which every launch of a `@triton.jit` function goes (also autotuned
+launches; not the launches of a captured CUDA graph or of TorchInductor). With `warmup=True` it
+compiles and returns the kernel and launches nothing. Triton 3.6 and 3.9 agree in this.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _REGISTER_BYTES = 4
 class Launches:
     """The launches so far: their number, and their kernels by name.
 
-    `kernels` maps a kernel's name to whether it is defined under the candidate's folder and how
-    many bytes a thread of it spills (None where it was not loaded). `compiled` holds Triton's
-    objects for them, which have their code.
+    `kernels` maps a kernel's name to a pair: True if the kernel is defined under the candidate's
+    folder, and the bytes that one of its threads spills (None if the kernel was not loaded).
+    `compiled` holds Triton's objects of these kernels, with their code.
     """
 
     count: int = 0
@@ -34,7 +34,7 @@ class Launches:
     compiled: dict[int, Any] = field(default_factory=dict)
 
     def add(self, function: Any, kernel: Any, folder: Path) -> None:
-        """Note a launch, cheaply if it is not the first, since autotuners time it."""
+        """Record a launch; cheap after the kernel's first one, because autotuners time launches."""
         self.count += 1
         if id(kernel) in self.compiled:
             return
@@ -45,7 +45,7 @@ class Launches:
         self.kernels[kernel.metadata.name] = (folder in file.parents, spilled)
 
     def own_kernels(self) -> tuple[LaunchedKernel, ...]:
-        """Return the candidate's own kernels, each with a hash of its code and its instructions."""
+        """Return the candidate's own kernels, each with its code's hash and its instructions."""
         return tuple(
             LaunchedKernel(
                 name=kernel.metadata.name,
@@ -61,9 +61,9 @@ class Launches:
 def watched_launches(
     folder: Path, *, suppress: bool = False, into: Launches | None = None
 ) -> Iterator[Launches]:
-    """Note every launch in the body, in `into` if it is given.
+    """Record every launch in the body, in `into` if it is given.
 
-    With `suppress`, none of them reaches the device.
+    With `suppress`, no launch reaches the device.
     """
     seen = into or Launches()
     jit = sys.modules.get("triton.runtime.jit")
@@ -74,7 +74,7 @@ def watched_launches(
 
     def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         kernel = original(function, *args, grid=grid, warmup=warmup or suppress, **kwargs)
-        if not warmup and hasattr(kernel, "metadata"):  # else it stands for one, to be interpreted
+        if not warmup and hasattr(kernel, "metadata"):  # else a stand-in for interpretation
             seen.add(function, kernel, folder)
         return kernel
 

@@ -1,7 +1,7 @@
 """The profile of a candidate: the share of each kernel, and its origin.
 
-The profile is taken in the candidate's process (see `profiler`), so it advises and labels; a run
-without the own kernels tests that they matter to the result (see `judge.diagnose`).
+The profile is taken in the candidate's process (see `profiler`), so it only advises and labels. A
+run without the candidate's own kernels tests that they matter to the result (see `judge.diagnose`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from adaexplore.evaluate.kernels.profiler import OUTSIDE
 from adaexplore.evaluate.wire.messages import LaunchForm, Profiled, ProfiledKernel, ProfiledTriton
 from adaexplore.languages import DIALECTS
 
-MOST_KERNELS = 24
-"""Kernels a profile lists; the times of the rest are in its sums."""
+MAX_KERNELS = 24
+"""The number of kernels that a profile lists; its sums include the times of all kernels."""
 
 LIBRARY_SHARE = 0.1
-"""A library that takes at least this share of the device time is labelled."""
+"""The least share of the device time for which a library gets a label."""
 
 DECOY_SHARE = 0.02
-"""Own kernels that take less than this beside a library do not do the work."""
+"""Own kernels with a smaller share of the time, beside a library, do not do the work."""
 
 _NAME_CHARS = 200
 _PATTERNS: tuple[tuple[Origin, re.Pattern[str]], ...] = (
@@ -54,10 +54,10 @@ class LabelledProfile:
 
 
 def read_profile(reply: Profiled, source: str, language: Language) -> LabelledProfile | None:
-    """Return the profile that the candidate's process reports; None where it shows no time.
+    """Return the profile that the candidate's process reports; None if it contains no time.
 
-    `source` tells which kernels are the candidate's own. A kernel that TorchInductor generated
-    counts as own where its text stands in the source, as in a compiler's proposal.
+    The candidate's own kernels are found in `source`. A kernel that TorchInductor generated counts
+    as own if its text stands in the source, as in a compiler's proposal.
     """
     if reply.calls < 1:
         return None
@@ -74,7 +74,7 @@ def read_profile(reply: Profiled, source: str, language: Language) -> LabelledPr
         return None
     uses.sort(key=lambda use: use.time_us, reverse=True)
     share = sum(use.time_us for use in uses if use.origin == "custom") / total
-    profile = Profile(tuple(uses[:MOST_KERNELS]), total, share)
+    profile = Profile(tuple(uses[:MAX_KERNELS]), total, share)
     return LabelledProfile(profile, () if on_cpu else _labels(uses, total, share, own))
 
 

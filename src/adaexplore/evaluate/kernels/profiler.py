@@ -1,6 +1,6 @@
-"""Profiling in the candidate's process, with PyTorch's own profiler (CUPTI on a GPU).
+"""Profiling in the candidate's process with PyTorch's profiler (CUPTI on a GPU).
 
-Returns plain data, which `profile` interprets in the judge.
+The result is plain data, which `profile` interprets in the judge.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ OUTSIDE = "outside PyTorch's operators"
 
 
 def profile_calls(call: Callable[[int], object], count: int, device: str) -> Profiled:
-    """Run `count` calls under the profiler: kernels (on the CPU: operators), totals per name.
+    """Profile `count` calls; return totals by kernel (on the CPU: by operator).
 
-    The caches hold the data of the call before, so the shares count; times are measured elsewhere.
-    Raises `RuntimeError` where the profiler does not work.
+    The caches hold the data of the previous call, so only the shares count; times are measured
+    elsewhere. Raises `RuntimeError` where the profiler does not work.
     """
-    call(0)  # the work of a first call alone belongs to no profile
+    call(0)  # the set-up of a first call does not belong in the profile
     with watched_launches(Path.cwd()) as launches:
         kernels = _operators(call, count) if device == "cpu" else kernels_in(_trace(call, count))
     return Profiled(count, tuple(kernels), _described(launches))
@@ -37,10 +37,10 @@ def profile_calls(call: Callable[[int], object], count: int, device: str) -> Pro
 
 @contextmanager
 def poisoned_memory() -> Iterator[None]:
-    """Fill the memory that `torch.empty` returns in the body with NaN, so stale data is wrong."""
+    """Fill the memory that `torch.empty` returns in the body with NaN: stale data becomes wrong."""
     was = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)  # under which PyTorch does so
+    torch.use_deterministic_algorithms(True, warn_only=True)  # in this mode PyTorch fills it
     try:
         yield
     finally:
@@ -50,7 +50,7 @@ def poisoned_memory() -> Iterator[None]:
 def kernels_in(trace: Mapping[str, Any]) -> list[ProfiledKernel]:
     """Return the kernels, copies and fills of a Chrome trace, summed by name.
 
-    Times in microseconds; the launch is the first one's, None for copies and fills.
+    Times are in microseconds. `launch` describes the first launch; it is None for copies and fills.
     """
     found: dict[str, ProfiledKernel] = {}
     for event in trace["traceEvents"]:
@@ -103,4 +103,4 @@ def _operators(call: Callable[[int], object], count: int) -> list[ProfiledKernel
 
 
 def _described(launches: Launches) -> tuple[ProfiledTriton, ...]:
-    return tuple(ProfiledTriton(name, *known) for name, known in launches.kernels.items())
+    return tuple(ProfiledTriton(name, *facts) for name, facts in launches.kernels.items())

@@ -24,12 +24,12 @@ from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
 from adaexplore.evaluate.kernels.targets import WARP, Target
 from adaexplore.evaluate.wire.offline_messages import KernelResources
 
-_REGISTERS = 0x2F  # attributes of .nv.info, as cuobjdump and nvdisasm print them
+_REGISTERS = 0x2F  # attributes of .nv.info, by the numbers that cuobjdump and nvdisasm print
 _FRAME = 0x11
 
 
 class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no types
-    """A kernel that no block of the target has room for; Triton raises its base at a launch."""
+    """A kernel too large for a block of the target; at a launch, Triton raises the base class."""
 
     def __init__(self, required: int, limit: int, what: str, message: str) -> None:
         super().__init__(required, limit, what)
@@ -40,10 +40,10 @@ class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no type
 
 
 def compile_for(kernel: CapturedKernel, target: Target) -> KernelResources:
-    """Compiles a kernel for the target, up to machine code.
+    """Compile a kernel for the target, up to machine code.
 
-    Raises what Triton raises for a kernel that it refuses, or `TooLargeError`; that is known
-    before the last stage, in which `ptxas` can take minutes on a kernel that is too large.
+    Raises Triton's exceptions for a kernel that Triton refuses, and `TooLargeError`. The size is
+    known before the last stage, in which `ptxas` can take minutes on a kernel that is too large.
     """
     gpu = gpu_target(target)
     backend = compiler.make_backend(gpu)
@@ -84,10 +84,10 @@ def compile_for(kernel: CapturedKernel, target: Target) -> KernelResources:
 
 
 def compile_any(kernels: Sequence[CapturedKernel], target: Target) -> KernelResources:
-    """Compiles the first of an autotuned kernel's configurations that the target has room for.
+    """Compile the first configuration of an autotuned kernel that fits on the target.
 
-    Raises what went wrong with the first one where there is none; an autotuner passes over the same
-    failures, and no others.
+    If none fits, raises the failure of the first configuration. Like an autotuner, it passes over
+    these failures and no others.
     """
     failure: Exception | None = None
     for kernel in kernels:
@@ -121,9 +121,9 @@ def _check_size(kernel: str, metadata: Mapping[str, Any], target: Target) -> Non
 
 @contextmanager
 def _reasons_of_the_compiler() -> Iterator[None]:
-    """Adds to a failure what MLIR and LLVM print about it; the exception says only that it failed.
+    """Add the reason that MLIR and LLVM print to a compiler's exception, which has none.
 
-    Reads it back from the file that standard error goes to; nothing is read from a terminal.
+    The reason is read back from the file that standard error goes to; a terminal is not read.
     """
     is_file = stat.S_ISREG(os.fstat(2).st_mode)
     start = os.fstat(2).st_size
@@ -131,7 +131,7 @@ def _reasons_of_the_compiler() -> Iterator[None]:
         yield
     except RuntimeError as error:
         if is_file:
-            with open("/proc/self/fd/2", "rb") as printed:  # noqa: PTH123 - opens what has no path
+            with open("/proc/self/fd/2", "rb") as printed:  # noqa: PTH123 - it has no path
                 printed.seek(start)
                 text = printed.read().decode(errors="replace")
             if reasons := re.findall(r"error: .*", text):
@@ -140,10 +140,10 @@ def _reasons_of_the_compiler() -> Iterator[None]:
 
 
 def _registers_and_frame(cubin: bytes) -> tuple[int, int]:
-    """Registers a thread has and bytes of its stack frame, where registers are spilled to.
+    """Return a thread's registers and the bytes of its stack frame, which holds spilled registers.
 
-    Read from the section `.nv.info` of an ELF file: entries of a format byte, an attribute byte
-    and a 16-bit size; those of format 4 and 8 bytes hold a symbol and a value.
+    Both are in the section `.nv.info` of an ELF file. An entry has a format byte, an attribute byte
+    and a 16-bit size; an entry of format 4 with 8 bytes holds a symbol and a value.
     """
     registers = frame = 0
     for data in _sections(cubin, ".nv.info"):
@@ -164,7 +164,7 @@ def _registers_and_frame(cubin: bytes) -> tuple[int, int]:
 
 
 def _sections(elf: bytes, name: str) -> Iterator[bytes]:
-    """The contents of an ELF64 file's sections of that name."""
+    """Yield the content of each section of an ELF64 file that has this name."""
     (table,) = struct.unpack_from("<Q", elf, 0x28)
     entry_bytes, count, names_index = struct.unpack_from("<HHH", elf, 0x3A)
     headers = [

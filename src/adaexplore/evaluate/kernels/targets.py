@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from adaexplore.core.problem import TargetName
 
 WARP = 32
-"""Threads of a warp, on every target."""
+"""Threads in a warp, on every target."""
 
 
 class NeedsGpuError(NotImplementedError):
-    """A feature that cannot be judged without a GPU, in one line."""
+    """A feature that cannot be judged without a GPU; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An NVIDIA architecture, and the data sheet of the GPU that stands for it.
+    """An NVIDIA architecture, with the data sheet of the GPU that represents it.
 
-    `shared_bytes` is the most shared memory one block may have (with opt-in); `bandwidth` is in
-    bytes per second, `flops` the dense peak by what a product computes in: "fp32" without tensor
+    `shared_bytes` is the limit on a block's shared memory (with opt-in). `bandwidth` is in bytes
+    per second. `flops` is the dense peak in FLOP/s by the kind of product: "fp32" without tensor
     cores, "tf32" and "half" with them.
     """
 
@@ -80,4 +80,4 @@ TARGETS: dict[TargetName, Target] = {
         ),
     )
 }
-"""By name. Sources: NVIDIA's data sheets and the CUDA programming guide's table of capabilities."""
+"""Targets by name. Sources: NVIDIA's data sheets and the table in the CUDA programming guide."""

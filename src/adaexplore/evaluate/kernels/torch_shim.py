@@ -1,8 +1,8 @@
-"""A GPU as the candidate's host code sees it: CPU or meta tensors that say they are on CUDA.
+"""A pretended GPU for the candidate's host code: CPU or meta tensors that claim to be on CUDA.
 
-Only frames of the candidate's own files are answered falsely, and those of packages that generate
-kernels for it (`Dialect.generator`). PyTorch's and Triton's code, which asks the same questions to
-decide what to do, gets the truth.
+Only frames of the candidate's own files, and of packages that generate kernels for it
+(`Dialect.generator`), get false answers. PyTorch and Triton call the same functions to choose a
+path, and get the truth.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _COMPARISONS = frozenset({torch.equal, torch.allclose, torch.Tensor.equal, torch
 
 
 class Shim:
-    """The lies told to a candidate whose files lie in `folder`, and where its tensors really are.
+    """The false answers for a candidate with files in `folder`; `device` holds its real tensors.
 
-    `install` is for good and comes before the candidate's code; `mode` goes around every call of
-    it. On the meta device the values of tensors do not exist: comparisons of them are true.
+    `install` is permanent and comes before the candidate's code is loaded; `mode` encloses every
+    call of it. On the meta device tensors have no values, so their comparisons return True.
     """
 
     def __init__(self, target: Target, folder: Path, device: Literal["cpu", "meta"]) -> None:
@@ -48,11 +48,11 @@ class Shim:
         self._addresses: dict[int, int] = {}
 
     def mode(self) -> TorchFunctionMode:
-        """The mode that the candidate's calls of PyTorch pass through."""
+        """Return the mode that the candidate's calls of PyTorch pass through."""
         return _Redirect(self)
 
     def install(self) -> None:
-        """Patches this process."""
+        """Patch this process."""
         self._patch_cuda()
         self._patch_wrappers()
         self._patch_tensors()
@@ -63,11 +63,11 @@ class Shim:
             setattr(triton.testing, name, _bench)
 
     def asked_by_candidate(self, depth: int) -> bool:
-        """Return True if the frame `depth` above the caller runs for the candidate."""
+        """Return True if the frame `depth` above the caller belongs to the candidate."""
         return sys._getframe(depth + 1).f_code.co_filename.startswith(self._deceived)
 
     def _answer(self, owner: Any, name: str, answer: Callable[..., Any]) -> None:
-        """Has a function answer the candidate differently."""
+        """Replace a function by `answer` for calls from the candidate."""
         original = getattr(owner, name)
 
         @functools.wraps(original)
@@ -122,7 +122,7 @@ class Shim:
         inner._dynamo.guards._empty_strided_cuda = empty
 
     def _describe_to_generators(self) -> None:
-        """Has TorchInductor, by which they lower operations, take the target for the GPU."""
+        """Make TorchInductor, which lowers operations for generators, see the target as its GPU."""
         from torch._inductor.runtime.hints import DeviceProperties
 
         target = self._target
@@ -156,7 +156,7 @@ class Shim:
         return read
 
     def _address(self, tensor: torch.Tensor) -> int:
-        """An address for memory that is not there: aligned and far apart, as an allocator's are."""
+        """Return a made-up address; like an allocator's, addresses are aligned and far apart."""
         storage = tensor.untyped_storage()._cdata
         start = self._addresses.setdefault(storage, (len(self._addresses) + 1) << 40)
         return start + int(tensor.storage_offset()) * tensor.element_size()
@@ -175,10 +175,10 @@ class Shim:
 
 
 class _Redirect(TorchFunctionMode):
-    """Sends what is meant for CUDA to where the candidate's tensors are.
+    """A mode that redirects CUDA to the device of the candidate's tensors.
 
-    Memory that is asked for and not filled holds NaN (integers: a large number), so that nothing
-    can come out of it by luck.
+    Allocated memory that is not filled holds NaN (integers: a large number), so that no result can
+    be right by luck.
     """
 
     def __init__(self, shim: Shim) -> None:
@@ -192,8 +192,8 @@ class _Redirect(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """One call of a function of PyTorch's."""
-        if func is torch.device or active_fake_mode():  # only names a device, or only traces
+        """Run one call of a function of PyTorch."""
+        if func is torch.device or active_fake_mode():  # a device named, or a trace
             return func(*args, **(kwargs or {}))
         kwargs = {k: self._redirected(v) for k, v in (kwargs or {}).items() if k != "pin_memory"}
         args = tuple(self._redirected(a) for a in args)
@@ -208,9 +208,7 @@ class _Redirect(TorchFunctionMode):
         if not meta and func in _UNFILLED and isinstance(result, torch.Tensor):
             _fill_with_nonsense(result)
         if meta and func is scaled_dot_product_attention and result.dim() == 4:
-            return (
-                result.transpose(1, 2).contiguous().transpose(1, 2)
-            )  # as CUDA's kernels lay it out
+            return result.transpose(1, 2).contiguous().transpose(1, 2)  # layout of CUDA's kernels
         return result
 
     def _redirected(self, value: Any) -> Any:
@@ -232,7 +230,7 @@ def _fill_with_nonsense(tensor: torch.Tensor) -> None:
 
 
 def _generators() -> Iterator[str]:
-    """The folders of the generators that are loaded."""
+    """Yield the folder of each loaded generator."""
     for dialect in DIALECTS.values():
         package = sys.modules.get(dialect.generator or "")
         if package is not None:
@@ -240,7 +238,7 @@ def _generators() -> Iterator[str]:
 
 
 class _Handle:
-    """A stream, an event, or the guard of a device: everything it can do is nothing."""
+    """A stream, an event or the guard of a device whose every method does nothing."""
 
     cuda_stream = 0
 
@@ -285,17 +283,17 @@ def _no_graphs(*_: Any, **__: Any) -> Any:
 
 
 def _uncompiled(model: Any = None, **_: Any) -> Any:
-    """`torch.compile` gives back what it is given: Inductor needs the GPU."""
+    """Replace `torch.compile`: return the model as it is, because Inductor needs the GPU."""
     return model if model is not None else lambda function: function
 
 
 def _old_autocast(autocast: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`torch.cuda.amp.autocast(enabled, dtype, cache_enabled)`."""
+    """Replace `torch.cuda.amp.autocast(enabled, dtype, cache_enabled)`."""
     names = ("enabled", "dtype", "cache_enabled")
     return autocast("cuda", **dict(zip(names, args, strict=False)), **kwargs)
 
 
 def _bench(call: Callable[[], object], *_: Any, quantiles: Any = None, **__: Any) -> Any:
-    """Instead of `triton.testing.do_bench`: one call, and no time worth comparing."""
+    """Replace `triton.testing.do_bench`: call once and return the same time for every function."""
     call()
     return [1.0] * len(quantiles) if quantiles else 1.0

@@ -1,1 +1,1 @@
-"""Compilers of kernels: set up, warmed and run ahead of time."""
+"""Compilers of kernels: their set-up, their warm-up, and compilation ahead of time."""

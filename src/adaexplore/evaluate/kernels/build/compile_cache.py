@@ -1,4 +1,4 @@
-"""Folders of compiled code that outlive a process: `torch.compile` compiles each only once."""
+"""Folders of compiled code that outlive a process, so that `torch.compile` compiles once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from adaexplore.sandbox.walls import landlock
 def share_compiled(home: Path | None = None) -> Path | None:
     """Make this process use the user's own cache of compiled baselines; None where unsafe.
 
-    Entries are found by the graph, the device and the versions of all that made them. To remove
-    the folder is harmless.
+    The key of an entry holds the graph, the device and the versions of the compilers. The folder
+    can be removed without harm.
     """
     folder = own_folder("compiled", home)
     if folder is not None:
@@ -25,8 +25,8 @@ def share_compiled(home: Path | None = None) -> Path | None:
 def own_folder(name: str, home: Path | None = None) -> Path | None:
     """Return a folder of the user's cache that no candidate can write to; None where unsafe.
 
-    Its content is loaded and run. So the folder is used only where the kernel keeps candidates
-    from the user's files (Landlock), and where no other user may write to it.
+    The content of the folder is loaded and run. So the folder is used only where the operating
+    system keeps candidates from the user's files (Landlock) and no other user may write to it.
     """
     if not landlock.version():
         return None

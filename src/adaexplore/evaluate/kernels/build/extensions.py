@@ -1,6 +1,6 @@
-"""Building a candidate's extensions before it is given the GPU.
+"""Build of a candidate's extensions before the candidate gets the GPU.
 
-A C++ or CUDA extension takes compilers seconds to minutes, and no GPU. So the candidate is
+Compiling a C++ or CUDA extension takes seconds to minutes, and no GPU. So the candidate is
 imported, constructed and called on tensors without data in a child of its process, which sees no
 GPU either. The extensions lie in the candidate's own folder, where PyTorch finds them again and
 compiles nothing. Only a failing build is reported here: the real call reports any other failure.
@@ -26,7 +26,7 @@ from adaexplore.sandbox.family import children
 BUILD_S = 300.0
 """Time limit for building a candidate's extensions."""
 
-_IDLE_S = 10.0  # a child without a compiler at work for this long starts none
+_IDLE_S = 10.0  # after this time without a compiler, the child will start none
 
 
 class BuildFailedError(Exception):
@@ -51,9 +51,9 @@ def build_ahead(request: Build) -> None:
                 os._exit(0)
         _wait(pid)
         report.seek(0)
-        said = report.read()
-    if said:
-        raise BuildFailedError(codec.read(Raised, json.loads(said)))
+        failure = report.read()
+    if failure:
+        raise BuildFailedError(codec.read(Raised, json.loads(failure)))
 
 
 def _build(request: Build, report: IO[bytes]) -> None:
@@ -67,9 +67,9 @@ def _build(request: Build, report: IO[bytes]) -> None:
 
 
 def _wait(pid: int) -> None:
-    """Wait for the child to end; kill it once it has had no compiler at work for a while.
+    """Wait for the child to end; kill it once it has run no compiler for `_IDLE_S`.
 
-    Not while a compiler is at work: PyTorch's lock on the extension would stay.
+    It is not killed while a compiler runs, because PyTorch's lock on the extension would stay.
     """
     until = time.monotonic() + _IDLE_S
     while not os.waitpid(pid, os.WNOHANG)[0]:

@@ -1,4 +1,4 @@
-"""Helion where candidates run: whether it is there, and whether it works with this PyTorch.
+"""Helion on the machine of the candidates: checks of its presence and of its PyTorch version.
 
 Pins `helion.kernel` and `BoundKernel.to_triton_code`.
 """
@@ -39,15 +39,16 @@ def lacking() -> str | None:
 
 
 def load() -> None:
-    """Imports Helion, which takes seconds; one that cannot be imported is `try_generating`'s."""
+    """Import Helion, which takes seconds; `try_generating` reports a failing import."""
     with contextlib.suppress(Exception):
         importlib.import_module("helion")
 
 
 def try_generating(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 - job signature
-    """A job: has Helion write the Triton code of a kernel, which takes no GPU.
+    """Run a job: generate the Triton code of a kernel with Helion, which takes no GPU.
 
-    Returns "versions" with Helion's, and as "unusable" why it fails, in one line, or "".
+    Returns Helion's version in "versions"; "unusable" is the reason of a failure, in one line, or
+    "".
     """
     import torch
 
@@ -57,8 +58,8 @@ def try_generating(request: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001 -
     try:
         trial = runpy.run_path(str(file))
         trial["twice"].bind((torch.empty(1024, device="meta"),)).to_triton_code()
-    except Exception as error:  # noqa: BLE001 - whatever a version for another PyTorch raises
-        said = headline(f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a version for another PyTorch raises anything
+        reason = headline(f"{type(error).__name__}: {error}")
         both = f"Helion {installed} does not work with torch {torch.__version__}"
-        return {"unusable": f"{both}; install a version for it ({said})", "versions": {}}
+        return {"unusable": f"{both}; install a version for it ({reason})", "versions": {}}
     return {"unusable": "", "versions": {"helion": installed}}

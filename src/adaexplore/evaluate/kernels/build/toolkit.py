@@ -1,4 +1,4 @@
-"""NVIDIA's compiler for CUDA C++: its place, and a trial of it on this machine.
+"""NVIDIA's compiler for CUDA C++: its location, and a trial build on this machine.
 
 Candidates build through `torch.utils.cpp_extension`, which reads CUDA_HOME, PATH and
 TORCH_CUDA_ARCH_LIST in their process.
@@ -23,10 +23,10 @@ _TRIAL_S = 60.0
 
 
 def cuda_home() -> Path | None:
-    """The folder of the toolkit, None where there is none.
+    """Return the folder of the toolkit; None if there is none.
 
-    Looked for where PyTorch does: CUDA_HOME, CUDA_PATH, the search path, /usr/local/cuda. What
-    lacks nvcc or its headers (a script on the search path that only calls it) is passed over.
+    The places are those of PyTorch: CUDA_HOME, CUDA_PATH, the search path, /usr/local/cuda. A place
+    without nvcc or without its headers (such as a wrapper script on the search path) is skipped.
     """
     places = [Path(os.environ[name]) for name in _VARIABLES if os.environ.get(name)]
     program = shutil.which("nvcc")
@@ -38,8 +38,8 @@ def cuda_home() -> Path | None:
 def lacking() -> str | None:
     """Return the missing requirement of CUDA C++ and its remedy; None if nothing lacks.
 
-    In one line. A variable that leads nowhere is told even where another place would do: its user
-    meant that toolkit.
+    The result is one line. A variable that names no toolkit is reported even if another place has
+    one, because the user meant the toolkit of the variable.
     """
     for name in _VARIABLES:
         named = os.environ.get(name)
@@ -59,7 +59,7 @@ def lacking() -> str | None:
 
 
 def use_toolkit() -> None:
-    """Has this process, hence its forks, build with what `lacking` has found."""
+    """Make this process, and hence its forks, build with the toolkit that `lacking` found."""
     home = cuda_home()
     if home is not None:
         os.environ["CUDA_HOME"] = str(home)
@@ -67,15 +67,15 @@ def use_toolkit() -> None:
 
 
 def building_for(capability: tuple[int, int]) -> dict[str, str]:
-    """The environment in which PyTorch builds for one compute capability and no other."""
+    """Return the environment in which PyTorch builds for this compute capability only."""
     major, minor = capability
     return {"TORCH_CUDA_ARCH_LIST": f"{major}.{minor}"}
 
 
 def try_building(request: dict[str, Any]) -> dict[str, Any]:
-    """A job: compiles a kernel for the compute capability in `request` (such as "9.0").
+    """Run a job: compile a kernel for the compute capability in `request` (such as "9.0").
 
-    Returns "versions" with nvcc's, and as "unusable" its objection to building, in one line, or "".
+    Returns nvcc's version in "versions"; "unusable" is nvcc's error, in one line, or "".
     """
     home = cuda_home()
     assert home is not None  # `lacking` comes first
@@ -89,8 +89,8 @@ def try_building(request: dict[str, Any]) -> dict[str, Any]:
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"unusable": f"{command[0]} does not run: {error}", "versions": {}}
     if done.returncode:
-        said = headline(done.stdout) or f"exit code {done.returncode}"
-        return {"unusable": f"{command[0]} does not build for sm_{arch}: {said}", "versions": {}}
+        reason = headline(done.stdout) or f"exit code {done.returncode}"
+        return {"unusable": f"{command[0]} does not build for sm_{arch}: {reason}", "versions": {}}
     return {"unusable": "", "versions": {"nvcc": version[1] if version else ""}}
 
 
@@ -112,7 +112,7 @@ def _is_toolkit(home: Path) -> bool:
 
 
 def _search_path() -> str:
-    """PATH, and after it where pip puts programs, which is on it only in an activated venv."""
+    """Return PATH followed by pip's folder of programs, which only an activated venv adds."""
     return os.pathsep.join(
         filter(None, [os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
     )

@@ -23,9 +23,9 @@ extern "C" void kernel(float* out) { at::vec::Vectorized<float>(1.0f).store(out,
 def warm_cpp_compiler(home: Path | None = None) -> Path | None:
     """Make Inductor's C++ loader probe the instruction sets and precompile its header.
 
-    Both take several seconds. The process remembers them, hence its forks do. Where it is safe,
-    the user's cache keeps them for the next process. Return its folder, which workers must be
-    able to read.
+    Both take several seconds. The process and its forks remember them. Where it is safe, the user's
+    cache keeps them for the next process. Returns the cache's folder, which workers must be able to
+    read.
     """
     folder = own_folder("toolchain", home)
     if folder is not None:
@@ -38,9 +38,9 @@ def warm_cpp_compiler(home: Path | None = None) -> Path | None:
 
 
 def _probe_instruction_sets(known_to_work: Path) -> None:
-    """Probe the instruction sets, unless all of this CPU's are known to work with the compiler.
+    """Probe the instruction sets, unless the compiler is known to support all sets of this CPU.
 
-    Some sets have extensions, which are probed anyway.
+    Extensions of some sets are probed in any case.
     """
     if known_to_work.exists():
         config.cpp.vec_isa_ok = True

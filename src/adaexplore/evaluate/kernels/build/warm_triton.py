@@ -21,16 +21,16 @@ def _trivial(out, count: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 def warm_for_targets() -> None:
-    """Compiles a kernel for every target: the first compilation of a process takes a second."""
+    """Compile a kernel for every target: the first compilation of a process takes a second."""
     for target in TARGETS.values():
         compile_for(CapturedKernel(_source(), {}, "trivial"), target)
 
 
 def warm_for_gpu() -> None:
-    """Does what Triton does in a process's first compilation and first launch.
+    """Trigger Triton's set-up at a process's first compilation and first launch.
 
-    It hashes itself, looks at its assembler's version, and compiles its C extension into the cache
-    that workers start with a copy of. Does nothing where there is no GPU.
+    Triton hashes itself, reads its assembler's version, and compiles its C extension into the cache
+    that workers start with a copy of. Without a GPU, nothing is done.
     """
     if Path("/dev/nvidiactl").exists():
         CudaUtils()
