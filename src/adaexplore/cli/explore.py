@@ -33,10 +33,11 @@ def explore(
 ) -> None:
     """Search for a faster kernel.
 
-    Proposes candidates, verifies each against float64, times each against eager PyTorch and
-    torch.compile at equal precision, and keeps everything in one folder: the store, best.py and
-    report.html. Stop it at any time; `adaexplore resume RUN` continues. With --proposer manual the
-    prompts wait for you or an agent: take them with `ask`, answer with `tell`, then `resume`.
+    Proposes candidates, verifies each against float64, times each against the strongest of eager
+    PyTorch, torch.compile and CUDA graphs at equal precision, and keeps everything in one folder:
+    the store, best.py and report.html. Stop it at any time; `adaexplore resume RUN` continues. With
+    --proposer manual the prompts wait for you or an agent: take them with `ask`, answer with
+    `tell`, then `resume`.
     """
     from adaexplore.core.errors import BadInputError
     from adaexplore.problems import EXAMPLE

@@ -35,7 +35,7 @@ def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
 def headroom(nodes: Sequence[Node], facts: ReferenceFacts) -> float | None:
     """Return ln of the time to beat over the roofline's floor, None where no floor is known.
 
-    The time to beat is that of the best kernel, or of the better baseline while no kernel is
+    The time to beat is that of the best kernel, or of the strongest baseline while no kernel is
     faster. `facts` are those of `Evaluator.prepare`.
     """
     reached = roofline_share(nodes, facts)

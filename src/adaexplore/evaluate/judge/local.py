@@ -10,7 +10,6 @@ from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.trials import TRIALS_S
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import BadProblem, Broken, Evaluate, Prepare
@@ -25,6 +24,7 @@ _Reply = TypeVar("_Reply")
 JUDGE = "adaexplore.evaluate.judge.judge:main"
 _PREPARE_TIMES = 15  # the limit of a candidate: a reference runs often, and is compiled often
 _GRACE_S = 300.0  # for the judge to wait for the device and to clean up
+_TRIALS_S = 1200.0  # on a GPU: for the trials of all baselines, or to build them again
 _MOST_BUILDS = 2  # the judge may try a candidate twice
 _CLOSED = "the evaluator was closed while it was at work"
 
@@ -60,7 +60,7 @@ class LocalEvaluator:
         self._memory_bytes = memory_bytes
         self._brief = brief
         builds = DIALECTS[problem.language].built_ahead
-        self._trials_s = 0.0 if device == "cpu" or brief else TRIALS_S
+        self._trials_s = 0.0 if device == "cpu" or brief else _TRIALS_S
         self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
         self._judge: Worker | None = None
         self._facts = ReferenceFacts()

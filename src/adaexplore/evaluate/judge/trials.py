@@ -23,9 +23,6 @@ from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 COMPILE_S = 300.0
 """Seconds that Inductor may take for one baseline."""
 
-TRIALS_S = 1200.0
-"""Seconds that all trials of a problem may take, waiting for the device included."""
-
 _ABREAST = 3
 _WAITING_S = 300.0  # for the device, and for memory to be filled
 _FORM = "1"  # of the files, and of the way in which baselines are built

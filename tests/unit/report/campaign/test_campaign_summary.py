@@ -201,6 +201,16 @@ def test_json_holds_all_data():
     assert data["unjudged"][0]["reason"] == "NaN it is"
 
 
+def test_the_page_names_the_strongest_baseline_and_the_quoted_speedups():
+    baselines = {"eager": 900.0, "compile": 720.0, "compile-max-autotune": 600.0}
+    one = passed(2.0, baselines=baselines)
+    one = replace(one, timing=replace(one.timing, speedup_compile=2.4))
+    page = render_campaign(campaign(result("a", one)))
+    assert "<td>torch.compile (max-autotune)</td>" in page
+    assert '<td class="num">2.40×</td>' in page
+    assert '<td class="num">3.00×</td>' in page
+
+
 def test_the_page_links_the_reports_and_escapes_its_input():
     page = render_campaign(
         campaign(

@@ -133,6 +133,16 @@ def test_the_feedback_equals_that_of_the_command_line():
     assert document(data, data["steps"][0]["feedback"]) == render(evaluation)
 
 
+def test_a_step_s_facts_name_the_strongest_baseline():
+    one = passed(1.5, baselines={"eager": 900.0, "compile-max-autotune": 600.0})
+    one = dataclasses.replace(one, timing=dataclasses.replace(one.timing, speedup_compile=1.8))
+    facts = dict(page_data([node(1, one)])["steps"][0]["evaluation"])
+
+    assert facts["Strongest baseline"] == "torch.compile (max-autotune)"
+    assert facts["Speedup over eager"] == "2.25×"
+    assert facts["Speedup over torch.compile's defaults"] == "1.80×"
+
+
 def test_labels_belong_to_their_step():
     labelled = dataclasses.replace(passed(1.5), labels=("no-custom-kernel",))
 

@@ -60,6 +60,24 @@ def test_a_page_shows_every_workload():
     assert '<td class="num">2.25×</td><td class="num">2.21–2.29</td>' in page
 
 
+def test_a_page_names_the_strongest_baseline_beside_the_quoted_speedups():
+    one = passed(1.5, baselines={"eager": 900.0, "compile": 720.0, "eager-cuda-graph": 600.0})
+    text = page(
+        [
+            node(
+                1,
+                dataclasses.replace(
+                    one, timing=dataclasses.replace(one.timing, speedup_compile=1.8)
+                ),
+            )
+        ]
+    )
+
+    assert "over PyTorch eager (cuda-graph)</p>" in text
+    assert "<dt>Over eager alone</dt><dd>2.25×</dd>" in text
+    assert "<dt>Over torch.compile’s defaults</dt><dd>1.80×</dd>" in text
+
+
 def test_a_page_shows_model_costs():
     costs = Costs(CallTotals(2, 300, 40, cost_usd=0.5))
     text = render(summarize(PROBLEM, [node(1, passed(1.5))], run_info(), costs=costs))
