@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,8 +18,7 @@ from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines_trial import TRIAL, Trial
 from adaexplore.evaluate.timing.compiling import TOO_LONG
 from adaexplore.evaluate.wire import codec
-from adaexplore.sandbox.jobs import run_job
-from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 COMPILE_S = 300.0
 """Seconds that Inductor may take for one baseline."""
@@ -36,20 +36,43 @@ def try_baselines(
     known = _read(kept) if kept else {}
     missing = [name for name in names if name not in known]
 
-    def attempt(name: str) -> Trial:
-        return _attempt(server, problem, name, compile_s)
-
-    with ThreadPoolExecutor(_ABREAST) as threads:
-        known |= {trial.baseline: trial for trial in threads.map(attempt, missing)}
+    for start in range(0, len(missing), _ABREAST):
+        batch = missing[start : start + _ABREAST]
+        known |= {
+            trial.baseline: trial for trial in _try_together(server, problem, batch, compile_s)
+        }
     if kept and missing:
         _write(kept, [trial for trial in known.values() if trial.lasts])
     return [known[name] for name in names]
 
 
-def _attempt(server: ForkServer, problem: Problem, name: str, compile_s: float) -> Trial:
-    request = {"problem": problem.to_json(), "baseline": name, "limit_s": compile_s}
+def _try_together(
+    server: ForkServer, problem: Problem, names: Sequence[str], compile_s: float
+) -> list[Trial]:
+    """Build baselines side by side; then time one after the other, while none of them compiles."""
+    given = problem.to_json()
+    workers = [server.spawn(TRIAL, name="trial") for _ in names]
+
+    def build(worker: Worker, name: str) -> Trial:
+        request = {"problem": given, "baseline": name, "limit_s": compile_s}
+        return _asked(worker, name, request, compile_s)
+
     try:
-        return codec.read(Trial, run_job(server, TRIAL, request, compile_s + _WAITING_S))
+        with ThreadPoolExecutor(len(names)) as threads:
+            built = list(threads.map(build, workers, names))
+        return [
+            trial if trial.why else _asked(worker, trial.baseline, {}, compile_s)
+            for worker, trial in zip(workers, built, strict=True)
+        ]
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def _asked(worker: Worker, name: str, request: Mapping[str, Any], compile_s: float) -> Trial:
+    """Return the worker's reply, or the reason why there is none."""
+    try:
+        return codec.read(Trial, worker.call(request, compile_s + _WAITING_S))
     except TimeoutError:
         return Trial(name, why="the device was busy, or a call hangs", lasts=False)
     except WorkerDiedError as error:

@@ -6,11 +6,10 @@ went well, from Inductor's cache.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.clock import Clock
@@ -20,12 +19,16 @@ from adaexplore.evaluate.timing.baselines_offered import Call, Subject, baseline
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.compiling import CompileLimit, compiling_lent
 from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.evaluate.wire import codec
+from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance, causes, is_out_of_memory
 from adaexplore.sandbox.user.values import Inputs
 
-TRIAL = f"{__name__}:job"
+TRIAL = f"{__name__}:main"
+"""Entry of a worker that tries one baseline."""
+
 _PILOT = 3
 _BLOCKS = 5
 _BLOCK_US = 20_000.0
@@ -55,24 +58,40 @@ class _Tried:
     call: Call
 
 
-def job(request: dict[str, Any]) -> dict[str, Any]:
-    """Try `request["baseline"]` on `request["problem"]`; return the `Trial` as plain data.
+def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
+    """Answer a request to build a baseline, then one to time it, each with a `Trial`.
 
-    Inductor may compile for `request["limit_s"]` seconds in all; the process ends after them.
+    A worker's entry. The first request has `problem`, `baseline` and `limit_s`: the seconds that
+    Inductor may compile in all. The process ends after them.
     """
-    problem, name = Problem.from_json(request["problem"]), request["baseline"]
     share_compiled()
     compile_in_parallel()
-    try:
+    request = channel.receive()
+    problem, name = Problem.from_json(request["problem"]), request["baseline"]
+    tried: dict[str, _Tried] = {}
+
+    def build() -> Trial:
         with device_lock(problem.device, exclusive=False):
-            tried = _built(problem, name, CompileLimit(request["limit_s"]))
+            tried.update(_built(problem, name, CompileLimit(request["limit_s"])))
+        return Trial(name)
+
+    def measure() -> Trial:
         with device_lock(problem.device, exclusive=True):
             clock = clock_for(problem.device)
-            times_us = {workload: _time_us(each, clock) for workload, each in tried.items()}
+            return Trial(name, {workload: _time_us(t, clock) for workload, t in tried.items()})
+
+    channel.send(codec.write(_outcome(name, build)))
+    channel.receive()
+    channel.send(codec.write(_outcome(name, measure)))
+
+
+def _outcome(name: str, work: Callable[[], Trial]) -> Trial:
+    """Return the result of a step, or the failure that ends a trial."""
+    try:
+        return work()
     except (RuntimeError, TypeError, ValueError, AssertionError) as error:
         lasts = not any(map(is_out_of_memory, causes(error)))
-        return asdict(Trial(name, why=why_not_built(error), lasts=lasts))
-    return asdict(Trial(name, times_us))
+        return Trial(name, why=why_not_built(error), lasts=lasts)
 
 
 def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried]:

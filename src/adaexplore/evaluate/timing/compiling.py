@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch._inductor.compile_fx as inductor
@@ -16,8 +16,6 @@ from adaexplore.sandbox.lock import device_lent, device_taken_back
 
 TOO_LONG = 75
 """Exit code of a process that has compiled for longer than its limit."""
-
-_UNLIMITED_S = 86400.0
 
 
 class CompileLimit:
@@ -73,7 +71,6 @@ def compiling_lent(device: str, limit: CompileLimit | None = None) -> Iterator[N
     `torch._inductor.compile_fx.compile_fx`, which `torch.compile` looks up for every graph, and
     `benchmark_gpu` of `torch._inductor.runtime.benchmarking.benchmarker`, by which Inductor times.
     """
-    limit = limit or CompileLimit(_UNLIMITED_S)
     benchmarker: Any = benchmarking.benchmarker
     compile_graph, time_kernel = inductor.compile_fx, benchmarker.benchmark_gpu
     is_compiling = False
@@ -84,13 +81,13 @@ def compiling_lent(device: str, limit: CompileLimit | None = None) -> Iterator[N
             return compile_graph(*args, **kwargs)
         is_compiling = True
         try:
-            with device_lent(device), limit.running():
+            with device_lent(device), limit.running() if limit else nullcontext():
                 return compile_graph(*args, **kwargs)
         finally:
             is_compiling = False
 
     def time_by_turns(*args: Any, **kwargs: Any) -> Any:
-        with limit.paused(), device_taken_back(device):
+        with limit.paused() if limit else nullcontext(), device_taken_back(device):
             return time_kernel(*args, **kwargs)
 
     inductor.compile_fx, benchmarker.benchmark_gpu = compile_meanwhile, time_by_turns

@@ -1,6 +1,7 @@
 """Trials of baselines in processes of their own; here on the CPU, where they are otherwise not."""
 
 import random
+import time
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.trials import try_baselines
+from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.evaluate.wire import codec
 
 SOURCE = """
 import torch
@@ -98,3 +101,40 @@ def test_one_that_is_not_compiled_in_time_is_left_out(server, kept):
 def test_one_that_does_not_apply_is_left_out(server, kept):
     [trial] = try_baselines(server, PROBLEM, ["eager-channels-last"])
     assert trial.why == "it does not apply"
+
+
+class FakeWorkers:
+    """Workers whose builds take a while, and a log of what they were asked and when they ended."""
+
+    def __init__(self):
+        self.log = []
+
+    def spawn(self, entry, *, name):
+        return FakeWorker(self.log)
+
+
+class FakeWorker:
+    def __init__(self, log):
+        self.log, self.name = log, ""
+
+    def call(self, message, timeout_s):
+        if message:
+            self.name = message["baseline"]
+            time.sleep(0.2 if self.name == "b" else 0.0)
+            self.log.append("built")
+            return codec.write(Trial(self.name))
+        self.log.append("timed")
+        return codec.write(Trial(self.name, {"inputs": 1.0}))
+
+    def end(self):
+        self.log.append("ended")
+
+
+def test_none_is_timed_while_another_compiles(kept):
+    workers = FakeWorkers()
+    tried = try_baselines(workers, PROBLEM, list("abcd"))
+    assert [trial.baseline for trial in tried] == list("abcd")
+    assert workers.log == [
+        *("built", "built", "built", "timed", "timed", "timed", "ended", "ended", "ended"),
+        *("built", "timed", "ended"),
+    ]
