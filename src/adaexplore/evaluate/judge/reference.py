@@ -193,8 +193,13 @@ class Reference:
         first = {min(names, key=us.__getitem__, default="") for us in known}
         count = 0
         for name in names:
-            if count < most or name in first:
-                count += all(w.baselines.build(name) for w in self.timed)
+            if count >= most and name not in first:
+                continue
+            if all(w.baselines.build(name) for w in self.timed):
+                count += 1
+            else:
+                for workload in self.timed:  # the trial timed a wrong result
+                    workload.baselines_us.pop(name, None)
 
     def _of(self, workload: JudgedWorkload, text: str) -> str:
         """Name the workload where there are several."""

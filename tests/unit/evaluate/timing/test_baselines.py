@@ -235,6 +235,9 @@ class TestChoice:
         trials = [Trial(name, {"inputs": us}) for name, us in times_us.items()]
         reference.complete([*trials, Trial("compile-d", {"inputs": 4.0})])
         assert set(reference.every) == {"eager", "compile-b", "compile-c"}
+        reference.time_baselines()
+        assert "compile-a" not in reference.facts().baselines_us
+        assert "compile-d" in reference.facts().baselines_us
 
     def test_where_every_trial_failed_eager_is_left(self, reference):
         reference.complete([Trial(name, why="no memory") for name in ("eager", "compile")])
