@@ -3,12 +3,15 @@
     python lab/benchmarks/repeat_measurement.py problem.py kernel.py --device cuda:0 --times 20
 
 Every measurement has processes of its own, the reference's too; `--same-reference` keeps that one.
+With `--neighbours 2` two other programs come and go meanwhile. A kernel that is the reference's own
+code must then come out at 1.0 within its interval, every time: see `faster` and `slower`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,12 +24,24 @@ from lanes import Lane
 import adaexplore
 from adaexplore.core import Candidate, Passed, Timing
 
+_NEIGHBOUR = """
+import random, time
+while True:
+    time.sleep(random.uniform(0.0, 6.0))
+    end = time.monotonic() + random.uniform(0.1, 6.0)
+    while time.monotonic() < end:
+        sum(range(10000))
+"""
+
 
 def main() -> None:
     """Measure, write the JSON after every measurement, print one line at the end."""
     options = _options()
     timings: list[Timing] = []
     lane = Lane()
+    neighbours = [
+        subprocess.Popen([sys.executable, "-c", _NEIGHBOUR]) for _ in range(options.neighbours)
+    ]
     try:
         for timing in _timings(lane, options):
             timings.append(timing)
@@ -35,6 +50,9 @@ def main() -> None:
                 options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     finally:
         lane.close()
+        for neighbour in neighbours:
+            neighbour.kill()
+            neighbour.wait()
     print(sentence(options.kernel.name, found))
 
 
@@ -44,6 +62,9 @@ def summary(timings: list[Timing]) -> dict[str, Any]:
         "times": len(timings),
         "time_us": _spread([t.time_us for t in timings], [t.time_ci_us for t in timings]),
         "speedup": _spread([t.speedup for t in timings], [t.speedup_ci for t in timings]),
+        "faster": sum(t.speedup_ci[0] > 1.0 for t in timings),
+        "slower": sum(t.speedup_ci[1] < 1.0 for t in timings),
+        "waited": sum(t.waited > 0.0 for t in timings),
         "measurements": [
             {
                 "time_us": t.time_us,
@@ -52,6 +73,8 @@ def summary(timings: list[Timing]) -> dict[str, Any]:
                 "speedup_ci": list(t.speedup_ci),
                 "speedup_eager": t.speedup_eager,
                 "samples": t.samples,
+                "strongest": t.strongest,
+                "waited": t.waited,
             }
             for t in timings
         ],
@@ -68,6 +91,10 @@ def sentence(name: str, found: dict[str, Any]) -> str:
             f"middle half within {s['middle_half']:.2%}, median interval {s['interval']:.2%} wide, "
             f"which holds the grand median {s['holds']} times of {found['times']}"
         )
+    parts.append(
+        f"above 1 {found['faster']} times, below 1 {found['slower']} times, "
+        f"measured under load {found['waited']} times"
+    )
     return f"{name}: " + "; ".join(parts)
 
 
@@ -99,7 +126,7 @@ def _timings(lane: Lane, options: argparse.Namespace) -> Iterator[Timing]:
                 kept.close()
                 evaluator = kept.enter_context(lane.evaluator(problem, options.timeout_s))
                 evaluator.prepare()
-            evaluation = evaluator.evaluate(candidate)
+            evaluation = evaluator.evaluate(candidate, again=True)
             if not isinstance(evaluation, Passed) or evaluation.measured is None:
                 sys.exit(f"measurement {number + 1}: {evaluation.status}: {evaluation}")
             yield evaluation.measured
@@ -114,6 +141,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--timeout-s", type=float, default=120.0)
     parser.add_argument("--same-reference", action="store_true")
+    parser.add_argument("--neighbours", type=int, default=0)
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
 

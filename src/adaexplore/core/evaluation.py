@@ -61,7 +61,8 @@ class Timing:
     candidate, paired round by round, with its 95 % interval `speedup_ci`. `speedup_eager` is over
     eager and `speedup_compile` over `torch.compile` with its defaults, as papers quote; the latter
     is None where that is no baseline. `parent` compares with the candidate this one was made from,
-    where that was asked for.
+    where that was asked for. `waited` is 0, or the share of the time for which other programs kept
+    the party that waited most from a processor; then the interval is that much wider.
     """
 
     time_us: float
@@ -74,6 +75,7 @@ class Timing:
     parent: Paired | None = None
     conditions: Conditions | None = None
     speedup_compile: float | None = None
+    waited: float = 0.0
 
     @property
     def strongest(self) -> str:
@@ -289,6 +291,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "speedup_eager": timing.speedup_eager if timing else None,
         "speedup_compile": timing.speedup_compile if timing else None,
         "samples": timing.samples if timing else None,
+        "waited": timing.waited if timing else None,
         "parent": _plain(timing.parent) if timing else None,
         "conditions": _plain(timing.conditions) if timing else None,
         "estimate": _plain(estimate),
@@ -356,6 +359,7 @@ def _timing(data: Mapping[str, Any]) -> Timing:
         parent=_paired(data.get("parent")),
         conditions=_conditions(data.get("conditions")),
         speedup_compile=data.get("speedup_compile"),
+        waited=data.get("waited") or 0.0,
     )
 
 

@@ -15,6 +15,7 @@ KEYS = {
     "speedup_compile",
     "strongest",
     "samples",
+    "waited",
     "parent",
     "conditions",
     "problem_labels",

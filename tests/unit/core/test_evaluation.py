@@ -145,6 +145,7 @@ KEYS = {
     "speedup_compile",
     "strongest",
     "samples",
+    "waited",
     "parent",
     "conditions",
     "estimate",

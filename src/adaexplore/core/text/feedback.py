@@ -123,6 +123,12 @@ def _times(timing: Timing) -> list[str]:
             f"{speedup(parent.speedup)} over its parent candidate "
             f"(95 % interval {interval(parent.speedup_ci)})"
         )
+    if timing.waited:
+        lines.append(
+            "other programs kept the processors busy: threads waited for "
+            f"{share(timing.waited)} of the time, and the interval is that much wider; measure "
+            "again on a quiet machine"
+        )
     if timing.conditions and timing.conditions.throttled:
         causes = ", ".join(timing.conditions.throttled)
         lines.append(f"measured while the device was throttled: {causes}")

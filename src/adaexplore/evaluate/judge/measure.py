@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from adaexplore.evaluate.timing.measure import (
     effort_for,
     measure,
 )
+from adaexplore.evaluate.timing.waiting import waited_us
 
 _USUAL = 2  # baselines beside a candidate
 _BUSY = "other programs keep the GPU busy: nothing can be timed on it; end them and go on"
@@ -137,7 +139,10 @@ def _timed_beside(timed: TimedCandidate, rivals: _Rivals, reference: Reference) 
     workload, parent = rivals.workload, rivals.parent
     blocks = workload.baselines.blocks(workload.fresh, rivals.baselines)
     parties = {CANDIDATE: timed.block} | blocks
+    pids = [os.getpid(), timed.pid]
     beside = TimedParent(parent.talk, workload) if parent else None
+    if parent:
+        pids.append(parent.talk.pid)
     if beside:
         parties[PARENT] = beside.block
     effort = _effort(reference, len(blocks), brief=reference.brief and parent is None)
@@ -148,6 +153,7 @@ def _timed_beside(timed: TimedCandidate, rivals: _Rivals, reference: Reference) 
             most_calls=workload.fresh.count,
             best_us=rivals.best_us,
             known_us=workload.baselines_us,
+            waited_us=lambda: waited_us(pids),
         )
     except ParentLostError:
         assert parent is not None

@@ -32,6 +32,7 @@ class TimedCandidate:
         self, talk: Conversation, workload: JudgedWorkload, reached: Reached, layout: Layout
     ) -> None:
         self.reached = reached
+        self.pid = talk.pid
         self._talk = talk
         self._workload = workload
         self._places = workload.fresh.places(layout)

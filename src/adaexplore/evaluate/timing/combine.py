@@ -54,6 +54,7 @@ def combined(timings: Sequence[Timing]) -> Timing:
         parent=_combined_parents([t.parent for t in timings]),
         conditions=_worst([t.conditions for t in timings if t.conditions]),
         speedup_compile=geometric_mean(over_compile) if len(over_compile) == len(timings) else None,
+        waited=max(t.waited for t in timings),
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 from types import MappingProxyType
 
 from adaexplore.core.evaluation import Paired, Timing
@@ -17,9 +17,30 @@ CANDIDATE = "candidate"
 PARENT = "parent"
 
 _NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
+_QUIET = 0.02  # share of a block that its threads may wait for a processor
+_MOST_WAITED = 0.99
+_PATIENCE = 3.0  # times the budget, for rounds on a quiet machine
 
 TimeBlock = Callable[[int], list[float]]
 """Times that many calls and returns microseconds each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A timed block of one party.
+
+    `time_us` is the median of its calls in microseconds, and `excess_us` what their mean is above
+    it. `waited` is the share of the block's time for which threads of the party were ready to run
+    and had no processor; several threads may add up to more than 1.
+    """
+
+    time_us: float
+    excess_us: float = 0.0
+    waited: float = 0.0
+
+
+Round = Mapping[str, Block]
+"""A block of every party, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +75,11 @@ def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
     return MeasuringEffort() if device == "cpu" else MeasuringEffort(other_us=10_000.0)
 
 
+def no_waiting() -> float:
+    """Return zero: nothing is known of other load on the processors."""
+    return 0.0
+
+
 def measure(
     parties: Mapping[str, TimeBlock],
     effort: MeasuringEffort | None = None,
@@ -61,14 +87,20 @@ def measure(
     most_calls: int = 100,
     best_us: float = math.inf,
     known_us: Mapping[str, float] = _NONE_KNOWN,
+    waited_us: Callable[[], float] = no_waiting,
 ) -> Timing:
-    """Times all parties in interleaved rounds, in an order shuffled anew for each round.
+    """Time all parties in interleaved rounds, in an order shuffled anew for each round.
 
     `parties` holds "candidate", the baselines, and "parent" if the candidate is to be compared with
     the one it was made from; no block has more than `most_calls` calls. Drift of the machine hits
     all parties of a round alike, so the speedup is the median of the rounds' own ratios, and its
     interval is that of their median. `best_us` is the best time known of any other candidate,
     `known_us` has earlier times of baselines, of those too that are no party (see `summarize`).
+
+    `waited_us` returns the microseconds for which threads of the parties have waited for a
+    processor so far. Rounds in which other programs kept a party waiting are measured again. If
+    too few rounds are quiet within three times the budget, all rounds count, and the interval is
+    that of `widened`.
     """
     effort = effort or MeasuringEffort()
     rng = random.Random(0)
@@ -79,20 +111,48 @@ def measure(
     }
     best_us = min(best_us, *(t for name, t in pilot.items() if name != CANDIDATE))
     hopeless = pilot[CANDIDATE] > effort.hopeless * best_us
-    rounds: list[dict[str, float]] = []
-    samples = 0
+    most = effort.min_rounds if hopeless else effort.max_rounds
+    rounds: list[Round] = []
     started = time.monotonic()
-    while len(rounds) < (effort.min_rounds if hopeless else effort.max_rounds):
+    while True:
         order = list(parties)
         rng.shuffle(order)
-        times = {name: median(parties[name](counts[name])) for name in order}
-        rounds.append({name: times[name] for name in parties})
-        samples += counts[CANDIDATE]
-        if len(rounds) < effort.min_rounds:
-            continue
-        if time.monotonic() - started > effort.budget_s or _narrow(rounds, effort):
-            break
-    return summarize(rounds, samples, known_us)
+        blocks = {name: _timed(parties[name], counts[name], waited_us) for name in order}
+        rounds.append({name: blocks[name] for name in parties})
+        spent_s = time.monotonic() - started
+        quiet = [r for r in rounds if all(block.waited <= _QUIET for block in r.values())]
+        if len(quiet) >= effort.min_rounds:
+            if len(quiet) >= most or spent_s > effort.budget_s or _narrow(quiet, effort):
+                return summarize(quiet, len(quiet) * counts[CANDIDATE], known_us)
+        elif len(rounds) >= most or (
+            len(rounds) >= effort.min_rounds and spent_s > _PATIENCE * effort.budget_s
+        ):
+            return widened(summarize(rounds, len(rounds) * counts[CANDIDATE], known_us), rounds)
+
+
+def _timed(block: TimeBlock, count: int, waited_us: Callable[[], float]) -> Block:
+    waited_before_us, since = waited_us(), time.perf_counter_ns()
+    times = block(count)
+    wall_us = (time.perf_counter_ns() - since) / 1000.0
+    waited = max(waited_us() - waited_before_us, 0.0) / max(wall_us, 1.0)
+    return Block(median(times), max(fmean(times) - median(times), 0.0), waited)
+
+
+def widened(timing: Timing, rounds: Sequence[Round]) -> Timing:
+    """Return the timing with the interval that the load of other programs leaves.
+
+    A party that waited for a share w of its time might have needed (1 - w) of it, and no less. So
+    the lower end of the speedup assumes that the baseline alone was delayed, and the upper end that
+    the candidate alone was.
+    """
+    waited = {name: median(r[name].waited for r in rounds) for name in rounds[0]}
+    others = max(waited[name] for name in _baselines(rounds))
+    low, high = timing.speedup_ci
+    floor = 1.0 - min(others, _MOST_WAITED)
+    ceiling = 1.0 - min(waited[CANDIDATE], _MOST_WAITED)
+    return replace(
+        timing, speedup_ci=(low * floor, high / ceiling), waited=max(others, waited[CANDIDATE])
+    )
 
 
 def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
@@ -120,28 +180,41 @@ def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
 
 
 def summarize(
-    rounds: list[dict[str, float]], samples: int, known_us: Mapping[str, float] = _NONE_KNOWN
+    rounds: Sequence[Round], samples: int, known_us: Mapping[str, float] = _NONE_KNOWN
 ) -> Timing:
-    """The timing that rounds of medians (microseconds by party) amount to.
+    """Return the timing that rounds amount to.
 
     The speedup over a baseline that was no party is that over the strongest one, times the ratio of
     the two in `known_us`: an earlier measurement side by side.
     """
-    medians = {name: median(r[name] for r in rounds) for name in rounds[0]}
-    ratios = _ratios(rounds, _best_baseline(rounds))
-    over_eager = _over(rounds, "eager", known_us)
+    times = [_times(r) for r in rounds]
+    medians = {name: median(r[name] for r in times) for name in times[0]}
+    ratios = _ratios(times, _best_baseline(times))
+    over_eager = _over(times, "eager", known_us)
     assert over_eager is not None  # eager always runs
     return Timing(
         time_us=medians[CANDIDATE],
-        time_ci_us=median_interval([r[CANDIDATE] for r in rounds]),
+        time_ci_us=median_interval([r[CANDIDATE] for r in times]),
         baselines_us={name: medians[name] for name in _baselines(rounds)},
         speedup=median(ratios),
         speedup_ci=median_interval(ratios),
         speedup_eager=over_eager,
         samples=samples,
-        parent=_paired(rounds) if PARENT in medians else None,
-        speedup_compile=_over(rounds, "compile", known_us),
+        parent=_paired(times) if PARENT in medians else None,
+        speedup_compile=_over(times, "compile", known_us),
     )
+
+
+def _times(blocks: Round) -> dict[str, float]:
+    """Return the time of a call by party, in microseconds.
+
+    The candidate's is the median of its block, plus what the block's mean is further above the
+    median than those of the baselines: a call that does the work of others is no noise.
+    """
+    noise_us = max(block.excess_us for name, block in blocks.items() if _is_baseline(name))
+    times = {name: block.time_us for name, block in blocks.items()}
+    times[CANDIDATE] += max(blocks[CANDIDATE].excess_us - noise_us, 0.0)
+    return times
 
 
 def _over(
@@ -166,8 +239,9 @@ def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
     return [r[baseline] / r[CANDIDATE] for r in rounds]
 
 
-def _narrow(rounds: list[dict[str, float]], effort: MeasuringEffort) -> bool:
-    ratios = _ratios(rounds, _best_baseline(rounds))
+def _narrow(rounds: Sequence[Round], effort: MeasuringEffort) -> bool:
+    times = [_times(r) for r in rounds]
+    ratios = _ratios(times, _best_baseline(times))
     low, high = median_interval(ratios)
     enough = effort.coarse if high < 1.0 else effort.resolution
     return (high - low) / 2 <= enough * median(ratios)
@@ -177,9 +251,13 @@ def _best_baseline(rounds: list[dict[str, float]]) -> str:
     return min(_baselines(rounds), key=lambda name: median(r[name] for r in rounds))
 
 
-def _baselines(rounds: list[dict[str, float]]) -> list[str]:
+def _baselines(rounds: Sequence[Mapping[str, object]]) -> list[str]:
     """Return the baselines among the parties, in the order in which they were given."""
-    return [name for name in rounds[0] if name not in (CANDIDATE, PARENT)]
+    return [name for name in rounds[0] if _is_baseline(name)]
+
+
+def _is_baseline(party: str) -> bool:
+    return party not in (CANDIDATE, PARENT)
 
 
 def _count(block_us: float, time_us: float, most: int) -> int:

@@ -9,13 +9,20 @@ from hypothesis import strategies as st
 
 from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
+    Block,
     MeasuringEffort,
     discounted,
     measure,
     summarize,
+    widened,
 )
 
 QUICK = MeasuringEffort(min_rounds=5, max_rounds=8)
+
+
+def blocks(**times_us: float) -> dict[str, Block]:
+    """Return a round of blocks without noise and load."""
+    return {name: Block(time_us) for name, time_us in times_us.items()}
 
 
 def constant(time_us: float):
@@ -125,6 +132,83 @@ class TestMeasure:
         measure(parties(noisy, eager=constant(100.0)), MeasuringEffort(min_rounds=5, budget_s=0.0))
         assert len(blocks) == 1 + 5
 
+    def test_the_order_of_the_parties_changes_from_round_to_round(self):
+        calls: list[str] = []
+
+        def noted(name):
+            return lambda count: calls.append(name) or [100.0] * count
+
+        names = [CANDIDATE, "eager", "compile"]
+        measure({name: noted(name) for name in names}, MeasuringEffort(min_rounds=12))
+        rounds = [tuple(calls[at : at + 3]) for at in range(3, len(calls), 3)]
+        assert all(sorted(order) == sorted(names) for order in rounds)
+        assert len(set(rounds)) > 2
+        assert len({order.index(CANDIDATE) for order in rounds}) == 3
+
+
+class TestUnevenBlocks:
+    """A candidate whose one call does the work of the others gains nothing by the median."""
+
+    def test_the_work_of_all_calls_in_one_of_them_counts(self):
+        def all_in_one(count):
+            return [100.0 * count] + [0.0] * (count - 1)
+
+        timing = measure(parties(all_in_one, eager=constant(100.0)), QUICK)
+        assert timing.speedup == pytest.approx(1.0)
+        assert timing.time_us == pytest.approx(100.0)
+
+    def test_noise_that_the_baselines_have_too_is_none_of_its_work(self):
+        def noisy(count):
+            return [600.0] + [100.0] * (count - 1)
+
+        assert measure(parties(noisy, eager=noisy), QUICK).time_us == 100.0
+
+
+class Load:
+    """Other programs that delay a party in some of its blocks."""
+
+    def __init__(self, delayed_blocks: int, factor: float = 10.0) -> None:
+        self.left = delayed_blocks
+        self.factor = factor
+        self.waited_us = 0.0
+
+    def delay(self, time_us: float):
+        def block(count):
+            self.left -= 1
+            if self.left < 0:
+                return [time_us] * count
+            self.waited_us += 1e6
+            return [time_us * self.factor] * count
+
+        return block
+
+
+class TestLoad:
+    def test_rounds_under_load_are_measured_again(self):
+        load = Load(delayed_blocks=1 + 3)  # the pilot, and three rounds
+        delayed = parties(constant(100.0), eager=load.delay(100.0))
+        timing = measure(delayed, QUICK, waited_us=lambda: load.waited_us)
+        assert (timing.speedup, timing.speedup_ci, timing.waited) == (1.0, (1.0, 1.0), 0.0)
+        assert timing.samples == QUICK.min_rounds * 100
+
+    @pytest.mark.parametrize("delayed", [CANDIDATE, "eager"])
+    def test_under_constant_load_the_interval_holds_the_truth(self, delayed):
+        load = Load(delayed_blocks=1000)
+        times = {CANDIDATE: constant(100.0), "eager": constant(100.0)}
+        times[delayed] = load.delay(100.0)
+        timing = measure(times, QUICK, waited_us=lambda: load.waited_us)
+        assert timing.speedup == pytest.approx(0.1 if delayed == CANDIDATE else 10.0)
+        low, high = timing.speedup_ci
+        assert low <= 1.0 <= high
+        assert timing.waited > 0.5
+
+    def test_the_interval_is_as_much_wider_as_the_parties_waited(self):
+        rounds = [{CANDIDATE: Block(50.0, waited=0.2), "eager": Block(100.0, waited=0.5)}] * 6
+        timing = widened(summarize(rounds, 6), rounds)
+        assert timing.speedup == 2.0
+        assert timing.speedup_ci == pytest.approx((1.0, 2.5))
+        assert timing.waited == 0.5
+
 
 class TestSummary:
     @given(
@@ -134,14 +218,14 @@ class TestSummary:
     )
     @settings(max_examples=50)
     def test_drift_that_hits_all_parties_of_a_round_cancels(self, drift, candidate, eager):
-        rounds = [{CANDIDATE: candidate * d, "eager": eager * d} for d in drift]
+        rounds = [blocks(candidate=candidate * d, eager=eager * d) for d in drift]
         timing = summarize(rounds, samples=len(rounds))
         assert timing.speedup == pytest.approx(eager / candidate)
         assert timing.speedup_ci == pytest.approx((eager / candidate, eager / candidate))
 
     def test_one_disturbed_round_does_not_move_the_median(self):
-        rounds = [{CANDIDATE: 50.0, "eager": 100.0} for _ in range(10)]
-        rounds[4] = {CANDIDATE: 500.0, "eager": 100.0}
+        rounds = [blocks(candidate=50.0, eager=100.0) for _ in range(10)]
+        rounds[4] = blocks(candidate=500.0, eager=100.0)
         timing = summarize(rounds, samples=10)
         assert (timing.time_us, timing.speedup) == (50.0, 2.0)
 
@@ -152,7 +236,7 @@ class TestSummary:
     )
     @settings(max_examples=50)
     def test_the_interval_holds_the_speedup_which_is_over_the_best_baseline(self, times):
-        rounds = [{CANDIDATE: c, "eager": e, "compile": k} for c, e, k in times]
+        rounds = [blocks(candidate=c, eager=e, compile=k) for c, e, k in times]
         timing = summarize(rounds, samples=1)
         low, high = timing.speedup_ci
         assert low <= timing.speedup <= high
@@ -164,7 +248,7 @@ class TestSummary:
 class TestQuoted:
     """Speedups over eager and `torch.compile`'s defaults, timed beside the candidate or not."""
 
-    ROUNDS = [{CANDIDATE: 50.0, "eager-cuda-graph": 100.0, "compile": 200.0}] * 3
+    ROUNDS = [blocks(**{CANDIDATE: 50.0, "eager-cuda-graph": 100.0, "compile": 200.0})] * 3
 
     def test_a_party_is_compared_with_directly(self):
         known_us = {"eager": 1.0, "eager-cuda-graph": 1.0, "compile": 1.0}
@@ -179,7 +263,7 @@ class TestQuoted:
         )
 
     def test_without_torch_compile_there_is_no_speedup_over_it(self):
-        rounds = [{CANDIDATE: 50.0, "eager": 100.0}] * 3
+        rounds = [blocks(candidate=50.0, eager=100.0)] * 3
         assert summarize(rounds, 1).speedup_compile is None
         assert summarize(rounds, 1, {"eager": 100.0}).speedup_compile is None
 
@@ -241,7 +325,7 @@ class TestDiscounted:
         assert timing.time_us == 50.0
 
     def test_a_baseline_that_was_not_beside_changes_as_the_strongest_does(self):
-        rounds = [{CANDIDATE: 50.0, "eager-cuda-graph": 100.0}] * 3
+        rounds = [blocks(**{CANDIDATE: 50.0, "eager-cuda-graph": 100.0})] * 3
         timing = summarize(rounds, 1, {"eager-cuda-graph": 10.0, "eager": 20.0, "compile": 40.0})
         found = discounted(timing, {"eager-cuda-graph": 50.0, "eager": 1.0, "compile": 1.0})
         assert (found.speedup, found.speedup_eager, found.speedup_compile) == (1.0, 2.0, 4.0)
