@@ -178,6 +178,23 @@ class Renaming:
         pass
 
 
+def branching():
+    """A module that goes on by the values of its input."""
+    import torch
+    from torch import nn
+
+    class Branching(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
+            self.down.weight = nn.Parameter(torch.randn(8, 16))
+
+        def forward(self, x):
+            return self.down(self.up(x)) if x.sum() > 0 else x
+
+    return Branching().eval()
+
+
 class TestModules:
     @pytest.fixture
     def module(self):
@@ -205,6 +222,17 @@ class TestModules:
         torch.testing.assert_close(run.best_module()(unseen), module(unseen))
         again = adaexplore.Run(run.path).best_module(module, (unseen,))
         torch.testing.assert_close(again(unseen), module(unseen))
+
+    def test_a_module_without_a_graph_is_captured_by_its_sources(self, own):
+        import torch
+
+        module = branching()
+        own |= {"proposer": Renaming(), "steps": 1, "language": "cpp"}
+        del own["device"]
+        run = adaexplore.optimize(module, (torch.randn(5, 8),), **own)
+        assert "captured by its sources" in run.problem.source
+        for unseen in (torch.rand(5, 8), -torch.rand(5, 8)):
+            torch.testing.assert_close(run.best_module()(unseen), module(unseen))
 
     def test_a_run_from_its_folder_needs_the_module(self, run):
         with pytest.raises(adaexplore.BadInputError, match=r"best_module\(module, inputs\)"):

@@ -174,15 +174,15 @@ class _Tree:
             first[id(tensor)] = name
             if name in self._parameters:
                 grad = "" if tensor.is_floating_point() else ", requires_grad=False"
-                yield f"{self.expression(name)} = nn.Parameter({_like(tensor)}{grad})"
+                yield f"{self.expression(name)} = nn.Parameter({like(tensor)}{grad})"
             else:
-                yield f'{self._owner(parent)}.register_buffer("{last}", {_like(tensor)})'
+                yield f'{self._owner(parent)}.register_buffer("{last}", {like(tensor)})'
 
     def _owner(self, path: str) -> str:
         return self.expression(path) if path else "self"
 
 
-def _like(tensor: Tensor) -> str:
+def like(tensor: Tensor) -> str:
     """Return the expression of a tensor of the same form with values of the same size."""
     shape = ", ".join(map(str, tensor.shape)) if tensor.dim() else "()"
     dtype = "" if tensor.dtype is torch.float32 else f", dtype={tensor.dtype}"

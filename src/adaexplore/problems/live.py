@@ -1,15 +1,13 @@
 """A live module with example calls as a problem, and the winner as a module again.
 
-The module is exported (`torch.export`) and written as the source of a problem in KernelBench form:
-functional calls over parameters that have the names of the module's own. The captured inputs and
-the weights lie beside the source.
+The module is written as the source of a problem in KernelBench form (see `written`), with
+parameters that have the names of the module's own. The captured inputs and the weights lie beside
+the source.
 """
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,16 +19,19 @@ from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
-from adaexplore.problems.graph_source import HEADER, GraphSource, UnwritableError, state_of
+from adaexplore.problems.graph_source import UnwritableError, state_of
 from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
+from adaexplore.problems.written import (
+    Examples,
+    Written,
+    from_graph,
+    from_sources,
+    in_one_line,
+    is_same,
+    store,
+)
 from adaexplore.sandbox.user.randomness import draws_random
-from adaexplore.sandbox.user.user_code import Instance, Stored
-
-_SAME = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
-_SAME_FP32 = 1e-4  # TF32 and another order of a sum do not count as a difference
-_PREFIX = "module."  # of the names that `_Flat` gives to the module's tensors
-_INSTEAD = "write a problem file with class Model and get_inputs() instead"
 
 
 def capture(
@@ -59,16 +60,14 @@ def capture(
     with own_randomness(), _buffers_kept(module), torch.no_grad():
         returned, outputs = _example_outputs(name, module, given, inputs)
         names = tensor_names(inspect.signature(module.forward), examples[0])
-        graph = _exported(name, _Flat(module, given), module, inputs, names)
         folder.mkdir(parents=True, exist_ok=True)
-        state = {key: tensor.detach().cpu() for key, tensor in graph.state.items()}
-        weights = _store(folder / "weights.pt", state)
-        source = _verified(name, graph, folder, weights, device, inputs, outputs)
+        example = Examples(module, given, returned, names, inputs, outputs, device)
+        written = _written(name, example, folder)
     shapes = tuple(tuple(t.shape for t in row) for row in inputs)
     workloads = tuple(
         _workload(folder, label, row) for label, row in zip(_labels(shapes), inputs, strict=True)
     )
-    source = _whole(module, source, workloads[0])
+    source = _whole(module, written, workloads[0])
     (folder / "problem.py").write_text(source, encoding="utf-8")
     problem = Problem(
         name=name,
@@ -79,23 +78,10 @@ def capture(
         checks=checks or Checks(),
         seed=seed,
         access=Access(file=str((folder / "problem.py").resolve())),
-        weights=weights.file,
-        weights_digest=weights.digest,
+        weights=written.weights.file,
+        weights_digest=written.weights.digest,
     )
     return Captured(problem, module, given, returned, shapes)
-
-
-class _Flat(nn.Module):
-    """A module as a function of tensors that returns tensors."""
-
-    def __init__(self, module: nn.Module, given: ValueTree) -> None:
-        super().__init__()
-        self.module = module
-        self._given = given
-
-    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        args, kwargs = self._given.join(tensors)
-        return tuple(ValueTree.split(self.module(*args, **kwargs))[0])
 
 
 def _example_inputs(
@@ -146,7 +132,7 @@ def _example_outputs(
         call = partial(_result, name, module, given, tensors)
         is_random = draws_random(call, tensors[0].device)
         (first, returned), (again, _) = call(), call()
-        if is_random or not all(map(_is_same, again, first)):
+        if is_random or not all(map(is_same, again, first)):
             raise BadProblemError(
                 f"{name}: forward() draws random numbers, or its outputs differ between two runs "
                 "on the same inputs (dropout in training mode); call .eval() on the module first"
@@ -172,106 +158,31 @@ def _result(
     try:
         returned = module(*args, **kwargs)
     except Exception as error:  # whatever the module of the user raises
-        raise BadProblemError(f"{name}: the example call raised {_in_one_line(error)}") from error
+        raise BadProblemError(f"{name}: the example call raised {in_one_line(error)}") from error
     outputs, structure = ValueTree.split(returned)
     return [t.clone() for t in outputs], structure
 
 
-def _exported(
-    name: str, flat: _Flat, module: nn.Module, inputs: list[list[Tensor]], names: list[str]
-) -> GraphSource:
-    try:
-        dynamic = (_dynamic(inputs),) if len(inputs) > 1 else None
-        program = torch.export.export(flat, tuple(inputs[0]), dynamic_shapes=dynamic, strict=False)
-        program.graph.eliminate_dead_code()
-        return GraphSource(program, module, _PREFIX, names)
-    except UnwritableError as error:
-        raise BadProblemError(f"{name}: cannot be captured: its graph has {error}") from error
-    except Exception as error:  # the exporter has no common type of error
-        raise BadProblemError(
-            f"{name}: cannot be captured by torch.export: {_in_one_line(error)}; {_INSTEAD}"
-        ) from error
-
-
-def _dynamic(inputs: list[list[Tensor]]) -> tuple[dict[int, Any], ...]:
-    """Return for each input the axes whose size differs between calls."""
-    return tuple(
-        {
-            axis: torch.export.Dim.AUTO
-            for axis in range(column[0].dim())
-            if len({t.shape[axis] for t in column}) > 1
-        }
-        for column in zip(*inputs, strict=True)
+def _written(name: str, examples: Examples, folder: Path) -> Written:
+    """Return the module as source, from its graph if that can be, else from its sources."""
+    reasons = []
+    for write in (from_graph, from_sources):
+        try:
+            return write(examples, folder)
+        except UnwritableError as error:
+            reasons.append(str(error))
+    raise BadProblemError(
+        f"{name}: cannot be captured by torch.export: {reasons[0]}; nor by its sources: "
+        f"{reasons[1]}; write a problem file with class Model and get_inputs() instead"
     )
 
 
-def _verified(
-    name: str,
-    graph: GraphSource,
-    folder: Path,
-    weights: Stored,
-    device: str,
-    inputs: list[list[Tensor]],
-    outputs: list[list[Tensor]],
-) -> str:
-    """Return source that computes what the module does, as readable as it can be."""
-    plain: set[str] = set()
-    while True:
-        try:
-            source = graph.module(plain)
-        except UnwritableError as error:
-            raise BadProblemError(f"{name}: cannot be captured: its graph has {error}") from error
-        why, culprit = _difference(source, folder, weights, device, inputs, outputs)
-        if not why:
-            return source
-        if plain >= graph.results:
-            raise BadProblemError(f"{name}: cannot be captured: {why}; {_INSTEAD}")
-        plain |= {culprit} if culprit in graph.results - plain else graph.results
-
-
-def _difference(
-    source: str,
-    folder: Path,
-    weights: Stored,
-    device: str,
-    inputs: list[list[Tensor]],
-    outputs: list[list[Tensor]],
-) -> tuple[str, str]:
-    """Return how the source fails to compute these outputs, and the result that it fails at."""
-    file = None
-    try:
-        instance = Instance.load(
-            f"{HEADER}\n\n{source}",
-            "Model",
-            device=device,
-            seed=0,
-            mode="as-built",
-            folder=folder,
-            name="captured",
-            weights=weights,
-        )
-        file = instance.boundary.file
-        found = [instance.model(*[t.clone() for t in row]) for row in inputs]
-    except Exception as error:  # noqa: BLE001 - generated source, of which another form may run
-        lines = [frame.line for frame in traceback.extract_tb(error.__traceback__) if file]
-        results = [line.partition(" = ")[0] for line in lines if line and " = " in line]
-        return _in_one_line(error), results[-1] if results else ""
-    finally:
-        if file:
-            file.unlink()
-    rows = [[one] if isinstance(one, Tensor) else list(one) for one in found]
-    for row, expected in zip(rows, outputs, strict=True):
-        if len(row) != len(expected) or not all(map(_is_same, row, expected)):
-            return "its graph gives other outputs than the module on the example inputs", ""
-    return "", ""
-
-
-def _whole(module: nn.Module, source: str, workload: Workload) -> str:
+def _whole(module: nn.Module, written: Written, workload: Workload) -> str:
     """Return the file: the class, and the functions that make it a problem of its own."""
     kind = type(module)
     return (
-        f'"""{kind.__module__}.{kind.__qualname__}, captured by torch.export."""\n\n'
-        f"{HEADER}\n\n{source}\n\n"
+        f'"""{kind.__module__}.{kind.__qualname__}, captured by {written.by}."""\n\n'
+        f"{written.header}\n\n{written.source}\n\n"
         "def get_init_inputs():\n    return []\n\n\n"
         "def get_inputs():\n"
         f'    return torch.load(Path(__file__).parent / "{Path(workload.file).name}")["args"]\n'
@@ -289,26 +200,8 @@ def _labels(shapes: Sequence[tuple[torch.Size, ...]]) -> list[str]:
 
 def _workload(folder: Path, label: str, tensors: Sequence[Tensor]) -> Workload:
     content = {"args": [t.cpu().clone() for t in tensors], "kwargs": {}}
-    stored = _store(folder / f"{label[:100]}.pt", content)
+    stored = store(folder / f"{label[:100]}.pt", content)
     return Workload(label, file=stored.file, digest=stored.digest)
-
-
-def _store(file: Path, content: Any) -> Stored:
-    torch.save(content, file)
-    return Stored(str(file.resolve()), hashlib.sha256(file.read_bytes()).hexdigest())
-
-
-def _is_same(found: Tensor, expected: Tensor) -> bool:
-    if found.shape != expected.shape or found.dtype != expected.dtype:
-        return False
-    if not expected.is_floating_point():
-        return torch.equal(found, expected)
-    wide, other = expected.double(), found.double()
-    if not torch.equal(wide.isfinite(), other.isfinite()):
-        return False
-    wide, other = wide[wide.isfinite()], other[other.isfinite()]
-    allowed = _SAME.get(expected.dtype, _SAME_FP32)
-    return bool((other - wide).norm() <= allowed * wide.norm())
 
 
 @contextmanager
@@ -321,8 +214,3 @@ def _buffers_kept(module: nn.Module) -> Iterator[None]:
         with torch.no_grad():
             for buffer, value in before:
                 buffer.copy_(value)
-
-
-def _in_one_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or ["no message"]
-    return f"{type(error).__name__}: {lines[0][:200]}"

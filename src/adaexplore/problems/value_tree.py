@@ -44,7 +44,12 @@ class ValueTree:
         kept = tuple(_TENSOR if isinstance(leaf, Tensor) else leaf for leaf in leaves)
         return tensors, ValueTree(spec, kept)
 
-    def join(self, tensors: Sequence[Tensor]) -> Any:
+    @property
+    def count(self) -> int:
+        """The number of tensors."""
+        return sum(leaf is _TENSOR for leaf in self.leaves)
+
+    def join(self, tensors: Sequence[Any]) -> Any:
         """Return the value with these tensors: the inverse of `split`."""
         left = iter(tensors)
         leaves = [next(left) if leaf is _TENSOR else leaf for leaf in self.leaves]

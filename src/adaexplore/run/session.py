@@ -34,16 +34,16 @@ from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
+_WARM_TRITON = "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu"
 PRELOAD = (
     "torch",
-    "triton",
     "torch._dynamo",
     "torch._inductor.compile_fx",
     "torch.export",
     "adaexplore.evaluate.judge.judge",
     "adaexplore.evaluate.candidate.worker",
-    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
     "adaexplore.propose.compiler.job",
+    *(("triton", _WARM_TRITON) if find_spec("triton") else ()),  # torch for CPUs comes without it
 )
 PRELOAD_OFFLINE = (
     "torch",
