@@ -35,6 +35,7 @@ class Judge:
 
     def __init__(self):
         self.judged = []
+        self.confirmed = []
 
     def prepare(self):
         from adaexplore.core.facts import ReferenceFacts
@@ -43,6 +44,7 @@ class Judge:
 
     def evaluate(self, candidate, parent=None, *, again=False):
         self.judged.append(candidate.source)
+        self.confirmed += [candidate.source] if again else []
         speedup = 1.0 + len(candidate.source) / 1000
         interval = (speedup - 0.01, speedup + 0.01)
         timing = adaexplore.Timing(
@@ -108,6 +110,11 @@ class TestObjects:
         assert run.problem.name == "relu"
         assert run.report_path.is_file()
         assert "1.0" in run._repr_html_()
+
+    def test_a_single_verdict_is_against_every_baseline_as_a_confirmation_is(self, own, problem):
+        candidate = adaexplore.Candidate("class ModelNew: ...", "cpp")
+        adaexplore.evaluate(problem, candidate, evaluator=own["evaluator"], device="cpu")
+        assert own["evaluator"].confirmed == [candidate.source]
 
     def test_events_come_in_order(self, own, problem):
         events = list(adaexplore.explore(problem, **own, recheck=False, confirm=False))

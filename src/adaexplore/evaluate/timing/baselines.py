@@ -10,6 +10,7 @@ from statistics import median
 
 from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.timing.baselines_offered import (
+    BUILD_ERRORS,
     Baseline,
     Call,
     Subject,
@@ -140,7 +141,7 @@ class Baselines:
             ):
                 call = baseline.build(self.subject)
                 results = [call(s.inputs) for s in checked]
-        except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+        except BUILD_ERRORS as error:
             return why_not_built(error)
         for found, true in zip(results, checked, strict=True):
             for (_, out), truth in zip(found, true.truths, strict=True):

@@ -16,6 +16,9 @@ from adaexplore.sandbox.user.values import Inputs, NamedTensor, map_tensors, ten
 Call = Callable[[Inputs], list[NamedTensor]]
 """A call of a baseline; no later call overwrites the outputs."""
 
+BUILD_ERRORS = (RuntimeError, TypeError, ValueError, AssertionError)
+"""What a failing build raises: CUDA, Dynamo and Inductor a `RuntimeError`, user code the others."""
+
 _WARM_UPS = 3  # before a capture on a side stream, as PyTorch's documentation asks
 _RECORDED = 3  # calls after which CUDA graph trees replay: one to warm up, one to record
 _CONVOLUTIONS: Mapping[type[nn.Module], tuple[int, torch.memory_format]] = {
@@ -81,8 +84,8 @@ def captured(subject: Subject) -> Call:
     """Return replays of a CUDA graph of one eager call.
 
     A graph reads and writes fixed addresses: inputs are copied in and outputs out, in every call.
-    Raises `RuntimeError` for a module that cannot be captured; the process's random generator is as
-    before, but PyTorch's allocator may take the capture for unfinished.
+    Raises one of `BUILD_ERRORS` for a module that cannot be captured. The process's random
+    generator is then as before, but PyTorch's allocator may take the capture for unfinished.
     """
     static = map_tensors(_copy, subject.inputs)
     call = eager(subject)
@@ -206,7 +209,7 @@ def _capture(
     try:
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             outputs = call(inputs)
-    except RuntimeError:
+    except BUILD_ERRORS:
         generator.graphsafe_set_state(state)  # it would still count for the capture
         torch.cuda.set_stream(stream)
         raise

@@ -15,7 +15,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import why_not_built
-from adaexplore.evaluate.timing.baselines_offered import Call, Subject, baseline_named
+from adaexplore.evaluate.timing.baselines_offered import BUILD_ERRORS, Call, Subject, baseline_named
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.compiling import CompileLimit, compiling_lent
 from adaexplore.evaluate.truth.runs import ReferenceRuns
@@ -89,7 +89,7 @@ def _outcome(name: str, work: Callable[[], Trial]) -> Trial:
     """Return the result of a step, or the failure that ends a trial."""
     try:
         return work()
-    except (RuntimeError, TypeError, ValueError, AssertionError) as error:
+    except BUILD_ERRORS as error:
         lasts = not any(map(is_out_of_memory, causes(error)))
         return Trial(name, why=why_not_built(error), lasts=lasts)
 
