@@ -42,14 +42,10 @@ from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
 from adaexplore.run.study import Study
 from adaexplore.run.winner import Winner
-from adaexplore.run.workers import Landed, Workers
+from adaexplore.run.workers import Landed, Script, Work, Workers, advance
 from adaexplore.search import worst_of
 from adaexplore.search.headroom import stop_reason
 from adaexplore.store import Store
-
-Work = Callable[[], Any]
-Script = Generator[Event | Work, Any, None]
-"""A step as a coroutine: it yields events, and work for a thread; it is sent the work's result."""
 
 
 class Search:
@@ -224,16 +220,11 @@ class Search:
 
     def _go_on(self, step: _Step, landed: Landed[_Step | None]) -> Iterator[Event]:
         """Give a step the result of its work; take it to its next work, or to its end."""
-        script = step.script
         try:
-            wanted = script.throw(landed.error) if landed.error else script.send(landed.result)
-            while not callable(wanted):
-                yield wanted
-                wanted = next(script)
-            self._workers.begin(step, wanted)
-            return
-        except StopIteration:
-            pass
+            work = yield from advance(step.script, landed)
+            if work is not None:
+                self._workers.begin(step, work)
+                return
         except BudgetSpentError as error:
             yield from self._stop(str(error))
         except Exception as error:  # noqa: BLE001 - raised once the steps in flight have landed
@@ -289,7 +280,7 @@ class Search:
         dialogue = self._study.dialogue(ask)
         replies: list[Reply | None] = [None, *self._study.replies(ask)]
         while True:
-            match (yield partial(_advance, dialogue, replies, client)):
+            match (yield partial(_next_reply, dialogue, replies, client)):
                 case Proposal() as proposal:
                     return self._study.queue(ask, proposal)
                 case prompt, reply:
@@ -334,7 +325,7 @@ class _Step:
     script: Script
 
 
-def _advance(
+def _next_reply(
     dialogue: Dialogue, replies: Sequence[Reply | None], client: Client | None
 ) -> tuple[Prompt, Reply] | Proposal:
     """Take a dialogue to its next reply, or to its end."""

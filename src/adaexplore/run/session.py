@@ -28,10 +28,10 @@ from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
-from adaexplore.run.requirements import require_versions
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.requirements import require_versions
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _WARM_TRITON = "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu"

@@ -1,16 +1,22 @@
-"""Threads for slow calls, whose results one thread collects."""
+"""Threads for slow calls, whose results one thread collects for the coroutines that wait."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from adaexplore.core.protocols.listener import Event
+
 Key = TypeVar("Key")
+
+Work = Callable[[], Any]
+Script = Generator[Event | Work, Any, None]
+"""A step as a coroutine: it yields events, and work for a thread; it is sent the work's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,21 @@ class Workers(Generic[Key]):
         except BaseException as error:  # noqa: BLE001 - raised again in the other thread
             landed = Landed(key, error=error)
         self._landed.put(landed)
+
+
+def advance(script: Script, landed: Landed[Any]) -> Generator[Event, None, Work | None]:
+    """Send a script the result of its work; yield its events, and return its next work.
+
+    None at its end. The exception of the work is raised in the script.
+    """
+    try:
+        wanted = script.throw(landed.error) if landed.error else script.send(landed.result)
+        while not callable(wanted):
+            yield wanted
+            wanted = next(script)
+        return wanted
+    except StopIteration:
+        return None
 
 
 def map_parallel(

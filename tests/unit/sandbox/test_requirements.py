@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.run import requirements
-from adaexplore.run.requirements import MINIMUM, require_versions
+from adaexplore.sandbox import requirements
+from adaexplore.sandbox.requirements import MINIMUM, require_versions
 
 ROOT = Path(__file__).parents[3]
 
