@@ -1,4 +1,4 @@
-"""How much of a budget's time earlier sessions have used."""
+"""The part of a budget's time that earlier sessions have used."""
 
 import pytest
 

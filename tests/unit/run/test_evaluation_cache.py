@@ -33,25 +33,25 @@ def cache():
     return cache
 
 
-def test_the_same_text_has_the_same_evaluation(cache):
+def test_an_identical_source_has_the_same_evaluation(cache):
     assert cache.of(Candidate(SOURCE, "cpp")) == passed(SOURCE)
     assert cache.of(Candidate(OTHER, "cpp")) is None
 
 
-def test_one_that_reads_the_same_cost_nothing_and_was_compared_with_no_parent(cache):
+def test_an_equal_fingerprint_gives_the_evaluation_without_cost_and_parent(cache):
     found = cache.of(Candidate(ALIKE, "cpp"))
     first = passed(SOURCE)
     assert found == replace(first, cost=Cost(), timing=replace(first.timing, parent=None))
 
 
-def test_what_failed_is_tried_again_unless_its_text_is_the_same():
+def test_failures_are_found_by_exact_source_only():
     cache = EvaluationCache()
     cache.add(node(SOURCE, Failed("timeout", "too slow")))
     assert cache.of(Candidate(SOURCE, "cpp")) == Failed("timeout", "too slow")
     assert cache.of(Candidate(ALIKE, "cpp")) is None
 
 
-def test_one_that_compiled_to_the_same_keeps_its_cost_and_not_its_luck(cache):
+def test_equal_compiled_code_takes_over_the_first_time_and_keeps_its_own_cost(cache):
     lucky = replace(passed(OTHER, speedup=9.0), cost=Cost(7.0, 0.5))
     found = cache.compiled_alike(lucky)
     assert (found.timing.speedup, found.cost) == (2.0, Cost(7.0, 0.5))
@@ -59,7 +59,7 @@ def test_one_that_compiled_to_the_same_keeps_its_cost_and_not_its_luck(cache):
     assert cache.compiled_alike(replace(lucky, precision="tf32")) is None
 
 
-def test_what_has_no_hash_is_like_nothing():
+def test_an_empty_hash_equals_no_other():
     cache = EvaluationCache()
     cache.add(node("def (", replace(passed("def ("), descriptor=Descriptor())))
     cache.add(node(SOURCE, replace(passed(SOURCE), descriptor=None)))
@@ -68,7 +68,7 @@ def test_what_has_no_hash_is_like_nothing():
     assert cache.compiled_alike(replace(passed(OTHER), descriptor=None)) is None
 
 
-def test_an_estimate_is_taken_over_too():
+def test_an_estimate_is_taken_over():
     estimated = replace(passed(SOURCE), timing=Estimate(12.0, "memory", "sm_90"))
     cache = EvaluationCache()
     cache.add(node(SOURCE, estimated))

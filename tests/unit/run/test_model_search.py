@@ -41,7 +41,7 @@ FAULTS = [
 
 
 def answer(messages):
-    """What follows from the conversation alone: at times no use, and mostly what was asked for."""
+    """A reply that depends on the conversation alone: mostly valid, sometimes useless."""
     asked = messages[-1]["text"]
     number = number_from([m["text"] for m in messages]) % 1000
     if "Choose the one strategy" in asked:
@@ -162,7 +162,7 @@ def test_an_outage_pauses_the_run_and_burns_no_step(llm, new_run):
     assert slept == sorted(slept)
 
 
-def test_an_outage_that_lasts_ends_the_session_and_the_run_goes_on_later(llm, new_run):
+def test_a_lasting_outage_ends_the_session_and_the_run_continues_later(llm, new_run):
     undisturbed = search(new_run(NAMES[0], steps=6), asking(NAMES[0]))
     llm.reset(answer)
     llm.script.extend([*[None] * 4, *[status(503)] * 8])
@@ -173,8 +173,8 @@ def test_an_outage_that_lasts_ends_the_session_and_the_run_goes_on_later(llm, ne
     assert search(path, asking(NAMES[0])) == undisturbed
 
 
-def test_what_was_answered_is_not_asked_again_after_a_kill(llm, new_run):
-    """Killed once at every call of the search."""
+def test_an_answered_prompt_is_not_asked_again_after_a_kill(llm, new_run):
+    """The search is killed once at every call."""
 
     class KilledError(Exception):
         pass

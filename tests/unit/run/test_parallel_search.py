@@ -1,4 +1,4 @@
-"""The loop with several steps under way: what overlaps, what is kept, and what ends it."""
+"""The loop with several steps in flight: overlap, durability and end."""
 
 import itertools
 import random
@@ -30,7 +30,7 @@ ENOUGH_S = 20.0
 
 
 class Heard(Listener):
-    """Notes what it is told and by which thread; interrupts at the moment it was asked to."""
+    """A listener that records events and threads, and interrupts at a given moment."""
 
     def __init__(self, interrupt_at=None):
         self.told = []
@@ -65,7 +65,7 @@ class Heard(Listener):
 
 
 class Proposer(FakeProposer):
-    """Takes a few milliseconds."""
+    """A proposer that takes a few milliseconds."""
 
     def begin(self, context):
         time.sleep(random.uniform(0.0, 0.01))
@@ -73,7 +73,7 @@ class Proposer(FakeProposer):
 
 
 class Evaluator(FakeEvaluator):
-    """Takes a few milliseconds; knows how many it has had at once."""
+    """An evaluator that takes a few milliseconds and counts concurrent calls."""
 
     def __init__(self):
         super().__init__()
@@ -93,7 +93,7 @@ class Evaluator(FakeEvaluator):
 
 
 class Asking:
-    """Asks once and proposes what it is told."""
+    """A proposer that asks once and proposes the reply."""
 
     def begin(self, context):
         reply = yield Prompt((Message("user", f"seed {context.seed}"),), context.step_kind)
@@ -104,7 +104,7 @@ class Asking:
 
 
 class Client:
-    """Answers with what a function says of the call's number; notes the conversations."""
+    """A client that replies by a function of the call's number and records the conversations."""
 
     model = "fake:model"
 
@@ -157,7 +157,7 @@ def new_run(tmp_path):
 
 
 def is_whole(run, steps=STEPS):
-    """Asserts that every planned step was made, each of an ask of its own, and nothing besides."""
+    """Assert that exactly the planned steps were made, each from its own ask."""
     nodes, asks, _ = run.kept()
     assert [node.id for node in nodes] == list(range(1, steps + 1))
     assert all(ROOT_ID <= node.parent_id < node.id for node in nodes)
@@ -169,7 +169,7 @@ def is_whole(run, steps=STEPS):
 
 class TestSteps:
     @pytest.mark.parametrize("parallel", [2, 5, 40])
-    def test_all_that_are_planned_are_made_and_no_more(self, new_run, parallel):
+    def test_exactly_the_planned_steps_are_made(self, new_run, parallel):
         run = new_run(parallel)
         run.search()
         nodes, asks = is_whole(run)
@@ -197,7 +197,7 @@ class TestSteps:
         run.search()
         is_whole(run, 4)
 
-    def test_at_most_so_many_are_under_way(self, new_run):
+    def test_the_number_of_steps_in_flight_is_limited(self, new_run):
         run = new_run(3)
         heard = run.search()
         under_way, most = 0, 0
@@ -207,7 +207,7 @@ class TestSteps:
         assert most == 3
         assert run.evaluator.most <= 3
 
-    def test_one_thread_tells_everything_in_order(self, new_run):
+    def test_one_thread_emits_all_events_in_order(self, new_run):
         heard = new_run().search()
         assert heard.threads == {threading.get_ident()}
         assert heard.those("recorded") == list(range(1, STEPS + 1))
@@ -216,7 +216,7 @@ class TestSteps:
             moments = [heard.told.index((what, step)) for what in ("step_begun", "evaluating")]
             assert moments == sorted(moments)
 
-    def test_each_is_shown_what_was_there_when_it_was_chosen(self, new_run):
+    def test_a_step_sees_the_nodes_that_existed_when_it_was_chosen(self, new_run):
         run = new_run()
         run.search()
         _, asks = is_whole(run)
@@ -226,7 +226,7 @@ class TestSteps:
 
 
 class TestDuplicates:
-    def test_one_evaluation_serves_all_that_are_alike(self, new_run):
+    def test_identical_candidates_in_flight_share_one_evaluation(self, new_run):
         run = new_run(4, steps=4)
         run.proposer.variety = 1
         proposed, judge = threading.Semaphore(0), run.evaluator.evaluate
@@ -248,7 +248,7 @@ class TestDuplicates:
         assert len(run.evaluator.evaluated) == 1
         assert [node.reused for node in real] == [False] + [True] * (len(real) - 1)
 
-    def test_trouble_of_the_machinery_serves_nobody(self, new_run):
+    def test_infrastructure_trouble_is_not_shared(self, new_run):
         run = new_run(4, steps=6)
         run.proposer.variety = 1
         verdicts = iter([Failed("infra_error", "no luck")])
@@ -297,7 +297,7 @@ class TestStopping:
         run.search(parallel=1)
         is_whole(run)
 
-    def test_what_was_answered_is_not_asked_again(self, new_run):
+    def test_an_answered_prompt_is_not_asked_again(self, new_run):
         run, client, rng = new_run(), Client(), random.Random(2)
         for _ in range(4):
             with pytest.raises(KeyboardInterrupt):
@@ -332,7 +332,7 @@ class TestStopping:
 
 
 class TestTrouble:
-    def test_a_spent_budget_lets_what_is_under_way_come_in(self, new_run):
+    def test_a_spent_budget_lets_steps_in_flight_finish(self, new_run):
         refused = threading.Event()
 
         def answer(number):
@@ -352,7 +352,7 @@ class TestTrouble:
         run.search(client=Client())
         is_whole(run)
 
-    def test_time_that_is_over_begins_nothing_more(self, new_run):
+    def test_no_step_begins_after_the_time_is_over(self, new_run):
         run, looks = new_run(3), itertools.count()
         heard = run.search(spent=lambda: "time is over" if next(looks) >= 7 else None)
         nodes, asks, _ = run.kept()
@@ -380,7 +380,7 @@ class TestTrouble:
         assert heard.threads == {threading.get_ident()}
         assert len(client.asked) <= STEPS + 3 + 4
 
-    def test_an_outage_that_lasts_ends_the_session_and_the_run_goes_on_later(self, new_run):
+    def test_a_lasting_outage_ends_the_session_and_the_run_continues_later(self, new_run):
         def answer(number):
             if number > 6:
                 raise ModelOutageError("out of reach")
@@ -394,7 +394,7 @@ class TestTrouble:
         run.search(client=Client())
         is_whole(run)
 
-    def test_what_is_under_way_beside_an_error_is_kept(self, new_run):
+    def test_steps_in_flight_beside_an_error_are_kept(self, new_run):
         begun, raised = threading.Event(), threading.Event()
 
         def answer(number):

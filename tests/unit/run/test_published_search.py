@@ -32,7 +32,7 @@ SMALL_LIMIT, POOL_SIZE, WINDOW, EXTRA_P = 2, 5, 5, 0.5
 
 @dataclass
 class Recorded:
-    """What is recorded of a step: ("not compiled" | "wrong" | "correct", speedup over eager)."""
+    """The record of a step: ("not compiled" | "wrong" | "correct", speedup over eager)."""
 
     parent: int
     kind: str
@@ -171,7 +171,7 @@ def evaluation(outcome, speedup):
 
 
 class Silent:
-    """Asks nobody."""
+    """A proposer that asks no model."""
 
     def begin(self, context):
         return Proposal(Candidate(f"kernel {context.seed}", "cpp"), "silent", "")

@@ -42,12 +42,12 @@ def recalled(context, most_tokens=400):
     return recalling([DOT, RELU], Config(memory_tokens=most_tokens))(context)
 
 
-def test_what_the_code_touches():
+def test_rules_about_the_code_are_recalled():
     context = Context(PROBLEM, "small", 1, window=(node("tl.dot(a, b)"),), environment=HERE)
     assert recalled(context) == [DOT.statement]
 
 
-def test_what_is_demanded_comes_before_what_the_problem_implies():
+def test_rules_about_the_demand_come_before_rules_about_the_problem():
     problem = dataclasses.replace(PROBLEM, source="class Model: ...  # a @ b, linear")
     context = Context(problem, "large", 1, environment=HERE)
     demanding = recalling([DOT, RELU], Config(demand="Have tl.relu in it."))
@@ -55,14 +55,14 @@ def test_what_is_demanded_comes_before_what_the_problem_implies():
     assert recalled(context) == [DOT.statement, RELU.statement]
 
 
-def test_what_explains_the_last_failure_comes_first():
+def test_the_rule_that_explains_the_last_failure_comes_first():
     fault = Fault("AttributeError", "module 'triton.language' has no attribute 'relu'")
     last = node("tl.dot(a, b); tl.relu(x)", feedback=fault)
     context = Context(PROBLEM, "small", 1, window=(last,), environment=HERE)
     assert recalled(context) == [RELU.statement, DOT.statement]
 
 
-def test_before_there_is_code_whatever_fits():
+def test_without_code_all_rules_that_fit_are_recalled():
     context = Context(PROBLEM, "large", 1, environment=HERE)
     assert len(recalled(context)) == 2
     assert recalled(context, most_tokens=0) == []
@@ -88,17 +88,17 @@ class TestSpeed:
         given = Context(PROBLEM, "small", 1, environment=HERE, **context)
         return recalling([DOT, self.TILES], Config(memory_tokens=most_tokens))(given)
 
-    def test_what_is_right_is_told_what_was_faster(self):
+    def test_correct_code_gets_speed_rules(self):
         assert self.recalled(window=(self.RIGHT,)) == [DOT.statement, self.TOLD]
         assert self.recalled(pool=(self.RIGHT,)) == [DOT.statement, self.TOLD]
 
-    def test_what_fails_is_not(self):
+    def test_failing_code_gets_no_speed_rules(self):
         failed = node("tl.dot(a, b)")
         assert self.recalled(window=(self.RIGHT, failed)) == [DOT.statement]
         assert self.recalled(window=(failed,), pool=(self.RIGHT,)) == [DOT.statement]
         assert self.recalled() == [DOT.statement]
 
-    def test_what_must_not_fail_keeps_its_place(self):
+    def test_correctness_rules_come_before_speed_rules(self):
         assert self.recalled(window=(self.RIGHT,), most_tokens=20) == [DOT.statement]
 
 

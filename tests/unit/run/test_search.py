@@ -27,7 +27,7 @@ def number_from(*parts) -> int:
 
 
 class FakeProposer:
-    """Proposes what follows from the context alone: one of 20 candidates, at times none at all."""
+    """A proposer whose proposal depends on the context alone: one of 20 candidates, or none."""
 
     def __init__(self, variety: int = 20) -> None:
         self.variety = variety
@@ -53,7 +53,7 @@ class FakeProposer:
 
 
 class FakeEvaluator:
-    """Judges by the candidate's hash: three in four pass, each with a speedup of its own."""
+    """An evaluator by the candidate's hash: three in four pass, with different speedups."""
 
     def __init__(self) -> None:
         self.evaluated = []
@@ -80,7 +80,7 @@ def passed(speedup: float) -> Passed:
 
 
 class Listener(listener_module.Listener):
-    """Notes what it is told; raises where it was asked to."""
+    """A listener that records events and can raise at a given moment."""
 
     def __init__(self, raise_at=None, error=KeyboardInterrupt) -> None:
         self._raise_at = raise_at
@@ -137,7 +137,7 @@ def record(steps=STEPS, **settings) -> RunRecord:
 
 
 class Run:
-    """A run directory and what happens in it."""
+    """A run directory and the sessions in it."""
 
     def __init__(self, path, run: RunRecord) -> None:
         self.path = path
@@ -163,7 +163,7 @@ class Run:
         return [replace(node, started_at=0.0, propose_s=0.0) for node in self.nodes()]
 
     def confirmation(self):
-        """The last one."""
+        """Return the last node."""
         with open_run(self.path) as directory:
             return next(reversed(directory.store.confirmations()), None)
 
@@ -180,7 +180,7 @@ def new_run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole_tree(tmp_path_factory):
-    """The tree of a run that nothing interrupts."""
+    """The tree of an uninterrupted run."""
     run = Run(tmp_path_factory.mktemp("runs") / "whole", record())
     run.search()
     return run.tree()
@@ -193,7 +193,7 @@ def best_of(nodes):
 
 
 class TestTree:
-    def test_it_has_every_step_and_all_kinds_of_them(self, whole_tree):
+    def test_the_tree_has_every_step_and_every_kind_of_step(self, whole_tree):
         assert [node.id for node in whole_tree] == list(range(1, STEPS + 1))
         assert {node.step_kind for node in whole_tree} == {"large", "small"}
         assert {True, False} == {node.reused for node in whole_tree}
@@ -339,7 +339,7 @@ class TestEvaluating:
         assert None in wanted
         assert len(set(wanted)) > 2
 
-    def test_also_one_from_before_the_run_was_stopped(self, new_run):
+    def test_a_parent_from_before_an_interruption_is_measured_too(self, new_run):
         run = new_run(confirm=False)
         with pytest.raises(KeyboardInterrupt):
             run.search(Listener(raise_at=("recorded", 15)))
@@ -360,7 +360,7 @@ class TestEvaluating:
         assert not nodes[2].reused
         assert all(node.reused for node in nodes[3:])
 
-    def test_a_proposal_that_came_to_nothing_is_rejected_unseen(self, new_run):
+    def test_a_failed_proposal_is_rejected_without_evaluation(self, new_run):
         run = new_run()
         run.search()
         empty = [node for node in run.nodes() if node.proposal.failure]
@@ -404,7 +404,7 @@ class TestBest:
         assert run.confirmation() is None
         assert listener.bests == []
 
-    def test_resuming_writes_it_where_a_kill_prevented_that(self, new_run, whole_tree):
+    def test_resuming_writes_best_py_after_a_kill(self, new_run, whole_tree):
         run = new_run()
         with pytest.raises(KeyboardInterrupt):
             run.search(Listener(raise_at=("recorded", 20)))
@@ -424,7 +424,7 @@ class TestConfirmation:
         assert run.evaluator.evaluated.count(winner.candidate.source) == 2
         assert listener.told[-1] == ("confirming",)
 
-    def test_it_can_be_switched_off(self, new_run):
+    def test_confirmation_can_be_switched_off(self, new_run):
         run = new_run(confirm=False)
         run.search()
         assert run.confirmation() is None
@@ -440,7 +440,7 @@ class TestConfirmation:
 
 
 class Noisy(FakeEvaluator):
-    """Measures every candidate within 20 % of its speed, anew each time, and says so."""
+    """An evaluator whose times differ by up to 20 % from one measurement to the next."""
 
     def evaluate(self, candidate, parent=None, *, again=False):
         evaluation = super().evaluate(candidate, parent)
@@ -464,7 +464,7 @@ class TestNoise:
 
         return make
 
-    def test_what_would_take_the_lead_is_measured_twice_and_the_slower_counts(self, noisy):
+    def test_a_new_leader_is_measured_twice_and_the_slower_time_counts(self, noisy):
         run = noisy(confirm=False)
         listener = run.search()
         best, rechecked = None, []
@@ -497,12 +497,12 @@ class TestNoise:
         run.search()
         assert run.tree() == whole.tree()
 
-    def test_the_published_search_measures_once_and_believes_it(self, noisy):
+    def test_the_published_search_measures_once(self, noisy):
         run = noisy(confirm=False, reward="published")
         run.search()
         assert not any(node.repeats for node in run.nodes())
 
-    def test_the_best_are_confirmed_and_the_best_of_those_wins(self, noisy):
+    def test_the_best_confirmed_step_wins(self, noisy):
         run = noisy(recheck=False, confirm_top=3)
         run.search()
         with open_run(run.path) as directory:
@@ -519,7 +519,7 @@ class TestNoise:
 
 
 class Numbered(FakeProposer):
-    """Proposes kernels with two numbers in them."""
+    """A proposer of kernels with two numbers."""
 
     def begin(self, context):
         proposal = yield from super().begin(context)
@@ -538,7 +538,7 @@ class TestTuning:
 
         return make
 
-    def test_the_winner_s_numbers_are_varied_after_the_planned_steps(self, tuned):
+    def test_the_winners_numbers_are_varied_after_the_planned_steps(self, tuned):
         run = tuned()
         run.search()
         searched, variants = run.nodes()[:8], run.nodes()[8:]
@@ -552,7 +552,7 @@ class TestTuning:
         assert run.best_source == best_of(run.nodes()).candidate.source
 
     @pytest.mark.parametrize("moment", ["step_begun", "evaluating", "recorded"])
-    def test_stopped_meanwhile_it_goes_on_as_if_nothing_was(self, tuned, moment):
+    def test_an_interrupted_tuning_continues_unchanged(self, tuned, moment):
         whole, run = tuned(), tuned()
         whole.search()
         for step in (9, 14, 20):
@@ -581,7 +581,7 @@ class TestTuning:
         assert len(run.nodes()) == 8
 
 
-def test_what_is_known_about_the_reference_is_kept(new_run):
+def test_the_facts_about_the_reference_are_stored(new_run):
     run = new_run(steps=1)
     run.search()
     with open_run(run.path) as directory:

@@ -22,7 +22,7 @@ HOUR_S = 3600.0
 
 
 class TwoTurns:
-    """Asks for a name, then for a number; "stop" as a name comes to nothing."""
+    """A proposer that asks for a name, then for a number; the name "stop" fails."""
 
     def begin(self, context):
         first = Prompt((Message("user", f"seed {context.seed}: a name?"),), "name")
@@ -134,12 +134,12 @@ def test_the_first_answer_to_a_turn_counts(run):
             session.study.tell(ask.id, 1, Reply("8", "person"))
 
 
-def test_nobody_knows_an_ask_that_was_never_made(run):
+def test_an_unknown_ask_is_bad_input(run):
     with run() as session, pytest.raises(BadInputError, match="no ask 4"):
         session.study.tell(4, 0, Reply("width", "person"))
 
 
-def test_many_are_open_and_answered_in_any_order(run):
+def test_many_open_asks_are_answered_in_any_order(run):
     with run() as session:
         asks = [session.study.ask("manual") for _ in range(4)]
         assert [ask.id for ask in asks] == [1, 2, 3, 4]
@@ -167,7 +167,7 @@ def test_asks_grow_from_what_is_recorded_only(run):
         assert len({(ask.parent_id, ask.step_kind) for ask in places}) > 1
 
 
-def test_what_is_under_way_turns_the_next_ask_elsewhere(run):
+def test_an_open_ask_moves_the_next_ask_to_another_node(run):
     with run() as session:
         for i in range(8):
             session.step(f"n{i}", evaluation=passed(1.0 + i / 100))
@@ -185,7 +185,7 @@ def test_an_ask_that_comes_to_nothing_is_a_step_too(run):
         assert session.study.cached(proposal) is None
 
 
-def test_late_ones_expire_and_say_so(run):
+def test_late_asks_expire_with_a_reason(run):
     with run() as session:
         ask = session.study.ask("manual")
         run.time += 3 * HOUR_S
@@ -196,7 +196,7 @@ def test_late_ones_expire_and_say_so(run):
         assert session.step("later").id == 1
 
 
-def test_an_answered_one_does_not_expire(run):
+def test_an_answered_ask_does_not_expire(run):
     with run() as session:
         ask = session.study.ask("manual")
         session.study.tell(ask.id, 0, Reply("width", "person"))
@@ -223,7 +223,7 @@ def test_the_same_replies_give_the_same_tree(run, tmp_path):
     assert grown([20]) == grown([1, 4, 7, 8])
 
 
-def test_who_is_not_at_hand_cannot_be_asked(run):
+def test_an_unavailable_proposer_cannot_be_asked(run):
     with run() as session:
         session.study.ask("openai:gpt-5-mini")
         with pytest.raises(BadInputError, match="ask 1 is for openai:gpt-5-mini"):
@@ -237,7 +237,7 @@ class TestRepeats:
         session.study.queue(ask, proposal)
         return session.study.record(ask, proposal, evaluation)
 
-    def test_what_compiled_to_the_same_has_the_first_verdict_and_never_leads(self, run):
+    def test_equal_compiled_code_has_the_first_verdict_and_never_leads(self, run):
         same = Descriptor(form="", code="c0de")
         with run() as session:
             first = self.record(session, 1, replace(passed(1.5), descriptor=same))

@@ -24,7 +24,7 @@ def test_results_come_in_the_order_they_are_done(workers):
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), SystemExit(3)])
-def test_what_is_raised_is_a_result_too(workers, error):
+def test_an_exception_is_a_result(workers, error):
     def work():
         raise error
 
@@ -33,7 +33,7 @@ def test_what_is_raised_is_a_result_too(workers, error):
     assert (landed.key, landed.result, landed.error) == ("it", None, error)
 
 
-def test_work_hands_over_more_than_its_result(workers):
+def test_a_thread_can_put_more_than_its_result(workers):
     def work():
         workers.put(Landed(None, "meanwhile"))
         return "done"

@@ -1,8 +1,9 @@
-"""The interpreter's arithmetic, mended where it differs from a GPU's.
+"""Corrections of the interpreter's arithmetic where it differs from a GPU's.
 
-`Builder` overrides methods of Triton's own: bfloat16 is computed in float32 and rounded (Triton
-3.9 computes on its bit patterns), comparisons give booleans, products of fp32 round their operands
-to TF32 where a GPU would, libdevice's functions exist, and loads and stores go through a `Memory`.
+`Builder` overrides methods of Triton's builder: bfloat16 is computed in float32 and rounded (Triton
+3.9 computes on its bit patterns), comparisons return booleans, products of fp32 round their
+operands to TF32 where a GPU does, libdevice's functions exist, and loads and stores go through a
+`Memory`.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _BITWISE = frozenset({np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shi
 
 
 class SlowInterpretationError(TimeoutError):
-    """A launch that the interpreter does not get done with in the time it has."""
+    """A launch that the interpreter cannot finish within its time limit."""
 
 
 class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     """The operations of interpreted kernels.
 
-    `flops` counts those of a launch, by what they are computed in: products in "fp32", "tf32",
-    "half" or "int", and all other floating-point arithmetic as "fp32".
+    `flops` counts the FLOPs of a launch by kind: products in "fp32", "tf32", "half" or "int"; all
+    other floating-point arithmetic counts as "fp32".
     """
 
     def __init__(self, options: Any) -> None:
@@ -50,7 +51,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         self._name = ""
 
     def begin(self, launch: CapturedLaunch, memory: Memory, deadline: float) -> None:
-        """Makes ready for a launch."""
+        """Prepare for a launch."""
         self.set_grid_dim(*launch.grid)
         self._memory = memory
         self._deadline = deadline
@@ -60,7 +61,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     # memory
 
     def create_masked_load(self, ptrs: Any, mask: Any, other: Any, *_: Any, **__: Any) -> Any:
-        """Loads through the memory; lanes without a value get 0, as on NVIDIA GPUs."""
+        """Load through the memory; lanes without a value get 0, as on NVIDIA GPUs."""
         self._look_at_the_clock()
         element = ptrs.get_element_ty()
         dtype = _get_np_dtype(element)
@@ -68,7 +69,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         return TensorHandle(self._memory.load(ptrs.data, mask.data, default, dtype), element)
 
     def create_masked_store(self, ptrs: Any, value: Any, mask: Any, *_: Any, **__: Any) -> None:
-        """Stores through the memory."""
+        """Store through the memory."""
         self._memory.store(ptrs.data, value.data, mask.data)
 
     def create_atomic_rmw(
@@ -80,7 +81,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         order: Any,
         scope: Any,  # noqa: ARG002
     ) -> Any:
-        """An atomic operation through the memory; adds bfloat16 by hand, which NumPy lacks."""
+        """Run an atomic operation through the memory; NumPy lacks bfloat16, so it is added here."""
         self._look_at_the_clock()
         if _is_bf16(val) and operation == ir.ATOMIC_OP.FADD:
             return self._add_bf16(ptr, val, mask)
@@ -94,7 +95,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         return TensorHandle(old, val.dtype.scalar)
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, order: Any, scope: Any) -> Any:  # noqa: ARG002
-        """A compare-and-swap through the memory."""
+        """Compare and swap through the memory."""
         self._look_at_the_clock()
         order = self.ir_sem_to_interpreter_sem[order]
         return TensorHandle(
@@ -102,7 +103,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         )
 
     def _look_at_the_clock(self) -> None:
-        """Ends a loop that takes too long, or waits for a program that never runs meanwhile."""
+        """End a loop that is too slow, or that waits for a program that cannot run meanwhile."""
         if time.monotonic() > self._deadline:
             raise SlowInterpretationError(
                 f"{self._name}: a program of it takes more than the time for a whole launch"
@@ -122,50 +123,51 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
     # arithmetic
 
     def get_bf16(self, value: Any) -> Any:
-        """A bfloat16 constant, which Triton 3.6 has not."""
+        """Return a bfloat16 constant; Triton 3.6 has none."""
         return _rounded(self.get_fp32(value))
 
     def binary_op(self, lhs: Any, rhs: Any, op: Any) -> Any:
-        """Computes on numbers, also those of bfloat16."""
+        """Apply a binary operation, also to bfloat16."""
         if _is_bf16(lhs) and _is_bf16(rhs) and op not in _BITWISE:
             return _rounded(self._counted(super().binary_op(_float(lhs), _float(rhs), op)))
         return self._counted(super().binary_op(lhs, rhs, op))
 
     def unary_op(self, arg: Any, op: Any) -> Any:
-        """Computes on a number, also one of bfloat16."""
+        """Apply a unary operation, also to bfloat16."""
         if _is_bf16(arg):
             return _rounded(self._counted(super().unary_op(_float(arg), op)))
         return self._counted(super().unary_op(arg, op))
 
     def ternary_op(self, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
-        """Computes on numbers; a selection moves bits whatever they mean."""
+        """Apply a ternary operation; a selection moves bits, of any dtype."""
         if _is_bf16(other) and op is not np.where:
             return _rounded(super().ternary_op(_float(lhs), _float(rhs), _float(other), op))
         return super().ternary_op(lhs, rhs, other, op)
 
     def create_fma(self, x: Any, y: Any, z: Any) -> Any:
-        """A multiply-add."""
+        """Compute a multiply-add."""
         if _is_bf16(z):
             return _rounded(super().create_fma(_float(x), _float(y), _float(z)))
         return super().create_fma(x, y, z)
 
     def _counted(self, result: Any) -> Any:
-        """Books the arithmetic behind a result, as long as there is time for it."""
+        """Count the arithmetic behind a result; raises if the time is over."""
         self._look_at_the_clock()
         if result.dtype.scalar.is_floating():
             self.flops["fp32"] += result.data.size
         return result
 
     def create_rsqrt(self, arg: Any) -> Any:
-        """The reciprocal of a square root."""
+        """Compute the reciprocal of a square root."""
         return self.unary_op(arg, lambda data: np.reciprocal(np.sqrt(data)))
 
     def create_dot(
         self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any
     ) -> Any:
-        """A product, in the accumulator's dtype; fp32 as TF32 where it is asked for.
+        """Compute a product in the accumulator's dtype; fp32 as TF32 if the kernel requests it.
 
-        A GPU's tensor cores cut the operands' last 13 bits off: Triton converts nothing before.
+        A GPU's tensor cores cut off the last 13 bits of the operands, since Triton does not convert
+        them before.
         """
         a, b = _float(a), _float(b)
         kind = "half" if a.dtype.scalar.primitive_bitwidth < 32 else "fp32"
@@ -179,14 +181,14 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
             self.flops["tf32"] += 3 * flops
         else:
             self.flops[kind] += flops
-        if a.data.dtype == np.float16:  # NumPy multiplies it, but slowly
+        if a.data.dtype == np.float16:  # NumPy multiplies float16 slowly
             a, b = (TensorHandle(h.data.astype(np.float32), tl.float32) for h in (a, b))
         return super().create_dot(a, b, d, input_precision, max_num_imprecise_acc)
 
     # conversions
 
     def cast_impl(self, src: Any, dst_type: Any) -> Any:
-        """Converts values; to bfloat16 by rounding to the nearest, ties to even."""
+        """Convert values; to bfloat16 by rounding to the nearest, ties to even."""
         if dst_type.scalar == tl.bfloat16 and not _is_bf16(src):
             return _rounded(TensorHandle(src.data.astype(np.float32), tl.float32))
         if _is_bf16(src) and dst_type.scalar != tl.bfloat16:
@@ -195,18 +197,18 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         return super().cast_impl(src, dst_type)
 
     def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
-        """Converts between floating-point types."""
+        """Convert between floating-point types."""
         scalar = dst_type.scalar
         if {scalar, src.dtype.scalar} <= {tl.bfloat16, tl.float16, tl.float32, tl.float64}:
             return self.cast_impl(src, dst_type)
         return super().create_fp_to_fp(_float(src), dst_type, rounding_mode)
 
-    # what only a GPU has
+    # features of a GPU alone
 
     def create_extern_elementwise(
         self, _name: str, _path: str, symbol: str, args: list[Any], ret_type: Any, _pure: bool
     ) -> Any:
-        """A function of libdevice."""
+        """Call a function of libdevice."""
         function = libdevice.function(symbol)
         if function is None:
             raise NeedsGpuError(f"{symbol} of libdevice cannot be interpreted")
@@ -215,7 +217,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         return TensorHandle(np.asarray(result).astype(_get_np_dtype(scalar)), scalar)
 
     def create_inline_asm(self, text: str, *_: Any) -> Any:
-        """Assembly cannot be interpreted."""
+        """Raise `NeedsGpuError`: assembly cannot be interpreted."""
         raise NeedsGpuError(f"inline assembly cannot be interpreted: {text.strip()[:60]}")
 
 
@@ -223,7 +225,7 @@ def _comparison(name: str) -> Any:
     original = getattr(InterpreterBuilder, name)
 
     def compare(self: Builder, lhs: Any, rhs: Any) -> Any:
-        """A comparison: Triton's own keeps the operands' type, which a splat then turns into."""
+        """Compare as booleans: Triton's comparison keeps the operands' type, also in a splat."""
         lhs, rhs = (_float(h) if _is_bf16(h) else h for h in (lhs, rhs))
         return TensorHandle(np.asarray(original(self, lhs, rhs).data, np.bool_), tl.int1)
 
@@ -236,18 +238,18 @@ for _name in dir(InterpreterBuilder):
 
 
 class Reduce(ReduceOps):  # type: ignore[misc]
-    """Reductions, those of bfloat16 in float32."""
+    """Reductions; bfloat16 is reduced in float32."""
 
     def apply_impl(self, input: Any) -> Any:
-        """Reduces the tensors of a tuple together."""
+        """Reduce the tensors of a tuple together."""
         return _as_before(input, super().apply_impl(tuple(_float_tensor(t) for t in input)))
 
 
 class Scan(ScanOps):  # type: ignore[misc]
-    """Scans, those of bfloat16 in float32."""
+    """Scans; bfloat16 is scanned in float32."""
 
     def apply_impl(self, input: Any) -> Any:
-        """Scans the tensors of a tuple together."""
+        """Scan the tensors of a tuple together."""
         return _as_before(input, super().apply_impl(tuple(_float_tensor(t) for t in input)))
 
 
@@ -256,7 +258,7 @@ def _float_tensor(tensor: Any) -> Any:
 
 
 def _as_before(given: Any, results: Any) -> Any:
-    """Results in the types of what was given."""
+    """Return the results in the types of the given tensors."""
     together = results if isinstance(results, tuple | list) else [results]
     return tuple(
         _with_handle(result, _rounded(result.handle)) if _is_bf16(before.handle) else result
@@ -275,7 +277,7 @@ def _is_bf16(handle: Any) -> bool:
 
 
 def _float(handle: Any) -> Any:
-    """A bfloat16 handle as one of float32; others as they are."""
+    """Convert a bfloat16 handle to float32; return any other handle unchanged."""
     return TensorHandle(_widen(handle.data), tl.float32) if _is_bf16(handle) else handle
 
 
@@ -284,12 +286,12 @@ def _rounded(handle: Any) -> Any:
 
 
 def _widen(bits: Array) -> Array:
-    """The float32 values of bfloat16 bit patterns."""
+    """Return the float32 values of bfloat16 bit patterns."""
     return (np.asarray(bits, np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def _narrow(values: Array) -> Array:
-    """The bit patterns of the nearest bfloat16 values, ties to even."""
+    """Return the bit patterns of the nearest bfloat16 values, ties to even."""
     values = np.asarray(values, np.float32)
     bits = values.view(np.uint32)
     odd = (bits >> np.uint32(16)) & np.uint32(1)
@@ -298,5 +300,5 @@ def _narrow(values: Array) -> Array:
 
 
 def _truncated(values: Array) -> Array:
-    """float32 values with the bits cut off that TF32 does not have."""
+    """Return float32 values without the bits that TF32 lacks."""
     return (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)

@@ -24,9 +24,9 @@ from adaexplore.sandbox.process import WorkerDiedError
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Facts about a candidate without running it: its kernels' resources, and estimates.
+    """Facts about a candidate that is not run: its kernels' resources, and estimates of its time.
 
-    `estimates` are by timed workload, `estimate` is their geometric mean.
+    `estimates` holds an estimate by timed workload; `estimate` is their geometric mean.
     """
 
     resources: tuple[KernelResources, ...]
@@ -36,7 +36,7 @@ class Compiled:
 
 
 class UncapturedError(Exception):
-    """The candidate does not run on meta tensors; `failure` is its verdict there."""
+    """A candidate that does not run on meta tensors; `failure` is its verdict there."""
 
     def __init__(self, failure: Failed) -> None:
         self.failure = failure
@@ -52,9 +52,9 @@ def compile_candidate(
 ) -> Compiled:
     """Compile every kernel that a call at full size launches, on each workload.
 
-    The estimate is the geometric mean over the timed workloads; that of a part of the work is not
-    below the workload's least time. Raises `UncapturedError` where there is nothing to compile yet,
-    `Stop` for a refusal of the compiler or the launcher, `TimeoutError`.
+    The estimate is the geometric mean over the timed workloads. A partial estimate is raised to the
+    workload's least time. Raises `UncapturedError` if no kernel can be captured, `Stop` if the
+    compiler or the launcher refuses, and `TimeoutError`.
     """
     assert problem.target is not None
     target = TARGETS[problem.target]
@@ -85,7 +85,7 @@ def _described(
     captured: wire.CapturedWork,
     target: Target,
 ) -> Descriptor:
-    """Return its descriptor, with estimates for the times of operations and launches."""
+    """Return the descriptor, with estimated times of operations and launches."""
     works, launched = captured.works, captured.launched
     warps = {kernel.kernel: kernel.num_warps for kernel in resources}
     times_us = [kernel_us(work, target)[0] for work in works]
@@ -113,7 +113,7 @@ def _captured(
     precision: Precision,
     full: FullSize,
 ) -> dict[str, wire.CapturedWork]:
-    """Return the work and the launches of a call, by workload."""
+    """Return the work and the launches of a call by workload."""
     assert problem.target is not None
     talk.ask(wire.Begin(problem.target, "meta"))
     talk.stage = "importing and constructing"
@@ -133,7 +133,7 @@ def _captured(
 
 
 def _refused_by_the_launcher(failure: Failed) -> bool:
-    """Return whether it failed as it would on a GPU, and for its full size."""
+    """Return True if the launcher refused the full size, as it would on a GPU."""
     fault = failure.feedback
     return isinstance(fault, Fault) and fault.type == RefusedLaunchError.__name__
 
@@ -144,7 +144,7 @@ def _compiled(talk: Conversation, target: str) -> Iterator[KernelResources]:
         try:
             compiled = talk.ask(wire.CompileKernel(number))
         except Stop as stop:
-            if stop.verdict.status == "runtime_error":  # any exception of a compiler
+            if stop.verdict.status == "runtime_error":  # any exception of the compiler
                 raise Stop(replace(stop.verdict, status="compile_error")) from stop
             raise
         except WorkerDiedError as error:
@@ -155,6 +155,6 @@ def _compiled(talk: Conversation, target: str) -> Iterator[KernelResources]:
 
 
 def _without_allocator(resources: KernelResources) -> Failed:
-    """Return the failure that Triton raises at the launch of such a kernel."""
+    """Return the failure that Triton raises when a kernel without an allocator is launched."""
     reason = f"RuntimeError: {NO_ALLOCATOR} ({resources.kernel}, at its launch)"
     return Failed("runtime_error", reason, feedback=Fault("RuntimeError", NO_ALLOCATOR))

@@ -1,9 +1,9 @@
-"""An estimate of a candidate's time on a GPU that is not there: a roofline over its operations.
+"""Estimate of a candidate's time on an absent GPU: a roofline over its operations.
 
-Every kernel takes as long as the slowest of three: memory, cache, arithmetic (Williams et al. 2009,
-with the cache as a second roof). The figures are peaks from data sheets, so this is a bound rather
-than a forecast: good for ordering candidates that differ in what they move and multiply, and blind
-to everything else.
+A kernel takes as long as the slowest of three: memory, cache, arithmetic (Williams et al. 2009,
+with the cache as a second roof). The figures are peaks from data sheets, so the estimate is a bound
+and not a forecast. It can order candidates that differ in data movement and products; it ignores
+everything else.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel
 from adaexplore.evaluate.wire.offline_messages import KernelWork
 
 LAUNCH_US = 5.0
-"""The host's time for a launch, of PyTorch's or Triton's kernels; launches overlap with kernels."""
+"""The host's time for a launch by PyTorch or Triton; launches overlap with kernels."""
 
 _PROGRAMS = 4
-_CACHE_BYTES_PER_CLOCK = 5120  # NVIDIA A100 white paper; none is given for its successors
+_CACHE_BYTES_PER_CLOCK = 5120  # NVIDIA A100 white paper; no figure for its successors
 _CLOCKS_HZ: dict[TargetName, float] = {"sm_80": 1.41e9, "sm_90": 1.98e9, "sm_100": 1.965e9}
 
 
 def estimate(works: Iterable[KernelWork], target: Target) -> Estimate:
     """Return the time of kernels that run one after the other while the host launches them.
 
-    The host is ahead of the GPU unless the kernels are shorter than their launches. It is partial
-    if the work of a kernel is.
+    The host is ahead of the GPU unless the kernels are shorter than their launches. The estimate is
+    partial if the work of a kernel is partial.
     """
     spent: dict[BoundBy, float] = {"memory": 0.0, "compute": 0.0}
     count, partial = 0, False
@@ -60,7 +60,7 @@ def estimate(works: Iterable[KernelWork], target: Target) -> Estimate:
 def combined(estimates: Sequence[Estimate]) -> Estimate:
     """Return the geometric mean over workloads, as for measured times.
 
-    It is partial if one of them is; `bound_by` is that of the longest.
+    The result is partial if one estimate is partial; `bound_by` is taken from the longest.
     """
     if len(estimates) == 1:
         return estimates[0]
@@ -73,14 +73,15 @@ def combined(estimates: Sequence[Estimate]) -> Estimate:
 def least(bytes_moved: int, flops: int, precision: Precision, target: Target) -> Estimate:
     """Return the least time of a call with this traffic and these operations (see `roofline`)."""
     peaks = Peaks(target.bandwidth, {p: target.flops[p] for p in PRECISIONS}, LAUNCH_US)
-    light = RooflineModel(roofline.Work(bytes_moved, flops, 0), peaks, precision)
-    return Estimate(light.floor_us, light.bound_by, target.name)
+    model = RooflineModel(roofline.Work(bytes_moved, flops, 0), peaks, precision)
+    return Estimate(model.floor_us, model.bound_by, target.name)
 
 
 def work_of_op(op: Op, precision: Precision) -> KernelWork:
-    """Return the work of an operation of torch, its products in a precision class.
+    """Return the work of an operation of torch; its products are in the precision class.
 
-    Half-precision operands are multiplied as such in every class, float64 ones as two of fp32.
+    Products of half precision stay in half precision in every class. A product of float64 counts as
+    two of fp32.
     """
     kind: str = precision if op.dtype is torch.float32 else "half"
     flops = op.flops
@@ -90,29 +91,29 @@ def work_of_op(op: Op, precision: Precision) -> KernelWork:
 
 
 class DryRuns:
-    """The work of launches, found by running a few of their programs without data."""
+    """The work of launches, measured on a few of their programs, which run without data."""
 
     def __init__(self, interpreter: Interpreter, launch_s: float) -> None:
         self._interpreter = interpreter
         self._launch_s = launch_s
-        self._known: dict[Any, KernelWork] = {}
+        self._works: dict[Any, KernelWork] = {}
 
     def work(self, launch: CapturedLaunch) -> KernelWork:
         """Return the work of a launch; its tensors need addresses and sizes only.
 
-        It is partial where there is no time for a single program. Raises what `Interpreter.run`
-        raises.
+        The work is partial if the time does not suffice for a single program. Raises the exceptions
+        of `Interpreter.run`.
         """
         key = (launch.kernel.key, launch.grid, tuple(map(_form, launch.args.values())))
-        if key not in self._known:
-            self._known[key] = self._run(launch)
-        return self._known[key]
+        if key not in self._works:
+            self._works[key] = self._run(launch)
+        return self._works[key]
 
     def _run(self, launch: CapturedLaunch) -> KernelWork:
         total = math.prod(launch.grid)
         if total == 0:
             return KernelWork(0.0, 0.0, {})
-        # From the middle of equal parts: the amount of work may grow along the grid.
+        # The middle of each of `_PROGRAMS` equal parts: work may grow along the grid.
         chosen = sorted({(2 * i + 1) * total // (2 * _PROGRAMS) for i in range(_PROGRAMS)})
         memory = TrafficMemory(launch.args.values())
         flops: Counter[str] = Counter()

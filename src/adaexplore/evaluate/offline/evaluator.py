@@ -6,9 +6,9 @@ from adaexplore.evaluate.judge.local import LocalEvaluator
 
 
 class OfflineEvaluator(LocalEvaluator):
-    """Interprets on small sizes and compiles at the real ones; see `base.Evaluator`.
+    """An `Evaluator` that interprets at small sizes and compiles at the real sizes.
 
-    The problem has a `target`. What passes carries an `Estimate` in place of measured times.
+    The problem has a `target`. A pass carries an `Estimate` in place of measured times.
     """
 
     judge_entry = "adaexplore.evaluate.offline.judge:main"

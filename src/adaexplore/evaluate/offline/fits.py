@@ -1,4 +1,4 @@
-"""A job that checks, without a GPU, that a GPU has room for a candidate's Triton kernels."""
+"""A job that checks without a GPU that a candidate's Triton kernels fit on a GPU."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adaexplore.evaluate.wire.messages import Build
 def job(request: dict[str, Any]) -> dict[str, Any]:
     """Compile the kernels that a call at full size launches, for a GPU of a compute capability.
 
-    A job (see `sandbox.jobs`) from {"problem", "source", "capability"} to {"why"}: in one line, the
-    resource that the GPU lacks; empty where all fits or only a GPU can tell. Patches its process
-    for good.
+    A job (see `sandbox.jobs`) from {"problem", "source", "capability"} to {"why"}. "why" names the
+    resource that the GPU lacks, in one line; it is empty if all kernels fit or only a GPU can
+    decide. The patches of the process stay.
     """
     from triton.compiler.errors import CompilationError
     from triton.runtime.errors import OutOfResources

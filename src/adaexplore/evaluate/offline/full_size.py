@@ -1,4 +1,4 @@
-"""A problem at its full size without its memory: arguments as meta tensors."""
+"""A problem at its full size without memory: its arguments are meta tensors."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class FullSizeWorkload:
     """A workload at its full size.
 
     `inputs` are meta tensors, `works` the work of the reference's operations. `least_bytes` and
-    `least_flops` are the least that a call takes: its inputs and outputs once, since parameters can
-    be folded together ahead of time, and its products (see `estimate.least`).
+    `least_flops` are lower bounds for a call: each input and output once (parameters can be folded
+    together ahead of time), and the products (see `estimate.least`).
     """
 
     name: str
@@ -40,9 +40,9 @@ class FullSizeWorkload:
 
 @dataclass(frozen=True)
 class FullSize:
-    """A problem at its full size, or in one line `why` it does not run on the meta device.
+    """A problem at its full size; `why` is one line on why the meta device cannot run it, or "".
 
-    `init` are the constructor's arguments, `parameters` the number of the model's.
+    `init` holds the constructor's arguments; `parameters` is the number of the model's parameters.
     """
 
     why: str = ""
@@ -52,7 +52,7 @@ class FullSize:
 
     @property
     def timed(self) -> list[FullSizeWorkload]:
-        """The workloads whose time counts: those that the problem names, or else the first."""
+        """The timed workloads of the problem; without any, its first workload."""
         return [w for w in self.workloads if w.timed] or list(self.workloads[:1])
 
 
@@ -62,7 +62,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def full_size(problem: Problem) -> FullSize:
-    """Run a problem's reference on meta tensors; see `FullSize`."""
+    """Run a problem's reference on meta tensors."""
     try:
         with without_values():
             instance = Instance.of(problem, Path.cwd(), device="meta")

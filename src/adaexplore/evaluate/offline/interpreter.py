@@ -1,8 +1,8 @@
-"""Runs a launch on the CPU, program after program. Pins `triton.runtime.interpreter`.
+"""Interpretation of a launch on the CPU, program by program. Pins `triton.runtime.interpreter`.
 
-Triton's interpreter runs a kernel's Python on NumPy arrays. Here it is given a builder that mends
-its arithmetic (`builder.Builder`), rewritten copies of functions in place of the candidate's own
-module, and memory that knows its bounds (`memory.Memory`).
+Triton's interpreter runs a kernel's Python on NumPy arrays. This module gives it a builder that
+corrects its arithmetic (`builder.Builder`), rewritten copies of the functions of the candidate's
+module, and memory with checked bounds (`memory.Memory`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from adaexplore.evaluate.offline.memory import Array, Memory
 
 _BY_ELEMENT = "map_elementwise"
 _BETWEEN_LAUNCHES = {"gdc_wait", "gdc_launch_dependents"}
-"""What orders launches that overlap; here none do."""
+"""Functions that order overlapping launches; here launches do not overlap."""
 
 
 class Interpreter:
-    """Interprets launches. One per process: Triton's interpreter is global state."""
+    """The interpreter of launches; one per process, because Triton's interpreter is global."""
 
     def __init__(self) -> None:
         backend: BaseBackend = make_backend(driver.active.get_current_target())
@@ -48,7 +48,7 @@ class Interpreter:
 
     @property
     def flops(self) -> Mapping[str, int]:
-        """FLOPs of the last launch, as far as it was run (see `Builder.flops`)."""
+        """FLOPs of the interpreted part of the last launch (see `Builder.flops`)."""
         return self._builder.flops
 
     def run(
@@ -59,10 +59,10 @@ class Interpreter:
         seconds: float = float("inf"),
         programs: Iterable[int] | None = None,
     ) -> int:
-        """Runs the programs of a launch (by number, all of them by default); how many it ran.
+        """Run programs of a launch (by number; all by default); return the number of programs run.
 
-        Raises `builder.SlowInterpretationError` after `seconds`, `memory.OutOfBoundsError`, and
-        whatever the kernel's Python raises.
+        Raises `builder.SlowInterpretationError` after `seconds`, `memory.OutOfBoundsError`, and any
+        exception of the kernel's Python.
         """
         function = launch.kernel.function
         constants = {p.name for p in function.params if p.is_constexpr}
@@ -89,7 +89,7 @@ class Interpreter:
 
     @contextmanager
     def _patched(self) -> Iterator[None]:
-        """Triton's language as the interpreter needs it, for the time of a launch."""
+        """Patch Triton's language for the interpreter while a launch runs."""
         marker = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
         scope = interpreter._patch_lang(marker)
         scope.set_attr(tl.tensor, "__index__", lambda t: int(t.handle.data.item()))
@@ -106,7 +106,7 @@ class Interpreter:
         for name in _BETWEEN_LAUNCHES & vars(tl.extra.cuda).keys():
             scope.set_attr(tl.extra.cuda, name, lambda **_: None)
         for name, member in list(vars(tl.tensor).items()):
-            if isinstance(member, JITFunction):  # `x.sum()`: no descriptor, so nobody binds it
+            if isinstance(member, JITFunction):  # `x.sum()`: a JITFunction does not bind
                 scope.set_attr(tl.tensor, name, partialmethod(member))
         try:
             yield
@@ -114,18 +114,18 @@ class Interpreter:
             scope.restore()
 
     def _rewrite(self, function: JITFunction[Any]) -> Any:
-        known = self._rewritten.get(id(function))
-        if known is None:
-            known = (function, _Rewriter(function, self._libraries).rewrite_ast())
-            self._rewritten[id(function)] = known  # with the function, so that its id stays taken
-        return known[1]
+        entry = self._rewritten.get(id(function))
+        if entry is None:
+            entry = (function, _Rewriter(function, self._libraries).rewrite_ast())
+            self._rewritten[id(function)] = entry  # with the function, so that its id stays taken
+        return entry[1]
 
 
 class _Transformer(interpreter.ASTTransformer):  # type: ignore[misc]
-    """Triton's own rewriting, and loop variables that are numbers of Triton's."""
+    """Triton's rewriting of a function, with loop variables as Triton's numbers."""
 
     def visit_For(self, node: ast.For) -> ast.For:  # noqa: N802 - the base class's name
-        """In a loop over `range` or `tl.range` the variable is an int32, not Python's integer."""
+        """Make the variable of a loop over `range` or `tl.range` an int32, not Python's integer."""
         self.generic_visit(node)
         match node:
             case ast.For(
@@ -138,7 +138,7 @@ class _Transformer(interpreter.ASTTransformer):  # type: ignore[misc]
 
 
 class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
-    """Rewrites a function for the interpreter, with a copy of its globals."""
+    """The rewriting of a function for the interpreter, with a copy of its globals."""
 
     ast_transformer = _Transformer()
 
@@ -159,7 +159,7 @@ class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
         return local[self.fn.__name__]
 
     def _adapted(self, value: Any) -> Any:
-        """A global as interpreted code needs it."""
+        """Return a global in the form that interpreted code needs."""
         if isinstance(value, tl.constexpr):
             return value.value
         if isinstance(value, types.ModuleType):
@@ -176,7 +176,7 @@ class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
 
 
 class _DivergedError(Exception):
-    """Elements that are computed together do not all take one branch; `taken` says which do."""
+    """Elements that are computed together take different branches; `taken` marks one branch."""
 
     def __init__(self, taken: Array) -> None:
         self.taken = taken
@@ -184,7 +184,7 @@ class _DivergedError(Exception):
 
 @contextmanager
 def _agreeing() -> Iterator[None]:
-    """Has conditions be what all elements agree on."""
+    """Evaluate conditions in the body only where all elements agree."""
     before = tl.tensor.__bool__
     tl.tensor.__bool__ = _truth
     try:
@@ -194,7 +194,7 @@ def _agreeing() -> Iterator[None]:
 
 
 def _truth(condition: tl.tensor) -> bool:
-    """A condition's truth, if all elements agree on it."""
+    """Return a condition's value, on which all elements agree, or raise `_DivergedError`."""
     found = condition.handle.data.astype(bool).ravel()
     if found.all() == found.any():
         return bool(found.all())
@@ -202,10 +202,10 @@ def _truth(condition: tl.tensor) -> bool:
 
 
 def _map_elementwise(function: Any, *args: Any, pack: Any = 1) -> Any:
-    """`tl.map_elementwise`, for which Triton's interpreter has nothing.
+    """Implement `tl.map_elementwise`, which Triton's interpreter lacks.
 
-    Scalars stand for all elements that take the same branches: where those differ, the function is
-    called anew for either part.
+    One call computes all elements that take the same branches. Where the branches differ, the
+    function is called again for each part.
     """
     pack = _plain(pack)
     blocks = interpreter.interpreter_semantic.broadcast_tensors(*args)
@@ -230,10 +230,10 @@ def _map_elementwise(function: Any, *args: Any, pack: Any = 1) -> Any:
         is_single = isinstance(found, tl.tensor)
         returned = [found] if is_single else list(found)
         if not results:
-            dtypes = [one.dtype for one in returned]
-            results = [np.empty(scalars[0][0].size, one.handle.data.dtype) for one in returned]
-        for result, one in zip(results, returned, strict=True):
-            result[part] = one.handle.data
+            dtypes = [value.dtype for value in returned]
+            results = [np.empty(scalars[0][0].size, v.handle.data.dtype) for v in returned]
+        for result, value in zip(results, returned, strict=True):
+            result[part] = value.handle.data
     made = [
         _tensor(np.stack(results[at : at + pack], axis=1).reshape(shape), dtypes[at])
         for at in range(0, len(results), pack)

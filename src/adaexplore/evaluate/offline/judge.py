@@ -1,4 +1,4 @@
-"""The trusted process without a GPU: holds the small references, decides on candidates."""
+"""The trusted process without a GPU: it holds small references and judges candidates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from adaexplore.evaluate.offline import full_size, shrink
 from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, compile_candidate
 from adaexplore.evaluate.offline.estimate import combined, estimate
 from adaexplore.evaluate.offline.memory import OutOfBoundsError
-from adaexplore.evaluate.offline.shrink import Variant
+from adaexplore.evaluate.offline.reference_sizes import Variant
 from adaexplore.evaluate.offline.specialised import made_for_sizes
 from adaexplore.evaluate.offline.verify import WORKER, Estimates, Limit, SmallBench
 from adaexplore.evaluate.wire import codec
@@ -50,18 +50,19 @@ from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.walls.limits import candidate_limits
 
 _JOB_S = 300.0
-_MOST_ELEMENTS = 1 << 24  # what a second look may take: some ten seconds
-_MOST_FLOPS = 1 << 34
-_MOST_PARAMETERS = 1 << 27
+_MAX_ELEMENTS = 1 << 24  # limits of a second verification: some ten seconds
+_MAX_FLOPS = 1 << 34
+_MAX_PARAMETERS = 1 << 27
 SPECIALISED = "specialised-to-its-sizes"
 SMALLER_BATCH = "verified-with-a-smaller-batch"
 NO_KERNEL = "no-custom-kernel"
-_OF_ITS_OWN = ("wrong_output", "runtime_error", "compile_error")
-"""How a candidate fails at sizes it is not for; the last one in its constructor, since its kernels
-compile."""
-_LIKE_ITS_OWN = ("batch-only", "own")
-_NOT_SEEN = "at its own sizes it was not judged, which takes the interpreter too long"
-_NO_ESTIMATE = Estimate(0.0, "overhead", "")  # of what is not going to pass
+_FAILURES_BY_SIZE = ("wrong_output", "runtime_error", "compile_error")
+"""Failures of a candidate at sizes that it is not made for.
+
+A compile error comes from its constructor, since its kernels compile."""
+_NEAREST_VARIANTS = ("batch-only", "own")
+_NOT_JUDGED = "at its own sizes it was not judged, which takes the interpreter too long"
+_NO_ESTIMATE = Estimate(0.0, "overhead", "")  # for a candidate that cannot pass
 
 
 def main(channel: Channel, control: Channel | None) -> None:
@@ -91,10 +92,10 @@ def main(channel: Channel, control: Channel | None) -> None:
 
 
 class OfflineBench:
-    """Judges candidates of one problem, one at a time.
+    """The judge of candidates of one problem, one at a time.
 
-    Raises `BadProblemError` for a reference that does not run on tensors without data, or that
-    cannot be verified against.
+    Raises `BadProblemError` for a reference that does not run on tensors without data, or whose
+    outputs cannot verify a candidate.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class OfflineBench:
         )
 
     def _estimate(self) -> Estimate:
-        """Estimate the reference as it is, by the roofline that candidates are estimated with."""
+        """Estimate the unchanged reference with the roofline that is used for candidates."""
         assert self._problem.target is not None
         target = TARGETS[self._problem.target]
         return combined([estimate(workload.works, target) for workload in self._full.timed])
@@ -154,7 +155,7 @@ class OfflineBench:
         return verdict
 
     def _at_other_sizes(self, candidate: Candidate, limit: Limit, compiled: Compiled) -> Evaluation:
-        """Verify on small sizes, and on odd ones, where blocks do not divide sizes."""
+        """Verify at small sizes and at odd sizes, which blocks do not divide."""
         small = self._small.evaluate(candidate, limit, Estimates.of(compiled))
         if isinstance(small, Failed):
             return self._at_its_sizes(candidate, limit, compiled, small)
@@ -177,7 +178,7 @@ class OfflineBench:
         return self._at_its_sizes(candidate, limit, compiled, odd)
 
     def compiled(self, candidate: Candidate, limit: Limit) -> Compiled | Failed:
-        """Compile at full size; return the failure where that is impossible."""
+        """Compile at full size; return the failure if that is impossible."""
         limits = candidate_limits(self._memory_bytes, gpu=False)
         worker = self._server.spawn(
             WORKER,
@@ -199,7 +200,7 @@ class OfflineBench:
         finally:
             worker.end()
         small = self._small.evaluate(candidate, limit, Estimates(_NO_ESTIMATE))
-        if isinstance(small, Failed):  # a fault of its own, and tensors with data show it better
+        if isinstance(small, Failed):  # its own fault, which tensors with data show better
             return small
         reason = f"it cannot be followed at full size without a GPU: {uncaptured.reason}"
         return replace(uncaptured, status="rejected", reason=reason)
@@ -207,33 +208,35 @@ class OfflineBench:
     def _at_its_sizes(
         self, candidate: Candidate, limit: Limit, compiled: Compiled, failure: Failed
     ) -> Evaluation:
-        """Judge a candidate that fails at other sizes again.
+        """Judge a candidate again that fails at other sizes.
 
-        With only its batch reduced or, without a batch, at the problem's own sizes.
+        Only the batch is reduced; without a batch, the problem's own sizes are used.
         """
-        if failure.status not in _OF_ITS_OWN:
+        if failure.status not in _FAILURES_BY_SIZE:
             return failure
-        made = made_for_sizes(candidate.source, self._small.variant.replaced)
-        if failure.status == "wrong_output" and not made:
+        is_specialised = made_for_sizes(candidate.source, self._small.variant.replaced)
+        if failure.status == "wrong_output" and not is_specialised:
             return failure
-        benches = map(self._bench_if_any, filter(self._affords, _LIKE_ITS_OWN))
+        benches = map(self._bench_if_any, filter(self._affords, _NEAREST_VARIANTS))
         bench = next(filter(None, benches), None)
         if bench is not None:
             verdict = bench.evaluate(candidate, limit, Estimates.of(compiled))
             if isinstance(verdict, Passed):
                 return _specialised(verdict, failure, bench.variant)
-            if verdict.status in _OF_ITS_OWN:
+            if verdict.status in _FAILURES_BY_SIZE:
                 return verdict
-        return replace(failure, reason=f"{failure.reason}; {_NOT_SEEN}") if made else failure
+        if is_specialised:
+            return replace(failure, reason=f"{failure.reason}; {_NOT_JUDGED}")
+        return failure
 
     def _affords(self, name: str) -> bool:
-        """Return whether the interpreter can run these sizes in time."""
+        """Return True if the interpreter can run these sizes in time."""
         variant, parameters = self._variants.get(name), self._full.parameters
         return (
             variant is not None
-            and variant.elements - parameters <= _MOST_ELEMENTS
-            and variant.flops <= _MOST_FLOPS
-            and parameters <= _MOST_PARAMETERS
+            and variant.elements - parameters <= _MAX_ELEMENTS
+            and variant.flops <= _MAX_FLOPS
+            and parameters <= _MAX_PARAMETERS
         )
 
     def _bench(self, name: str, *, thorough: bool = False) -> SmallBench:
@@ -269,7 +272,7 @@ class OfflineBench:
 
 
 def _refuses(odd: Failed) -> bool:
-    """Return whether host code raised, as a check of shapes does, and no kernel left its memory."""
+    """Return True if host code raised, as a check of shapes does, and no access left its memory."""
     fault = odd.feedback
     return (
         odd.status in ("runtime_error", "compile_error")
@@ -278,12 +281,12 @@ def _refuses(odd: Failed) -> bool:
     )
 
 
-def _specialised(verdict: Passed, elsewhere: Failed, seen: Variant) -> Passed:
-    """Mark a pass at the sizes of a variant by a candidate that fails at other sizes."""
-    labels = [SPECIALISED, SMALLER_BATCH] if seen.name == "batch-only" else [SPECIALISED]
+def _specialised(verdict: Passed, elsewhere: Failed, variant: Variant) -> Passed:
+    """Label the pass at a variant's sizes of a candidate that fails at other sizes."""
+    labels = [SPECIALISED, SMALLER_BATCH] if variant.name == "batch-only" else [SPECIALISED]
     where = "the sizes of the problem"
-    if seen.replaced:
-        where = f"{where} with {_sizes(seen)}"
+    if variant.replaced:
+        where = f"{where} with {_sizes(variant)}"
     note = f"right at {where}; elsewhere: {elsewhere.reason}"
     return replace(verdict, labels=(*verdict.labels, *labels), detail=note)
 
@@ -298,5 +301,5 @@ def _needs(compiled: Compiled) -> str:
 
 
 def _sizes(variant: Variant) -> str:
-    """Sizes such as "BATCH 4096 as 8", comma-separated."""
+    """Return the replaced sizes, such as "BATCH 4096 as 8", comma-separated."""
     return ", ".join(f"{r.name or 'size'} {r.old} as {r.new}" for r in variant.replaced)

@@ -1,4 +1,4 @@
-"""CUDA's libdevice in NumPy: the functions that kernels call by `triton.language.extra`."""
+"""CUDA's libdevice in NumPy: the functions that kernels call through `triton.language.extra`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Function = Callable[..., Any]
 
 
 def _each(function: Callable[[float], float]) -> Function:
-    """A function of the standard library, applied to every element."""
+    """Apply a function of the standard library to every element."""
     return np.vectorize(function, otypes=[np.float64])
 
 
@@ -81,12 +81,12 @@ _FUNCTIONS: dict[str, Function] = {
 
 
 def function(symbol: str) -> Function | None:
-    """The function behind a symbol such as `__nv_tanhf`, None where there is none here.
+    """Return the function of a symbol such as `__nv_tanhf`; None if it is not implemented here.
 
-    `__nv_fast_expf` is as exact as `__nv_expf`; of the rounding modes there is the nearest only.
+    `__nv_fast_expf` is as exact as `__nv_expf`; rounding to nearest is the only rounding mode.
     """
     found = (_FUNCTIONS.get(name) for name in _names(symbol))
-    return next((one for one in found if one is not None), None)
+    return next((f for f in found if f is not None), None)
 
 
 def _names(symbol: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The memory of interpreted kernels: the tensors of a launch and nothing else."""
+"""The memory of interpreted kernels: the tensors of a launch and no other memory."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ class OutOfBoundsError(IndexError):
 
 
 class Memory(Protocol):
-    """Loads and stores of the interpreter. Pointers are addresses, one for each lane.
+    """The loads and stores of the interpreter. Pointers are addresses, one for each lane.
 
-    Products are computed only where it `holds_data`.
+    Products are computed only if the memory `holds_data`.
     """
 
     holds_data: bool
 
     def load(self, pointers: Array, mask: Array, other: Array, dtype: Any) -> Array:
-        """The values at the pointers, those of `other` where `mask` is false."""
+        """Return the values at the pointers, and those of `other` where `mask` is false."""
         ...
 
     def store(self, pointers: Array, values: Array, mask: Array) -> None:
-        """Writes the values where `mask` is true."""
+        """Write the values where `mask` is true."""
         ...
 
     def atomic_rmw(
         self, operation: Any, pointers: Array, values: Array, mask: Array, order: Any
     ) -> Array:
-        """Reads, combines and writes; the values read."""
+        """Read, combine and write; return the values read."""
         ...
 
     def atomic_cas(self, pointers: Array, expected: Array, values: Array, order: Any) -> Array:
-        """Compares and swaps; the values read."""
+        """Compare and swap; return the values read."""
         ...
 
 
 class TensorMemory:
-    """Real memory, checked: an address outside the storages of `values` is an error.
+    """Real memory with checks: an address outside the storages of `values` is an error.
 
-    One that is inside another tensor's storage goes unnoticed here; its result does not. Storages
-    whose addresses are passed as numbers (tables of pointers) are looked for where an address is
-    none of the others'.
+    An address inside the storage of a wrong tensor is not detected here; the comparison detects its
+    result. If an address lies in no storage, storages whose addresses are passed as numbers (tables
+    of pointers) are searched once.
     """
 
     holds_data = True
@@ -94,7 +94,7 @@ class TensorMemory:
             raise OutOfBoundsError(f"{what} in a launch without tensors")
         outside = self._outside(active, item_bytes)
         if outside.any() and not self._has_searched:
-            self._take_in_what_numbers_point_at()
+            self._add_storages_by_number()
             outside = self._outside(active, item_bytes)
         if outside.any():
             raise OutOfBoundsError(
@@ -112,19 +112,19 @@ class TensorMemory:
         self._starts = np.array([start for start, _ in ordered], np.uint64)
         self._ends = np.array([end for _, end in ordered], np.uint64)
 
-    def _take_in_what_numbers_point_at(self) -> None:
-        """Looks through all tensors that are alive, which takes a while, and so does it once."""
+    def _add_storages_by_number(self) -> None:
+        """Search all live tensors for passed addresses; the search is slow, so it runs once."""
         self._has_searched = True
         numbers = sorted(_numbers_in(self._values))
-        alive = (one for one in gc.get_objects() if type(one) in (torch.Tensor, Parameter))
-        for start, end in _storages(one for one in alive if one.device.type == "cpu"):
+        alive = (each for each in gc.get_objects() if type(each) in (torch.Tensor, Parameter))
+        for start, end in _storages(t for t in alive if t.device.type == "cpu"):
             at = bisect_left(numbers, start)
             if at < len(numbers) and numbers[at] < end:
                 self._storages.add((start, end))
         self._arrange()
 
     def _distance(self, address: int) -> str:
-        """Describe the place of an address, in words."""
+        """Describe an address by its distance to the nearest tensor."""
         starts, ends = self._starts.tolist(), self._ends.tolist()
         after = min((address - end for end in ends if address >= end), default=None)
         before = min((start - address for start in starts if address < start), default=None)
@@ -134,7 +134,7 @@ class TensorMemory:
 
 
 def _storages(tensors: Iterable[torch.Tensor]) -> set[tuple[int, int]]:
-    """Return the begin and the end of each tensor's memory."""
+    """Return the start and the end of each tensor's memory."""
     return {
         (storage.data_ptr(), storage.data_ptr() + storage.nbytes())
         for storage in (t.untyped_storage() for t in tensors if t.layout == torch.strided)
@@ -143,7 +143,7 @@ def _storages(tensors: Iterable[torch.Tensor]) -> set[tuple[int, int]]:
 
 
 def _numbers_in(values: Iterable[Any]) -> set[int]:
-    """The integers that a launch is passed, also those in its tensors of 64 bits."""
+    """Return the integers among a launch's arguments, also those in its tensors of 64 bits."""
     numbers: set[int] = set()
     for value in values:
         if isinstance(value, tuple | list):
@@ -157,7 +157,7 @@ def _numbers_in(values: Iterable[Any]) -> set[int]:
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[torch.Tensor]:
-    """The tensors among the arguments of a launch, also those in tuples and descriptors."""
+    """Yield the tensors among the arguments of a launch, also in tuples and descriptors."""
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value

@@ -1,4 +1,4 @@
-"""The integers of a source that stand for sizes, and their replacement in its text."""
+"""The integers of a source that represent sizes, and their replacement in its text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SETUP = ("get_inputs", "get_init_inputs")
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """An integer `old` that became `new`; `name` is the constant's, "" for a literal in a call."""
+    """An integer `old` replaced by `new`; `name` is the constant, "" for a literal in a call."""
 
     name: str
     old: int
@@ -30,23 +30,23 @@ class Site:
 
 
 def follow(candidate_source: str, replaced: Iterable[Replaced]) -> str:
-    """The candidate with its copies of the problem's constants replaced as the problem's were.
+    """Replace a candidate's copies of the problem's constants like the problem's own constants.
 
-    A copy is an integer in a top-level assignment to the same name (in any case of letters) that
-    has the same value: a block size that happens to equal a dimension is none. The text is
-    returned as it is where there is nothing to replace.
+    A copy is an integer in a top-level assignment to the same name (in any case of letters) with
+    the same value. A block size that happens to equal a dimension is not a copy. Without a copy,
+    the source is returned unchanged.
     """
     new = {(r.name.lower(), r.old): r.new for r in replaced if r.name}
     try:
         tree = ast.parse(candidate_source)
-    except (SyntaxError, ValueError, RecursionError):  # whoever loads it will say so
+    except (SyntaxError, ValueError, RecursionError):  # loading it reports the error
         return candidate_source
     keys = [(site, (site.name.lower(), site.value)) for site in assigned(tree)]
     return edited(candidate_source, [(site, new[key]) for site, key in keys if key in new])
 
 
 def assigned(tree: ast.Module) -> Iterator[Site]:
-    """The integers in assignments at the top level."""
+    """Yield the integers in assignments at the top level."""
     for statement in tree.body:
         match statement:
             case ast.Assign(targets=targets, value=value):
@@ -66,7 +66,7 @@ def _assigned_to(target: ast.expr, value: ast.expr) -> Iterator[Site]:
 
 
 def in_setup(tree: ast.Module) -> Iterator[Site]:
-    """The integers in the functions that make inputs and constructor arguments."""
+    """Yield the integers in the functions that make inputs and constructor arguments."""
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef) and statement.name in _SETUP:
             for part in statement.body:
@@ -74,7 +74,7 @@ def in_setup(tree: ast.Module) -> Iterator[Site]:
 
 
 def _integers(tree: ast.AST, name: str) -> Iterator[Site]:
-    """The positive integers in an expression or a statement."""
+    """Yield the positive integers in an expression or a statement."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -88,9 +88,9 @@ def _integers(tree: ast.AST, name: str) -> Iterator[Site]:
 
 
 def edited(source: str, edits: Iterable[tuple[Site, int]]) -> str:
-    """The source with integers replaced and everything else, line numbers too, as it was."""
+    """Return the source with integers replaced; all other text and line numbers stay."""
     lines = source.encode().splitlines(keepends=True)
     places = {(site.line - 1, site.start, site.end): new for site, new in edits}
-    for (line, start, end), new in sorted(places.items(), reverse=True):  # the later ones first
+    for (line, start, end), new in sorted(places.items(), reverse=True):  # last first: offsets stay
         lines[line] = lines[line][:start] + str(new).encode() + lines[line][end:]
     return b"".join(lines).decode()

@@ -1,6 +1,6 @@
-"""Candidates that are written for the sizes of their problem, recognised by their source.
+"""Recognition of candidates that are written for the sizes of their problem, by their source.
 
-This decides nothing by itself: it says which other sizes are a fair question.
+The result decides no verdict; it selects the other sizes that a candidate is tested with.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from adaexplore.evaluate.offline.sizes import Replaced, follow, in_setup
 
 _BEFORE_THE_MASK = {"load": 1, "store": 2}
-"""How many arguments come before it."""
+"""The number of positional arguments before the mask."""
 
 
 def made_for_sizes(source: str, replaced: Iterable[Replaced]) -> bool:
-    """Return True for a literal size of the problem, or a kernel's access without a mask.
+    """Return True if a source has a literal size of the problem, or an access without a mask.
 
-    Literals that follow the problem's sizes (see `sizes.follow`) or make its own inputs do not
-    count. Without any `tl.load` and `tl.store` nothing has a mask. False for what is not Python.
+    Literals that are replaced with the problem's sizes (see `sizes.follow`) or that make the
+    candidate's own inputs do not count. A source without `tl.load` and `tl.store` has no mask. A
+    source that is not Python gives False.
     """
     replaced = list(replaced)
     try:
@@ -41,7 +42,7 @@ def made_for_sizes(source: str, replaced: Iterable[Replaced]) -> bool:
 
 
 def _is_masked(node: ast.AST) -> bool | None:
-    """Return True if a load or store of Triton's is kept within bounds; None for anything else."""
+    """Return True if a load or store of Triton has bounds; None for any other node."""
     match node:
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id="tl" | "language"), attr="load" | "store" as name)

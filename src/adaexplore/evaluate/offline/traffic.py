@@ -1,4 +1,4 @@
-"""Memory that is not there: counts what a launch moves, from a few of its programs."""
+"""Memory without data, which counts the bytes that a launch moves in a few of its programs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 from adaexplore.evaluate.offline.memory import Array, tensors_in
 
 SECTOR_BYTES = 32
-"""What a GPU moves at least: a quarter of a cache line, on every target."""
+"""The least that a GPU moves: a quarter of a cache line, on every target."""
 
 
 class TrafficMemory:
-    """A `Memory` (see `memory`) of tensors without data, which counts the sectors that are touched.
+    """A `Memory` (see `memory`) of tensors without data, which counts the accessed sectors.
 
-    Loads give what masked lanes get, zeros as a rule: where a kernel loads indices, the traffic
-    that depends on them is that of index 0. Sectors are counted once per load or store of a block,
-    as its threads' accesses are coalesced; lanes outside the tensors count for nothing.
+    Loads return the values of masked lanes, usually zeros. So if a kernel loads indices, the
+    traffic that depends on them is the traffic of index 0. A sector counts once per load or store
+    of a block, because the accesses of its threads are coalesced. Lanes outside the tensors do not
+    count.
     """
 
     holds_data = False
@@ -34,10 +35,10 @@ class TrafficMemory:
         self._sectors = np.zeros(len(starts), np.int64)
 
     def moved_bytes(self, share: float) -> tuple[float, float]:
-        """(bytes from and to the memory, bytes from and to the cache) of a whole launch.
+        """Return (bytes from and to the memory, bytes from and to the cache) of a whole launch.
 
-        `share` is that of its programs that were run. A tensor goes to or comes from the memory
-        once, at most, and from there on is found in the cache.
+        `share` is the share of its programs that were run. A tensor moves from or to the memory at
+        most once; later accesses find it in the cache.
         """
         moved = self._sectors * SECTOR_BYTES / share
         return float(np.minimum(moved, self._bytes).sum()), float(moved.sum())
@@ -65,7 +66,7 @@ class TrafficMemory:
         return np.zeros(pointers.shape, values.dtype)
 
     def atomic_cas(self, pointers: Array, expected: Array, values: Array, order: Any) -> Array:  # noqa: ARG002
-        """See `memory.Memory.atomic_cas`; it always succeeds, so that nothing waits for it."""
+        """See `memory.Memory.atomic_cas`; the swap always succeeds, so that no kernel waits."""
         self._count(pointers, np.ones(pointers.shape, bool))
         return expected.copy()
 

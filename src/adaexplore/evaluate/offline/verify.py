@@ -1,4 +1,4 @@
-"""A candidate on one small variant of its problem: interpreted, and compared with the truth."""
+"""Verification of a candidate on one small variant of its problem, by interpretation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.verdict import decided
 from adaexplore.evaluate.judge.verify import compare, compare_first, verify_other_weights
 from adaexplore.evaluate.offline.compiled import Compiled
-from adaexplore.evaluate.offline.shrink import Variant
+from adaexplore.evaluate.offline.reference_sizes import Variant
 from adaexplore.evaluate.offline.sizes import follow
 from adaexplore.evaluate.wire import offline_messages as wire
 from adaexplore.languages import DIALECTS
@@ -26,26 +26,26 @@ from adaexplore.sandbox.walls.limits import candidate_limits
 WORKER = "adaexplore.evaluate.offline.worker:main"
 _LAUNCH_SHARE = 0.25  # of the time for an evaluation
 _VERIFY_SHARE = 0.25
-_LEAST_SETS = 2
+_MIN_SETS = 2
 FEW_INPUTS = "verified-on-few-inputs"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The wall time of an evaluation: its length, and its deadline by `time.monotonic`."""
+    """The limit on an evaluation's wall time: its length, and its deadline by `time.monotonic`."""
 
     timeout_s: float
     deadline: float
 
     @staticmethod
     def of(timeout_s: float) -> Limit:
-        """Return the limit that begins now."""
+        """Return a limit that begins now."""
         return Limit(timeout_s, time.monotonic() + timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimate of a candidate, and that of each workload where there are several."""
+    """The estimate of a candidate, and of each workload if there are several."""
 
     estimate: Estimate
     workloads: tuple[WorkloadTiming, ...] = ()
@@ -58,9 +58,9 @@ class Estimates:
 
 
 class SmallBench:
-    """Judges candidates on one variant of a problem: on all input sets if `thorough`, else on two.
+    """The judge of candidates on one variant of a problem: all input sets if `thorough`, else two.
 
-    Raises `BadProblemError` where the variant cannot be verified against.
+    Raises `BadProblemError` if the variant's outputs cannot verify a candidate.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SmallBench:
         self._limits = candidate_limits(memory_bytes, gpu=False)
 
     def evaluate(self, candidate: Candidate, limit: Limit, compiled: Estimates) -> Evaluation:
-        """Return the verdict on these sizes; a pass carries the estimates for the real ones."""
+        """Return the verdict at these sizes; a pass carries the estimates for the real sizes."""
         source = follow(candidate.source, self.variant.replaced)
         worker = self._server.spawn(
             WORKER,
@@ -105,7 +105,7 @@ class SmallBench:
     def _verdict(
         self, talk: Conversation, candidate: Candidate, limit: Limit, compiled: Estimates
     ) -> Passed:
-        """Load and verify; raises as `verdict.evaluate_candidate` does."""
+        """Load and verify; raises the exceptions of `verdict.evaluate_candidate`."""
         target = self.reference.problem.target
         assert target is not None
         talk.ask(wire.Begin(target, "cpu", limit.timeout_s * _LAUNCH_SHARE))
@@ -123,13 +123,13 @@ class SmallBench:
         )
 
     def _verify(self, talk: Conversation, limit: Limit) -> tuple[Reached, tuple[str, ...]]:
-        """Compare on as many sets as time allows, two of each workload at least; return labels."""
+        """Compare on at least two sets of each workload, and on more while time allows."""
         enough = time.monotonic() + limit.timeout_s * _VERIFY_SHARE
         reached, needs_weights, few = Reached(), False, False
         for workload in self.reference.workloads:
-            count = len(workload.sets) if self._thorough else _LEAST_SETS
+            count = len(workload.sets) if self._thorough else _MIN_SETS
             for index in range(min(count, len(workload.sets))):
-                if index >= _LEAST_SETS and time.monotonic() > enough:
+                if index >= _MIN_SETS and time.monotonic() > enough:
                     few = True
                     break
                 if workload.first_set + index == 0:

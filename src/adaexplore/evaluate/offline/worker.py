@@ -1,7 +1,7 @@
-"""The candidate's process without a GPU: interprets small sizes, captures and compiles large ones.
+"""The candidate's process without a GPU: interpretation at small sizes, compilation at full size.
 
-It decides nothing. It reports compilation and resources as Triton's compiler does in this process;
-the judge compares the outputs.
+It decides nothing. It reports compilation and resources as Triton's compiler in this process gives
+them; the judge compares the outputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DRY_LAUNCH_S = 5.0
 def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
     """Answer `Begin`, then requests until the channel closes; a worker's entry.
 
-    On the device "cpu" launches are interpreted, on "meta" they are only recorded.
+    On the device "cpu", launches are interpreted; on "meta", they are only recorded.
     """
     request = decode(channel.receive())
     assert isinstance(request, wire.Begin)
@@ -52,9 +52,9 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
 
 
 class CompilingSession(worker.CandidateSession):
-    """A candidate on a pretended GPU, whose kernels can be compiled once they have been launched.
+    """A candidate on a pretended GPU; its kernels can be compiled after their launch.
 
-    It answers `ListKernels` and `CompileKernel` too.
+    The session also answers `ListKernels` and `CompileKernel`.
     """
 
     def __init__(self, target: Target, recorder: Recorder, shim: Shim) -> None:
@@ -63,7 +63,7 @@ class CompilingSession(worker.CandidateSession):
         self._shim = shim
         shim.install()
         recorder.install()
-        super().__init__()  # from now on replaced functions are noticed
+        super().__init__()  # from now on, replaced functions are detected
 
     def answer(self, request: Request[Any], fds: list[int]) -> Any:
         """Run one request and return its reply."""
@@ -78,7 +78,7 @@ class CompilingSession(worker.CandidateSession):
                 return super().answer(request, fds)
 
     def _has_allocator(self, kernel: CapturedKernel) -> bool:
-        """Return whether every launch of a kernel would get the memory that it may need."""
+        """Return True if every launch of a kernel has an allocator for scratch memory."""
         launches = self._recorder.launches
         return all(each.has_allocator for each in launches if each.kernel.key == kernel.key)
 
@@ -96,7 +96,7 @@ class CompilingSession(worker.CandidateSession):
 
 
 class InterpretSession(CompilingSession):
-    """A candidate whose kernels are interpreted, each launch in `launch_s` seconds at most."""
+    """A candidate whose kernels are interpreted, with at most `launch_s` seconds for a launch."""
 
     def __init__(self, target: Target, launch_s: float) -> None:
         interpreter = Interpreter()
@@ -109,7 +109,7 @@ class InterpretSession(CompilingSession):
         self._rounds_products = False
 
     def answer(self, request: Request[Any], fds: list[int]) -> Any:
-        """Run one request, with a GPU pretended while the candidate's code runs."""
+        """Run one request; while the candidate's code runs, a GPU is pretended."""
         if isinstance(request, Load):
             self._rounds_products = request.precision != "fp32"
         if not isinstance(request, Load | RunOn | Rebuild):
@@ -124,7 +124,7 @@ class InterpretSession(CompilingSession):
 class CaptureSession(CompilingSession):
     """A candidate on meta tensors of full size: its launches are recorded, nothing is computed.
 
-    `Capture` reports the work of the second of two calls, without the set-up of a first call.
+    `Capture` calls twice and reports the work of the second call, which has no set-up.
     """
 
     def __init__(self, target: Target) -> None:
@@ -158,10 +158,10 @@ class CaptureSession(CompilingSession):
         return wire.CapturedWork(tuple(works), tuple(launched))
 
     def _work(self, launch: CapturedLaunch) -> wire.KernelWork:
-        """Return the work of a launch; where it is unknown, one pass over its tensors."""
+        """Return the work of a launch; if it is unknown, one pass over its tensors."""
         try:
             return self._dry_runs.work(launch)
-        except Exception:  # noqa: BLE001 - a kernel of the candidate, run on no data
+        except Exception:  # noqa: BLE001 - a kernel of the candidate, run without data
             total = float(
                 sum(t.untyped_storage().nbytes() for t in tensors_in(launch.args.values()))
             )

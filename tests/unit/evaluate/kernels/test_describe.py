@@ -13,7 +13,7 @@ SOURCE = "@triton.jit\ndef k(x):\n    tl.atomic_add(x, 1)\n"
 LAUNCH = Launch((64, 2, 1), (128, 1, 1), 32, 0)
 
 
-def test_how_the_work_is_divided():
+def test_shares_launches_and_grid():
     uses = (
         KernelUse("k", "custom", 2.0, 6.0, LAUNCH),
         KernelUse("gemm", "cublas", 1.0, 3.0, Launch((9, 1, 1), (256, 1, 1), 64, 0)),
@@ -26,13 +26,13 @@ def test_how_the_work_is_divided():
     assert found.bytes_per_s == 2e12
 
 
-def test_instructions_are_the_compiled_ones_where_they_are_known():
+def test_instructions_come_from_the_compiled_code_if_it_is_known():
     own = OwnKernels.of([("k", "c0de", ["reduction"]), ("k", "f00d", ["dot"])])
     assert describe(SOURCE, own, [], 0.0).instructions == ("dot", "reduction")
     assert describe(SOURCE, OwnKernels(), [], 0.0).instructions == ("atomic",)
 
 
-def test_the_code_stands_for_the_body():
+def test_equal_kernel_code_gives_the_same_hash():
     own = OwnKernels.of([("k", "c0de", [])])
     other = describe(SOURCE.replace("1", "2"), own, [], 0.0)
     assert describe(SOURCE, own, [], 0.0).code == other.code != fingerprint(SOURCE)
@@ -45,7 +45,7 @@ def test_a_candidate_without_a_profile_is_described_by_its_source():
     assert found.code == found.form
 
 
-def test_names_from_its_process_are_cut():
+def test_long_names_from_the_candidates_process_are_cut():
     kernel = LaunchedKernel("k" * 1000, "c0de", ("dot",))
     [(name, codes)] = read_launched(LaunchedKernels((kernel,))).codes.items()
     assert (len(name), codes) == (80, ["c0de"])

@@ -1,4 +1,4 @@
-"""On kernels that are compiled here for a GPU that is not there."""
+"""Instructions of kernels that are compiled for an absent GPU."""
 
 import pytest
 import triton
@@ -77,5 +77,5 @@ def test_what_a_kernel_uses():
         ("v = self.dot(x)  # atomics of a kind", set()),
     ],
 )
-def test_what_a_source_asks_for(line, used):
+def test_instructions_that_a_source_names(line, used):
     assert of_source(line) == used

@@ -71,7 +71,7 @@ class TestReading:
         assert found.profile.device_us == 16.0
         assert found.profile.custom_share == 0.75
 
-    def test_what_a_launch_holds(self):
+    def test_a_launch_has_its_form_and_its_spills(self):
         spilling = ProfiledTriton("scale", own=True, spills_bytes=48)
         found = read(event("scale", 1.0), triton=[spilling])
         assert found.profile.kernels[0].launch == Launch(
@@ -89,7 +89,7 @@ class TestReading:
         assert found.profile.kernels[0].launch is None
         assert found.profile.device_us == 2.0
 
-    def test_only_so_many_are_listed_and_all_are_counted(self):
+    def test_the_list_is_limited_and_the_sums_are_complete(self):
         found = read(*(event(f"k{i}", 1.0) for i in range(MAX_KERNELS + 10)), calls=1)
         assert len(found.profile.kernels) == MAX_KERNELS
         assert found.profile.device_us == MAX_KERNELS + 10
@@ -105,7 +105,7 @@ class TestReading:
             Profiled(1, (ProfiledKernel("k", 1, 1e308, None),) * 2, ()),
         ],
     )
-    def test_nonsense_is_no_profile(self, forged):
+    def test_a_nonsensical_reply_is_no_profile(self, forged):
         assert read_profile(forged, SOURCE, "triton") is None
 
 
@@ -126,7 +126,7 @@ class TestLabels:
             ),
         ],
     )
-    def test_what_a_reader_must_know(self, events, labels):
+    def test_labels_of_a_profile(self, events, labels):
         assert read(*events).labels == labels
 
     def test_a_source_without_kernels(self):
@@ -135,7 +135,7 @@ class TestLabels:
             "library:aten",
         )
 
-    def test_inductor_s_kernels_are_own_where_the_source_holds_their_text(self):
+    def test_inductors_kernels_are_own_if_the_source_contains_their_text(self):
         source = "@triton.jit\ndef triton_poi_fused_relu_0(x): ..."
         found = read(event("triton_poi_fused_relu_0", 1.0), source=source)
         assert (found.labels, found.profile.custom_share) == ((), 1.0)
@@ -172,7 +172,7 @@ class TestOrigins:
             ("somebody_elses_kernel", "other"),
         ],
     )
-    def test_whose_kernel_it_is(self, name, origin):
+    def test_the_origin_of_a_kernel(self, name, origin):
         assert origin_of(name, own_kernels(SOURCE)) == origin
 
     def test_own_kernels_are_read_from_the_syntax_tree(self):
@@ -193,7 +193,7 @@ class TestOrigins:
             "template <> __global__ void k<float, 4>(float* x)",
         ],
     )
-    def test_a_cuda_kernel_however_it_is_declared(self, declared):
+    def test_every_form_of_declaration_of_a_cuda_kernel(self, declared):
         assert own_kernels(f"CUDA = r'''{declared} {{}}'''") == {"k"}
 
     @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ class TestOrigins:
             "void k(float* x) { f<<<1, 2>>>(x); }",
         ],
     )
-    def test_what_is_no_cuda_kernel(self, text):
+    def test_text_that_declares_no_cuda_kernel(self, text):
         assert own_kernels(f"CUDA = r'''{text}'''") == set()
 
 
 class TestOnTheCpu:
-    def test_operators_and_what_lies_outside_them(self):
+    def test_operators_and_time_outside_them(self):
         a = torch.randn(64, 64)
 
         def call(_):
@@ -227,7 +227,7 @@ class TestOnTheCpu:
 
 
 class TestLaunches:
-    def test_without_triton_there_is_nothing_to_watch(self, monkeypatch, tmp_path):
+    def test_without_triton_no_launch_is_recorded(self, monkeypatch, tmp_path):
         monkeypatch.delitem(sys.modules, "triton.runtime.jit", raising=False)
         with watched_launches(tmp_path) as launches:
             pass
@@ -235,7 +235,7 @@ class TestLaunches:
 
     @pytest.fixture
     def jit(self, monkeypatch, tmp_path):
-        """Triton's own function class, with a `run` that only notes what it is told."""
+        """Triton's own function class, with a `run` that only records its arguments."""
         jit = pytest.importorskip("triton.runtime.jit")
         told = []
 
@@ -253,7 +253,7 @@ class TestLaunches:
         monkeypatch.delitem(sys.modules, "candidate_1", raising=False)
         return importlib.import_module("candidate_1").scale, told
 
-    def test_every_launch_is_noted_with_whose_it_is(self, jit, tmp_path):
+    def test_every_launch_is_recorded_with_its_owner(self, jit, tmp_path):
         scale, told = jit
         with watched_launches(tmp_path) as launches:
             scale[(1,)](None)
@@ -264,7 +264,7 @@ class TestLaunches:
             scale[(1,)](None)
         assert launches.kernels == {"scale": (False, 48)}
 
-    def test_what_was_generated_below_its_folder_is_its_own(self, jit, tmp_path):
+    def test_a_kernel_generated_in_the_candidates_folder_is_own(self, jit, tmp_path):
         scale, _ = jit
         with watched_launches(tmp_path.parent) as launches:
             scale[(1,)](None)

@@ -1,4 +1,4 @@
-"""Judges of Triton candidates without a GPU; one of each problem serves many tests."""
+"""Judges of Triton candidates without a GPU; tests share one judge per problem."""
 
 import textwrap
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _MEMORY_BYTES = 8 << 30
 
 @dataclass
 class Judges:
-    """Evaluates the source of a candidate of a problem, each but once."""
+    """A function that evaluates the source of a candidate; each source is evaluated once."""
 
     server: ForkServer
     made: dict = field(default_factory=dict)

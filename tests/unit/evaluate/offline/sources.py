@@ -1,4 +1,4 @@
-"""Problems and Triton candidates of them, right as they stand here."""
+"""Problems, and correct Triton candidates for them."""
 
 HEADER = """
 import torch
@@ -123,6 +123,6 @@ class ModelNew(nn.Module):
 
 
 def changed(source, old, new):
-    """The source with one thing different."""
+    """Return the source with one replacement."""
     assert old in source
     return source.replace(old, new)

@@ -1,4 +1,4 @@
-"""What is compiled before a candidate is given the GPU; compiling needs none."""
+"""Compilation before a candidate gets the GPU; it needs no GPU."""
 
 import base64
 import pickle

@@ -1,4 +1,4 @@
-"""The roofline estimate: what kernels and operations move and compute, and the time that takes."""
+"""The roofline estimate: the bytes and FLOPs of kernels and operations, and their time."""
 
 import json
 import subprocess
@@ -59,18 +59,18 @@ class TestDryRuns:
     def test_products_are_counted_where_they_are_computed(self, dry_runs, name, kind, products):
         assert dry_runs[f"matmul {name}"]["flops"] == {kind: products * 2 * 256 * 128 * 512}
 
-    def test_one_without_time_for_a_program_tells_what_it_saw(self, dry_runs):
+    def test_without_time_for_one_program_the_work_is_partial(self, dry_runs):
         found = dry_runs["slow"]
         assert found["partial"]
         assert 0 < found["memory_bytes"] < 4 * (1 << 20)
         assert 0 < found["flops"]["fp32"] < 8 * (1 << 20)
 
-    def test_with_time_for_a_few_it_is_whole(self, dry_runs):
+    def test_with_time_for_a_few_programs_the_work_is_complete(self, dry_runs):
         found = dry_runs["not slow"]
         assert not found["partial"]
         assert found["flops"] == {"fp32": 8 * 1024}
 
-    def test_indices_without_data_harm_nothing(self, dry_runs):
+    def test_indices_without_data_raise_no_error(self, dry_runs):
         assert dry_runs["histogram"]["memory_bytes"] >= 4 * 4096
 
 
@@ -89,7 +89,7 @@ class TestOperations:
         assert work.flops == {"fp32": 2 * 64 * 512 * 128}
         assert work.memory_bytes == 4 * (64 * 512 + 512 * 128 + 128 + 64 * 128)
 
-    def test_its_class_decides_what_it_is_computed_in(self):
+    def test_the_precision_class_decides_the_kind_of_product(self):
         (work,) = works(nn.Linear(512, 128), (64, 512), precision="tf32")
         assert set(work.flops) == {"tf32"}
 
@@ -105,7 +105,7 @@ class TestOperations:
 
         assert works(Viewed(), (4, 8)) == []
 
-    def test_what_is_expanded_is_read_once(self):
+    def test_an_expanded_tensor_is_read_once(self):
         class Scaled(nn.Module):
             def forward(self, x, scale):
                 return x * scale.expand(x.shape)
@@ -123,13 +123,13 @@ class TestOperations:
 
 
 class TestTime:
-    def test_a_copy_runs_at_the_memorys_pace(self):
+    def test_a_copy_is_bound_by_memory_bandwidth(self):
         found = estimate([KernelWork(H200.bandwidth, H200.bandwidth, {})], H200)
         assert (found.bound_by, found.target) == ("memory", "sm_90")
         assert found.time_us == pytest.approx(1e6)
 
     @pytest.mark.parametrize("kind", ["fp32", "tf32", "half"])
-    def test_a_large_product_runs_at_its_units_pace(self, kind):
+    def test_a_large_product_is_bound_by_its_unit(self, kind):
         found = estimate([KernelWork(1e9, 1e9, {kind: H200.flops[kind]})], H200)
         assert found.bound_by == "compute"
         assert found.time_us == pytest.approx(1e6)
@@ -144,12 +144,12 @@ class TestTime:
         with_small = estimate([KernelWork(1e9, 1e9, {}), KernelWork(4.0, 4.0, {})], H200)
         assert with_small.time_us == pytest.approx(alone.time_us)
 
-    def test_reading_again_and_again_takes_the_cache_its_time(self):
+    def test_repeated_reads_are_bound_by_cache_bandwidth(self):
         once = estimate([KernelWork(1e9, 1e9, {}, programs=10_000)], H200)
         often = estimate([KernelWork(1e9, 1e11, {}, programs=10_000)], H200)
         assert often.time_us > 5 * once.time_us
 
-    def test_of_partial_work_it_is_partial(self):
+    def test_an_estimate_of_partial_work_is_partial(self):
         whole, part = KernelWork(1e9, 1e9, {}), KernelWork(1e9, 1e9, {}, partial=True)
         assert not estimate([whole, whole], H200).partial
         assert estimate([whole, part], H200).partial

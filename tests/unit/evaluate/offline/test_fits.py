@@ -1,4 +1,4 @@
-"""What a GPU has room for, found out without it."""
+"""The check without a GPU that kernels fit on one."""
 
 from textwrap import dedent
 
@@ -21,11 +21,11 @@ def why(judge):
     return why
 
 
-def test_what_fits_and_what_does_not(why):
+def test_a_kernel_fits_or_the_reason_is_given(why):
     assert why(MATMUL_KERNEL) == ""
     large = MATMUL_KERNEL.replace("BM, BN, BK)", "BM, BN, BK, num_warps=64)")
     assert "2,048 threads; a block of sm_90 has at most 1,024" in why(large)
 
 
-def test_what_cannot_be_called_without_data_is_left_to_the_judge(why):
+def test_a_candidate_that_needs_data_is_left_to_the_judge(why):
     assert why("class ModelNew: ...") == ""

@@ -1,4 +1,4 @@
-"""Helion's kernels where there is no GPU: interpreted, compiled for the target, compiled ahead."""
+"""Helion's kernels without a GPU: interpreted, compiled for the target, compiled ahead."""
 
 import base64
 import pickle
@@ -93,7 +93,7 @@ def changed(old: str, new: str) -> Candidate:
 
 
 @pytest.mark.parametrize("config", [CONFIG, LIST, BY_TMA], ids=["one", "a list", "descriptors"])
-def test_a_right_one_passes_and_its_kernel_is_compiled(judge, config):
+def test_a_correct_candidate_passes_and_its_kernel_is_compiled(judge, config):
     verdict = passed(judge, changed(CONFIG, config))
     assert verdict.precision == "fp32"
     assert verdict.labels == ()
@@ -105,11 +105,11 @@ def test_a_right_one_passes_and_its_kernel_is_compiled(judge, config):
     [("total + bias[n]", "total"), ("hl.tile(inner)", "hl.tile(inner - 1)")],
     ids=["bias", "bounds"],
 )
-def test_a_wrong_one_is_seen(judge, old, new):
+def test_a_wrong_candidate_fails(judge, old, new):
     assert failed(judge, changed(old, new)).status == "wrong_output"
 
 
-def test_tf32_is_seen_where_fp32_is_asked_for(judge):
+def test_tf32_fails_where_fp32_is_required(judge):
     assert failed(judge, changed(', dot_precision="ieee"', "")).status == "wrong_output"
 
 
@@ -122,7 +122,7 @@ def test_tf32_is_seen_where_fp32_is_asked_for(judge):
     ],
     ids=["type", "configuration", "search"],
 )
-def test_what_helion_refuses_is_told_in_its_words_and_with_the_line(judge, old, new, line, words):
+def test_an_error_of_helion_is_quoted_with_its_line(judge, old, new, line, words):
     tried = changed(f"{CONFIG}, " if not new else old, new)
     verdict = failed(judge, tried)
     assert verdict.status == "compile_error"

@@ -1,4 +1,4 @@
-"""Verdicts on Triton candidates without a GPU: right ones, mutants of them, and what is refused."""
+"""Verdicts on Triton candidates without a GPU: correct candidates, mutants, and refusals."""
 
 import pytest
 from sources import (
@@ -71,7 +71,7 @@ def same(v):
 
 class TestRight:
     @pytest.mark.parametrize("name", of_which_fast(RIGHT, "softmax"))
-    def test_it_passes_with_an_estimate_and_without_a_time(self, judge, name):
+    def test_a_correct_candidate_passes_with_an_estimate_and_no_time(self, judge, name):
         verdict = judge(*RIGHT[name])
         assert (verdict.status, verdict.precision) == ("passed", "fp32")
         assert verdict.measured is None
@@ -87,12 +87,12 @@ class TestRight:
         verdict = judge(DOUBLE, changed(source, "tl.load(x + at, mask=at < n)", mapped))
         assert verdict.status == "passed", verdict
 
-    def test_its_kernels_needs_are_told(self, judge):
+    def test_the_detail_lists_the_kernels_resources(self, judge):
         detail = judge(MATMUL, MATMUL_KERNEL).detail
         assert "matmul: 4 warps" in detail
         assert "bytes spilled" in detail
 
-    def test_what_it_is_made_of_is_told(self, judge):
+    def test_the_descriptor_has_shares_grid_and_instructions(self, judge):
         found = judge(SOFTMAX, SOFTMAX_KERNEL).descriptor
         assert (found.own, found.library, found.launches) == ((1.0,), (), 1.0)
         assert (found.grid, found.block) == ((2048, 1, 1), (128, 1, 1))
@@ -100,7 +100,7 @@ class TestRight:
         assert found.bytes_per_s > 1e12
 
     @pytest.mark.slow
-    def test_kernels_that_compile_to_the_same_have_one_code(self, judge):
+    def test_kernels_with_the_same_machine_code_have_the_same_hash(self, judge):
         first = judge(SOFTMAX, SOFTMAX_KERNEL).descriptor
         renamed = changed(
             SOFTMAX_KERNEL, "e = shifted(v, tl.max(v, axis=0))", "e = tl.exp(v - tl.max(v, axis=0))"
@@ -113,7 +113,7 @@ class TestRight:
         assert judge(SOFTMAX, other).descriptor.code != first.code
 
     @pytest.mark.slow
-    def test_launches_that_may_overlap_wait_for_none(self, judge):
+    def test_launches_that_may_overlap_pass(self, judge):
         waiting = changed(SOFTMAX_KERNEL, "    at = tl.arange(0, BLOCK)\n", WAITING)
         waiting = changed(
             waiting, "next_power_of_2(cols))", "next_power_of_2(cols), launch_pdl=True)"
@@ -121,7 +121,7 @@ class TestRight:
         assert judge(SOFTMAX, waiting).status == "passed"
 
     @pytest.mark.slow
-    def test_an_estimate_of_a_part_is_not_below_the_least_time(self, judge):
+    def test_a_partial_estimate_is_not_below_the_least_time(self, judge):
         rounds = changed(DOUBLE_KERNEL, "n, BLOCK: ", "n, rounds, BLOCK: ")
         rounds = changed(
             rounds, "    tl.store", "    for _ in range(rounds): v *= 1.0\n    tl.store"
@@ -134,14 +134,14 @@ class TestRight:
         assert not judge(DOUBLE, DOUBLE_KERNEL).timing.partial
 
     @pytest.mark.slow
-    def test_another_target_is_estimated_on_its_own_figures(self, judge):
+    def test_an_estimate_uses_the_figures_of_its_target(self, judge):
         times = {
             target: judge(SOFTMAX, SOFTMAX_KERNEL, target=target).timing.time_us
             for target in ("sm_80", "sm_90", "sm_100")
         }
         assert times["sm_80"] > times["sm_90"] > times["sm_100"]
 
-    def test_one_without_a_kernel_is_labelled(self, judge):
+    def test_a_candidate_without_a_kernel_is_labelled(self, judge):
         source = HEADER + (
             "class ModelNew(nn.Module):\n    def forward(self, x): return torch.softmax(x, 1)\n"
         )
@@ -193,12 +193,12 @@ class TestMutants:
         assert verdict.status in ("wrong_output", "runtime_error"), verdict
         assert "\n" not in verdict.reason
 
-    def test_what_hides_at_even_sizes_is_said_to(self, judge):
+    def test_a_fault_at_odd_sizes_only_is_named_as_such(self, judge):
         problem, right, change = MUTANTS["reads a column too many"]
         reason = judge(problem, changed(right, *change)).reason
         assert "right at even sizes, not at odd ones" in reason
 
-    def test_memory_of_others_is_out_of_bounds(self, judge):
+    def test_memory_outside_the_tensors_is_out_of_bounds(self, judge):
         candidate = changed(DOUBLE_KERNEL, "tl.store(out + at", "tl.store(out + at + 4096 * n")
         verdict = judge(DOUBLE, candidate)
         assert verdict.status == "runtime_error"
@@ -288,7 +288,7 @@ class TestRefused:
         assert "\n" not in verdict.reason
 
     @pytest.mark.slow
-    def test_what_fits_one_target_is_refused_by_another(self, judge):
+    def test_a_kernel_that_fits_one_target_may_not_fit_another(self, judge):
         tf32 = changed(MATMUL_KERNEL, ', input_precision="ieee"', "")
         candidate = changed(tf32, "64, 64, 32", "64, 256, 64")  # sm_90 keeps one more stage
         assert judge(MATMUL, candidate, target="sm_80", precision="tf32").status == "passed"
@@ -311,7 +311,7 @@ class TestRefused:
         assert (verdict.status, verdict.labels) == ("passed", ())
 
     @pytest.mark.slow
-    def test_before_descriptors_were_hardware_none_is_needed(self, judge):
+    def test_targets_without_hardware_descriptors_need_no_allocator(self, judge):
         assert judge(DOUBLE, DESCRIPTOR_KERNEL, target="sm_80").status == "passed"
 
     def test_assembly_cannot_be_judged(self, judge):
@@ -382,7 +382,7 @@ UNBATCHED_KERNEL = changed(
 
 
 class TestSpecialised:
-    def test_one_that_refuses_other_sizes_passes_with_a_label(self, judge):
+    def test_a_candidate_that_refuses_other_sizes_passes_with_a_label(self, judge):
         verdict = judge(DOUBLE, SPECIALISED)
         assert verdict.status == "passed"
         assert verdict.labels == ("specialised-to-its-sizes",)
@@ -390,7 +390,7 @@ class TestSpecialised:
         assert "elsewhere: AssertionError" in verdict.detail
 
     @pytest.mark.slow
-    def test_one_for_a_single_row_length_is_judged_on_fewer_rows(self, judge):
+    def test_a_candidate_for_one_row_length_is_judged_on_fewer_rows(self, judge):
         fixed = changed(SOFTMAX_KERNEL, "rows, cols = x.shape", "rows, cols = x.shape[0], 4096")
         verdict = judge(SOFTMAX, fixed)
         assert verdict.status == "passed"
@@ -408,21 +408,21 @@ class TestSpecialised:
             ),
         ],
     )
-    def test_one_without_a_mask_that_its_sizes_do_not_need(self, judge, mask):
+    def test_a_mask_that_the_sizes_do_not_need_may_be_missing(self, judge, mask):
         verdict = judge(SOFTMAX, changed(SOFTMAX_KERNEL, mask, ")"))
         assert verdict.status == "passed"
         assert verdict.labels == ("specialised-to-its-sizes", "verified-with-a-smaller-batch")
         assert "right at the sizes of the problem with rows 2048 as " in verdict.detail
 
     @pytest.mark.slow
-    def test_a_batch_is_no_size_that_a_kernel_may_leave_out(self, judge):
+    def test_a_kernel_must_compute_the_whole_batch(self, judge):
         bare = changed(SOFTMAX_KERNEL, ", mask=at < cols)", ")")
         blocks = changed(bare, "softmax[(rows,)]", "softmax[(rows // 64 * 64,)]")
         ragged = changed(SOFTMAX, "rows = 2048", "rows = 2047")
         assert judge(ragged, blocks).status == "wrong_output"
 
     @pytest.mark.slow
-    def test_one_without_a_batch_is_judged_as_large_as_it_is(self, judge):
+    def test_a_candidate_without_a_batch_is_judged_at_full_size(self, judge):
         verdict = judge(UNBATCHED, UNBATCHED_KERNEL)
         assert verdict.status == "passed"
         assert verdict.labels == ("specialised-to-its-sizes",)
@@ -431,7 +431,7 @@ class TestSpecialised:
         assert judge(UNBATCHED, wrong).status == "wrong_output"
 
     @pytest.mark.slow
-    def test_one_that_takes_too_long_at_its_sizes_is_told_so(self, judge):
+    def test_a_candidate_too_slow_to_interpret_gets_that_reason(self, judge):
         large = changed(changed(UNBATCHED, "M = 512", "M = 16384"), "K = 256", "K = 4096")
         verdict = judge(large, changed(UNBATCHED_KERNEL, "512", "16384"))
         assert verdict.status == "runtime_error"

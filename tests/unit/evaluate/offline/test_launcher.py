@@ -1,4 +1,4 @@
-"""Grids and clusters as Triton's launcher takes them."""
+"""Grids and clusters as Triton's launcher reads them."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ PARTS = [st.integers(1, most) for most in MAX_GRID]
 
 
 @given(grid=st.tuples(*PARTS).filter(lambda g: g[0] * g[1] * g[2] < 2**31))
-def test_a_grid_within_the_limits_is_as_it_is(grid):
+def test_a_grid_within_the_limits_is_unchanged(grid):
     assert checked_grid("k", grid, 1) == grid
 
 
@@ -25,13 +25,13 @@ def test_a_grid_within_the_limits_is_as_it_is(grid):
         ((1, 1, 1), 32),
     ],
 )
-def test_what_cuda_does_not_start(grid, num_ctas):
+def test_a_grid_beyond_the_limits_is_refused(grid, num_ctas):
     with pytest.raises(RefusedLaunchError, match=r"^Triton Error \[CUDA\]: invalid argument: k "):
         checked_grid("k", grid, num_ctas)
 
 
 @pytest.mark.parametrize("grid", [(65_536, 65_535, 1), (2**20, 2**12, 1), (2**16, 2**15, 1)])
-def test_what_triton_counts_as_none(grid):
+def test_a_grid_that_overflows_tritons_count_is_refused(grid):
     with pytest.raises(RefusedLaunchError, match="Triton counts programs in 32 bits"):
         checked_grid("k", grid, 1)
 
@@ -42,6 +42,6 @@ def test_an_empty_grid_starts_nothing(grid):
 
 
 @pytest.mark.parametrize("part", [1.0, "1", None, 0.5])
-def test_parts_are_integers(part):
+def test_a_size_that_is_not_an_integer_is_refused(part):
     with pytest.raises(TypeError):
         checked_grid("k", (1, part, 1), 1)

@@ -22,11 +22,11 @@ from adaexplore.evaluate.offline import libdevice
         ("__nv_normcdff", [0.0], 0.5),
     ],
 )
-def test_a_symbol_is_its_function(symbol, arguments, value):
+def test_a_symbol_names_its_function(symbol, arguments, value):
     function = libdevice.function(symbol)
     assert function is not None
     assert function(*(np.array([a]) for a in arguments))[0] == pytest.approx(value)
 
 
-def test_what_is_not_there_is_none():
+def test_an_unknown_symbol_has_no_function():
     assert libdevice.function("__nv_cyl_bessel_i0f") is None

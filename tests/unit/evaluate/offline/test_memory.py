@@ -17,7 +17,7 @@ def load(memory, at, mask=None):
 
 
 class TestTensorMemory:
-    def test_what_is_stored_is_loaded(self):
+    def test_a_load_returns_the_stored_values(self):
         x = torch.arange(8.0)
         memory = TensorMemory([x])
         memory.store(pointers(x, 1, 3), np.array([10, 30], FLOAT), np.array([True, True]))
@@ -30,20 +30,20 @@ class TestTensorMemory:
         with pytest.raises(OutOfBoundsError, match="load out of bounds in 1 of 2 lanes"):
             load(TensorMemory([x]), pointers(x, 0, element))
 
-    def test_a_masked_one_is_not_looked_at(self):
+    def test_a_masked_address_is_not_checked(self):
         x = torch.arange(8.0)
         assert load(TensorMemory([x]), pointers(x, 7, 8), [True, False]).tolist() == [7, 0]
 
-    def test_the_rest_of_a_views_memory_is_its_own(self):
+    def test_a_view_may_access_its_whole_storage(self):
         x = torch.arange(8.0)
         assert load(TensorMemory([x[:2]]), pointers(x, 7)).tolist() == [7]
 
-    def test_the_distance_is_told(self):
+    def test_the_error_states_the_distance_to_the_tensor(self):
         x = torch.arange(8.0)
         with pytest.raises(OutOfBoundsError, match="8 bytes past the end of a tensor's memory"):
             load(TensorMemory([x]), pointers(x, 10))
 
-    def test_a_launch_without_tensors_has_none(self):
+    def test_a_launch_without_tensors_has_no_memory(self):
         with pytest.raises(OutOfBoundsError):
             load(TensorMemory([3, "x"]), np.array([4096], np.uint64))
 
@@ -51,23 +51,23 @@ class TestTensorMemory:
 class TestAddressesPassedAsNumbers:
     @pytest.mark.parametrize("within", [0, 4])
     @pytest.mark.parametrize("kind", [torch.Tensor, torch.nn.Parameter])
-    def test_a_table_of_pointers_opens_what_it_points_at(self, within, kind):
+    def test_a_table_of_pointers_gives_access_to_its_tensors(self, within, kind):
         x, table = kind(torch.arange(8.0)), torch.zeros(3, dtype=torch.int64)
         table[1] = x.data_ptr() + 4 * within
         assert load(TensorMemory([table]), pointers(x, within, 7)).tolist() == [within, 7]
 
-    def test_so_does_a_number(self):
+    def test_an_address_passed_as_a_number_gives_access(self):
         x, own = torch.arange(8.0), torch.zeros(1)
         assert load(TensorMemory([own, x.data_ptr()]), pointers(x, 7)).tolist() == [7]
         assert load(TensorMemory([own, (x.data_ptr(),)]), pointers(x, 7)).tolist() == [7]
 
-    def test_beyond_its_end_is_out_of_bounds_as_ever(self):
+    def test_an_address_past_such_a_tensor_is_out_of_bounds(self):
         x, table = torch.arange(8.0), torch.zeros(1, dtype=torch.int64)
         table[0] = x.data_ptr()
         with pytest.raises(OutOfBoundsError, match="4 bytes past the end"):
             load(TensorMemory([table]), pointers(x, 0, 9))
 
-    def test_what_no_number_points_at_stays_closed(self):
+    def test_a_tensor_without_a_passed_address_stays_out_of_bounds(self):
         x, table = torch.arange(8.0), torch.zeros(1, dtype=torch.int64)
         with pytest.raises(OutOfBoundsError):
             load(TensorMemory([table]), pointers(x, 0))

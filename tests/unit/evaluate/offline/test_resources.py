@@ -1,4 +1,4 @@
-"""Real compilations for GPUs that are not there."""
+"""Real compilations for absent GPUs."""
 
 import pytest
 import triton
@@ -33,7 +33,7 @@ def kernel(function, size, **options):
 
 class TestCompileFor:
     @pytest.mark.parametrize("target", TARGETS)
-    def test_its_needs_are_those_of_the_machine_code(self, target):
+    def test_the_resources_are_those_of_the_machine_code(self, target):
         found = compile_for(kernel(product, 64, num_warps=8), TARGETS[target])
         assert (found.kernel, found.num_warps) == ("product", 8)
         assert found.shared_bytes >= 2 * 64 * 64 * 4  # both operands
@@ -41,29 +41,29 @@ class TestCompileFor:
         assert found.spill_bytes == 0
 
     @pytest.mark.slow
-    def test_what_does_not_fit_in_registers_is_spilled(self):
+    def test_values_beyond_the_registers_are_spilled(self):
         assert compile_for(kernel(product, 128, num_warps=1), TARGETS["sm_80"]).spill_bytes > 0
 
-    def test_more_shared_memory_than_a_block_may_have(self):
+    def test_too_much_shared_memory_is_refused(self):
         with pytest.raises(OutOfResources, match="product needs 524,288 bytes of shared memory"):
             compile_for(kernel(product, 256), TARGETS["sm_90"])
 
-    def test_what_the_compiler_refuses(self):
+    def test_the_error_of_the_compiler_gives_its_reason(self):
         with pytest.raises(Exception, match="no_such_function"):
             compile_for(kernel(unknown, 64), TARGETS["sm_90"])
 
 
 class TestCompileAny:
-    def test_configurations_that_do_not_fit_are_passed_over(self):
+    def test_configurations_that_do_not_fit_are_skipped(self):
         kernels = [kernel(product, 256), kernel(product, 32)]
         assert compile_any(kernels, TARGETS["sm_90"]).shared_bytes < 20_000
 
     @pytest.mark.slow
-    def test_the_first_is_told_of_where_none_fits(self):
+    def test_the_first_failure_is_raised_if_no_configuration_fits(self):
         kernels = [kernel(product, 256), kernel(product, 512)]
         with pytest.raises(OutOfResources, match="524,288"):
             compile_any(kernels, TARGETS["sm_90"])
 
-    def test_an_error_of_the_source_is_not_passed_over(self):
+    def test_an_error_of_the_source_is_not_skipped(self):
         with pytest.raises(Exception, match="no_such_function"):
             compile_any([kernel(unknown, 64), kernel(product, 32)], TARGETS["sm_90"])

@@ -1,4 +1,4 @@
-"""Smaller shapes that are legal, cheap, uneven where they can be, and found without names."""
+"""Smaller sizes: legal, cheap, uneven where possible, and found without names."""
 
 import ast
 import json
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline import shrink
-from adaexplore.evaluate.offline.shrink import MAX_ELEMENTS, from_job, variants
+from adaexplore.evaluate.offline.reference_sizes import MAX_ELEMENTS
+from adaexplore.evaluate.offline.shrink import from_job, variants
 from adaexplore.evaluate.offline.sizes import Replaced, follow
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.user.user_code import Instance
@@ -69,7 +70,7 @@ def get_init_inputs():
 
 
 def shapes(source: str, folder: Path) -> list[tuple[int, ...]]:
-    """Of the inputs, after a run on the CPU whose outputs can be verified against."""
+    """Return the inputs' shapes, after a run on the CPU with outputs that can be compared."""
     instance = Instance.load(source, "Model", device="cpu", seed=0, mode="as-built", folder=folder)
     inputs = instance.inputs(1)
     check_outputs("problem.py", instance(inputs))
@@ -97,14 +98,14 @@ def test_sizes_are_halved_so_that_they_keep_their_factors(tmp_path):
     assert inner >= 128  # several blocks of most kernels
 
 
-def test_odd_sizes_are_prime_where_they_may_be():
+def test_odd_sizes_are_prime_where_that_is_legal():
     odd = by_name(LINEAR)["odd"]
     assert {r.name for r in odd.replaced} == {"rows", "inner", "outer"}
     for r in odd.replaced:
         assert all(r.new % d for d in range(2, r.new))
 
 
-def test_what_must_divide_goes_on_dividing(tmp_path):
+def test_divisibility_between_sizes_is_kept(tmp_path):
     found = by_name(GROUPED)
     for name in ("small", "odd"):
         assert found[name].fits
@@ -140,7 +141,7 @@ def test_a_group_of_channels_stays_a_group(tmp_path):
         assert new["outer"] == 8 * new["groups"]
 
 
-def test_batch_only_leaves_every_other_size(tmp_path):
+def test_batch_only_changes_no_other_size(tmp_path):
     batch_only = by_name(GROUPED)["batch-only"]
     ((batch, *others),) = shapes(batch_only.source, tmp_path)
     assert batch < 128
@@ -148,18 +149,18 @@ def test_batch_only_leaves_every_other_size(tmp_path):
 
 
 @pytest.mark.parametrize(("batch", "reduced"), [(96, 3), (127, 3), (128, 2), (250, 3)])
-def test_a_batch_is_no_multiple_of_a_block_that_it_was_none_of(batch, reduced):
+def test_a_block_that_does_not_divide_the_batch_does_not_divide_the_reduced_one(batch, reduced):
     batch_only = by_name(GROUPED.replace("128", str(batch)))["batch-only"]
     assert [(r.old, r.new) for r in batch_only.replaced] == [(batch, reduced)]
 
 
-def test_its_own_sizes_come_with_what_they_cost():
+def test_the_problems_own_sizes_have_their_cost():
     own = by_name(LINEAR)["own"]
     assert (own.source, own.replaced) == (LINEAR, ())
     assert own.flops == 2 * 4096 * 8192 * 2048
 
 
-def test_a_size_that_is_a_parameters_too_is_no_batch():
+def test_a_size_of_a_parameter_is_not_a_batch():
     source = LINEAR.replace("torch.rand(rows, inner)", "torch.rand(inner, inner)")
     assert "batch-only" not in by_name(source)
 
@@ -179,13 +180,13 @@ def test_any_newline_and_any_text_before_a_number(newline):
     assert f"größe = '²' ; rows = {new}{newline}" in small.source
 
 
-def test_small_numbers_and_negative_ones_are_no_sizes():
+def test_small_and_negative_numbers_are_not_sizes():
     source = LINEAR.replace("rows = 4096", "rows = 4096\ndepth = 12\nlowest = -4096")
     for variant in variants(source):
         assert "depth = 12\nlowest = -4096\n" in variant.source
 
 
-def test_indices_stay_within_what_they_index(tmp_path):
+def test_indices_stay_in_range(tmp_path):
     # 1000 halves to 31 and 1100 to 18: the meta device would not mind
     source = """
 import torch
@@ -212,7 +213,7 @@ def get_init_inputs():
         shapes(by_name(source)[name].source, tmp_path)
 
 
-def test_a_module_that_reads_values_out_of_tensors():
+def test_a_module_that_reads_values_of_tensors():
     source = LINEAR.replace(
         "self.linear = ",
         "self.rate = [float(r) for r in torch.linspace(0, 1, 3)]\n"
@@ -227,7 +228,7 @@ def test_a_small_problem_is_its_own_small_variant():
     assert (small.name, small.source, small.replaced) == ("small", source, ())
 
 
-def test_what_cannot_be_made_small_is_given_with_its_cost():
+def test_a_problem_that_stays_large_is_returned_with_its_cost():
     source = LINEAR.replace("nn.Linear(inner, outer)", "nn.Linear(8192, 2 ** 11)")
     small = by_name(source)["small"]
     assert not small.fits
@@ -252,12 +253,12 @@ def test_a_variant_is_the_source_with_its_constants_replaced(rows, heads, width,
         ast.parse(variant.source)
 
 
-def test_a_reference_that_cannot_run_says_why():
+def test_a_reference_that_cannot_run_has_a_reason():
     with pytest.raises(BadProblemError, match=r"problem\.py, line 15: .*\[4096, 7\]"):
         variants(LINEAR.replace("torch.rand(rows, inner)", "torch.rand(rows, 7)"))
 
 
-def test_as_a_job_it_survives_code_that_ends_its_process(server):
+def test_the_job_reports_code_that_ends_its_process(server):
     entry = "adaexplore.evaluate.offline.shrink:job"
 
     def asked(source):
@@ -273,7 +274,7 @@ def test_as_a_job_it_survives_code_that_ends_its_process(server):
 class TestFollow:
     REPLACED = (Replaced("batch_size", 128, 8), Replaced("N", 128, 16), Replaced("", 64, 9))
 
-    def test_constants_of_the_same_name_and_value(self):
+    def test_constants_of_the_same_name_and_value_are_replaced(self):
         source = "BATCH_SIZE = 128\nn: int = 128  # 128\nbatch_size = 64\n"
         assert (
             follow(source, self.REPLACED) == "BATCH_SIZE = 8\nn: int = 16  # 128\nbatch_size = 64\n"

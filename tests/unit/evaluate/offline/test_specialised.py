@@ -28,5 +28,5 @@ MASKED = "tl.load(x, mask=m)\ntl.store(y, v, m)\n"
         pytest.param("def f(:", False, id="no Python"),
     ],
 )
-def test_it_is_seen_by_literals_and_masks(source, made):
+def test_literals_and_masks_show_that_a_source_is_specialised(source, made):
     assert made_for_sizes(source, SIZES) is made

@@ -17,7 +17,7 @@ def error(value, truth):
 
 class TestEmulation:
     @pytest.mark.parametrize("name", PRODUCTS)
-    def test_products_are_as_wrong_as_with_ten_bits(self, name):
+    def test_products_have_the_error_of_ten_bit_operands(self, name):
         a = torch.randn(64, 64, generator=torch.Generator().manual_seed(0))
         truth = PRODUCTS[name](a.double())
         with EmulatedTf32():
@@ -25,13 +25,13 @@ class TestEmulation:
         assert error(PRODUCTS[name](a), truth) < 2e-6
         assert 1e-4 < error(rounded, truth) < 1e-3
 
-    def test_operands_that_have_ten_bits_are_multiplied_exactly(self):
+    def test_ten_bit_operands_are_multiplied_exactly(self):
         a = torch.arange(1024.0).reshape(32, 32)
         with EmulatedTf32():
             rounded = a @ torch.eye(32)
         assert torch.equal(rounded, a)
 
-    def test_other_operations_and_dtypes_are_as_they_were(self):
+    def test_other_operations_and_dtypes_are_unchanged(self):
         a = torch.randn(64, 64)
         with EmulatedTf32():
             assert torch.equal(a + a, a * 2)

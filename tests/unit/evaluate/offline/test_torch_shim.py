@@ -1,4 +1,4 @@
-"""What host code written for CUDA finds on a machine without it."""
+"""The pretended GPU that host code written for CUDA meets on a machine without one."""
 
 import pytest
 from sources import DOUBLE, DOUBLE_KERNEL, HEADER, changed
@@ -42,7 +42,7 @@ ASKED = {
 
 
 class TestQuestions:
-    def test_they_are_answered_one_after_the_other(self, judge):
+    def test_all_questions_are_answered_in_one_candidate(self, judge):
         asking = "\n".join(f"        {question}" for question in ASKED.values())
         asking = f"{asking}\n        out = torch.empty_like"
         verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking))
@@ -50,7 +50,7 @@ class TestQuestions:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("what", ASKED)
-    def test_they_are_answered_as_on_a_gpu(self, judge, what):
+    def test_each_question_is_answered_as_on_a_gpu(self, judge, what):
         asking = f"        {ASKED[what]}\n        out = torch.empty_like"
         verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking))
         assert (verdict.status, getattr(verdict, "reason", "")) == ("passed", "")
@@ -62,12 +62,12 @@ class TestQuestions:
         assert "CUDA graphs" in verdict.reason
 
     @pytest.mark.slow
-    def test_a_number_that_is_read_does_not_stop_it(self, judge):
+    def test_reading_a_number_from_a_tensor_does_not_fail(self, judge):
         asking = "        if float(x.abs().max()) < 0: x = -x\n        out = torch.empty_like"
         source = changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking)
         assert judge(DOUBLE, source).status == "passed"
 
-    def test_memory_that_is_not_written_holds_no_result(self, judge):
+    def test_unwritten_memory_is_a_wrong_output(self, judge):
         source = HEADER + (
             "class ModelNew(nn.Module):\n    def forward(self, x): return torch.empty_like(x)\n"
         )

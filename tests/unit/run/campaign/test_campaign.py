@@ -1,4 +1,4 @@
-"""The loop over problems: who gets turns, what ends them, and what one problem's trouble means."""
+"""The loop over problems: order of turns, ends of turns, and effects of one problem's trouble."""
 
 import time
 
@@ -10,7 +10,7 @@ from adaexplore.search.allocation import Arm
 
 
 class Job:
-    """A search whose steps gain what it is told; notes what it was asked for."""
+    """A search with given gains, which records the requested steps."""
 
     def __init__(self, *, steps=8, gain=0.0, room=1.0, devices=("cpu",), error=None, log=None):
         self.steps, self.gain, self.room, self.error = steps, gain, room, error
@@ -60,13 +60,13 @@ def test_a_budget_of_steps_is_kept_to_the_step_and_shared():
     assert all(job.those("finish")[-1] == (job.made,) for job in jobs)
 
 
-def test_a_small_budget_is_not_all_spent_on_who_comes_first():
+def test_a_small_budget_is_shared_between_problems():
     jobs = [Job(steps=100) for _ in range(6)]
     Campaign(jobs, Rules("headroom", steps=12)).run()
     assert [job.made for job in jobs] == [2] * 6
 
 
-def test_what_is_left_of_a_budget_goes_where_it_pays():
+def test_the_rest_of_a_budget_goes_to_problems_that_gain():
     poor, rich = Job(steps=200), Job(steps=200, gain=0.01)
     Campaign([poor, rich], Rules("headroom", steps=100)).run()
     assert poor.made + rich.made == 100
@@ -79,7 +79,7 @@ def test_first_steps_are_made_in_one_turn():
     assert [job.those("slice")[0] for job in jobs] == [(6, 1), (6, 1)]
 
 
-def test_where_few_are_left_several_steps_of_one_are_made_at_once():
+def test_few_remaining_problems_run_several_steps_at_once():
     long, short = Job(steps=20), Job(steps=2)
     Campaign([long, short], Rules("uniform", parallel=4, first_steps=1)).run()
     assert long.those("slice")[0] == (1, 1)
@@ -94,7 +94,7 @@ def test_a_problem_that_cannot_be_judged_is_left_out():
     assert (len(bad.those("slice")), good.made) == (1, 8)
 
 
-def test_so_is_one_whose_machinery_is_lost_and_its_steps_go_to_others():
+def test_a_problem_with_lost_machinery_gives_its_steps_to_others():
     lost, good = Job(steps=50, error=InfrastructureError("gone")), Job(steps=50)
     campaign = Campaign([lost, good], Rules(steps=30))
     campaign.run()
@@ -102,7 +102,7 @@ def test_so_is_one_whose_machinery_is_lost_and_its_steps_go_to_others():
     assert good.made == 30
 
 
-def test_what_would_stop_every_search_ends_all_once_turns_under_way_are_done():
+def test_an_error_common_to_all_searches_ends_the_campaign_after_the_current_turns():
     log = []
     refusing = Job(error=BadInputError("no key"), log=log)
     others = [Job(steps=400) for _ in range(3)]
@@ -112,7 +112,7 @@ def test_what_would_stop_every_search_ends_all_once_turns_under_way_are_done():
     assert all(job.made < 400 for job in others)
 
 
-def test_an_exception_nobody_expected_is_raised_at_once():
+def test_an_unexpected_exception_is_raised_at_once():
     with pytest.raises(ZeroDivisionError):
         Campaign([Job(error=ZeroDivisionError())], Rules()).run()
 

@@ -1,4 +1,4 @@
-"""From failures to a memory: with a judge that looks for `bad(`, and once with the real one."""
+"""From failures to a memory: with a judge that looks for `bad(`, and once with the real judge."""
 
 import json
 from dataclasses import replace
@@ -52,7 +52,7 @@ def failure(task="one", source=SOURCE, failed=FAULT):
 
 @pytest.fixture
 def learning(tmp_path):
-    """Learns into one memory and folder; every call is a new session."""
+    """A function that learns into one memory and folder; every call is a new session."""
 
     class Learning:
         memory, folder = tmp_path / "memory.toml", tmp_path / "cases"
@@ -87,7 +87,7 @@ def test_a_failure_becomes_a_rule_of_the_memory(learning):
     assert rule.statement in told[1]
 
 
-def test_what_is_known_is_counted_and_not_asked_again(learning):
+def test_a_known_failure_is_counted_and_not_asked_again(learning):
     learning([failure()], ANSWER)
     learned = learning([failure("two"), failure("three")], "unused")
     assert learning.asked == []
@@ -113,7 +113,7 @@ def test_a_model_says_that_a_known_rule_explains_it_too(learning):
     assert counted.witness == rule.witness
 
 
-def test_with_nothing_known_there_is_nothing_to_name(learning):
+def test_without_known_rules_none_can_be_named(learning):
     learning([failure()], ANSWER)
     [prompt] = learning.asked
     assert "SAME" not in prompt.messages[-1].text
@@ -144,7 +144,7 @@ def test_an_answer_is_paid_for_once(learning):
     assert len(learned.rules) == 1
 
 
-def test_what_came_to_nothing_is_not_asked_again(learning):
+def test_a_failed_rule_is_not_asked_again(learning):
     learned = learning([failure()], "No.", "No.")
     assert list(learned.dropped.values()) == [
         "asked twice: there is no line that begins with NAME:"
@@ -159,7 +159,7 @@ def test_rare_failures_can_be_left_out(learning):
     assert len(learning([failure(), failure("two")], least_tasks=2).open) == 1
 
 
-def test_what_passes_here_is_no_case(learning):
+def test_a_candidate_that_passes_here_is_no_case(learning):
     [why] = learning([failure(source="class ModelNew: ...")]).dropped.values()
     assert why == "it passes here"
 

@@ -16,7 +16,7 @@ def _own_caches(monkeypatch):
         monkeypatch.setenv(name, "own")
 
 
-def test_it_lies_in_the_home_where_candidates_cannot_go(tmp_path, monkeypatch):
+def test_the_cache_lies_in_the_users_home(tmp_path, monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 1)
     folder = share_compiled(tmp_path)
     assert folder is not None
@@ -25,7 +25,7 @@ def test_it_lies_in_the_home_where_candidates_cannot_go(tmp_path, monkeypatch):
     assert all(os.environ[name].startswith(str(folder)) for name in NAMES)
 
 
-def test_where_nothing_keeps_candidates_out_nothing_is_shared(tmp_path, monkeypatch):
+def test_without_landlock_no_cache_is_shared(tmp_path, monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 0)
     assert share_compiled(tmp_path) is None
     assert not any(tmp_path.iterdir())
@@ -42,7 +42,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch):
     assert {os.environ[name] for name in NAMES} == {"own"}
 
 
-def test_a_home_that_cannot_be_written_to_is_no_trouble(tmp_path, monkeypatch):
+def test_a_read_only_home_raises_no_error(tmp_path, monkeypatch):
     monkeypatch.setattr(landlock, "version", lambda: 1)
     home = tmp_path / "file"
     home.write_text("")

@@ -1,4 +1,4 @@
-"""Building ahead, in a candidate's own process: what it leaves there and what it tells."""
+"""Build of extensions ahead, in a candidate's process: its files and its reports."""
 
 import base64
 import pickle
@@ -82,7 +82,7 @@ def build(worker):
 
 
 @pytest.mark.parametrize("when", [pytest.param("constructor", marks=pytest.mark.slow), "forward"])
-def test_what_is_built_is_there_and_is_not_built_again(worker, build, when):
+def test_a_built_extension_is_not_built_again(worker, build, when):
     steps = {"constructor": "pass", "forward": "pass", when: "build()"}
     assert build(module(**steps)) == {}
     library = worker.folder / "extensions" / "twice" / "twice.so"
@@ -91,7 +91,7 @@ def test_what_is_built_is_there_and_is_not_built_again(worker, build, when):
     assert library.stat().st_mtime_ns == built_at
 
 
-def test_a_gpu_is_talked_of_and_not_there(worker, build):
+def test_the_child_claims_a_gpu_and_sees_none(worker, build):
     constructor = (
         "assert torch.cuda.get_device_capability() == (9, 0); "
         "import os; assert os.environ['CUDA_VISIBLE_DEVICES'] == ''; build()"
@@ -118,13 +118,13 @@ def test_a_build_that_fails_is_a_compile_error_at_its_line(build):
         pytest.param("raise SystemExit", marks=pytest.mark.slow),
     ],
 )
-def test_what_else_goes_wrong_is_left_for_the_real_call(build, constructor):
+def test_other_failures_are_left_to_the_real_call(build, constructor):
     assert build(module(constructor=constructor)) == {}
     assert build(module()) == {}
 
 
 @pytest.mark.slow
-def test_who_waits_for_what_never_comes_is_not_waited_for(worker, build):
+def test_a_child_that_waits_forever_is_killed(worker, build):
     forever = "import signal; build(); signal.pause()"
     assert build(module(constructor=forever)) == {}
     assert (worker.folder / "extensions" / "twice" / "twice.so").exists()

@@ -43,7 +43,7 @@ def bare(monkeypatch, tmp_path):
 
 
 class TestHome:
-    def test_there_is_none(self, bare):
+    def test_without_a_toolkit_there_is_no_folder(self, bare):
         assert toolkit.cuda_home() is None
 
     def test_the_variable_comes_first_the_usual_place_last(self, bare, monkeypatch):
@@ -54,13 +54,13 @@ class TestHome:
         assert toolkit.cuda_home() == named
 
     @pytest.mark.parametrize("headers", ["include", "targets/x86_64-linux/include"])
-    def test_an_nvcc_on_the_search_path_leads_there_through_links(self, bare, headers):
+    def test_links_to_nvcc_on_the_search_path_are_followed(self, bare, headers):
         home = installed(bare / "cuda-13", headers)
         (bare / "path").mkdir()
         (bare / "path" / "nvcc").symlink_to(home / "bin" / "nvcc")
         assert toolkit.cuda_home() == home
 
-    def test_a_script_that_only_calls_nvcc_leads_nowhere(self, bare):
+    def test_a_wrapper_script_of_nvcc_is_not_a_toolkit(self, bare):
         program(bare / "local" / "bin" / "nvcc")
         (bare / "path").symlink_to(bare / "local" / "bin")
         assert toolkit.cuda_home() is None
@@ -68,7 +68,7 @@ class TestHome:
 
 
 class TestLacking:
-    def test_each_part_is_missed_in_turn(self, bare):
+    def test_each_missing_part_is_reported(self, bare):
         assert "nvcc is not there" in toolkit.lacking()
         assert "set CUDA_HOME" in toolkit.lacking()
         installed(bare / "usual")
@@ -78,16 +78,16 @@ class TestLacking:
         program(bare / "scripts" / "ninja")
         assert toolkit.lacking() is None
 
-    def test_a_variable_that_leads_nowhere_is_not_passed_over(self, bare, monkeypatch):
+    def test_a_variable_that_names_no_toolkit_is_reported(self, bare, monkeypatch):
         installed(bare / "usual")
         monkeypatch.setenv("CUDA_HOME", "/gone")
         assert toolkit.lacking().startswith("CUDA_HOME=/gone is no CUDA toolkit")
 
-    def test_every_line_is_one(self, bare):
+    def test_the_report_is_one_line(self, bare):
         assert "\n" not in toolkit.lacking()
 
 
-def test_workers_build_with_what_was_found(bare, monkeypatch):
+def test_workers_build_with_the_toolkit_that_was_found(bare, monkeypatch):
     home = installed(bare / "usual")
     monkeypatch.setattr(os, "environ", dict(os.environ))
     toolkit.use_toolkit()
@@ -107,7 +107,7 @@ class TestTrying:
         monkeypatch.chdir(bare)
         return lambda capability: toolkit.try_building({"compute_capability": capability})
 
-    def test_what_works_tells_its_version(self, said):
+    def test_a_working_compiler_reports_its_version(self, said):
         assert said("9.0") == {"unusable": "", "versions": {"nvcc": "13.0.88"}}
 
     @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ class TestTrying:
             ("3.1", "does not build for sm_31: trial.cu(2): error: out of luck"),
         ],
     )
-    def test_what_does_not_is_quoted(self, said, capability, words):
+    def test_the_error_of_a_failing_compiler_is_quoted(self, said, capability, words):
         assert words in said(capability)["unusable"]
 
-    def test_what_cannot_be_run_is_told(self, said, bare):
+    def test_a_compiler_that_cannot_run_is_reported(self, said, bare):
         (bare / "usual" / "bin" / "nvcc").chmod(0o600)
         assert "does not run: " in said("9.0")["unusable"]

@@ -1,4 +1,4 @@
-"""What the fork server of C++ prepares is kept for the next one."""
+"""The preparations of a fork server for C++ are kept for the next server."""
 
 import json
 import subprocess
