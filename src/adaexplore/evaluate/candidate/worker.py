@@ -7,6 +7,7 @@ import gc
 import pickle
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -259,11 +260,15 @@ class CandidateSession:
         with torch.no_grad():
             return profile_calls(call, _PROFILED_CALLS, request.device)
 
+    def without_launches(self) -> AbstractContextManager[Launches]:
+        """Let no Triton kernel be launched in the body; count the launches."""
+        return watched_launches(Path.cwd(), suppress=True)
+
     def _run_unlaunched(self, index: int) -> wire.Suppressed:
         """Call on an input set with no Triton kernel launched; deliver the outputs at once."""
         assert self._instance is not None
         given = self._sets[index]
-        with watched_launches(Path.cwd(), suppress=True) as launches, poisoned_memory():
+        with self.without_launches() as launches, poisoned_memory():
             outputs = self._instance(given.inputs)
         for (_, out), buffer in zip(outputs, given.buffers, strict=True):
             buffer.copy_(out)

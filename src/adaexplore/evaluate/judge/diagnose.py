@@ -61,7 +61,7 @@ def diagnose(talk: Conversation, reference: Reference, candidate: Candidate) -> 
             return Diagnosis(note="its process sent no profile")
         labels = found.labels
         own = any(use.origin == "custom" for use in found.profile.kernels)
-        if problem.device != "cpu" and own and _is_decoy(talk, workload):
+        if problem.device != "cpu" and own and is_decoy(talk, workload):
             labels = ("decoy", *labels)
     except Stop as trouble:
         return Diagnosis(note=trouble.verdict.reason)
@@ -70,7 +70,7 @@ def diagnose(talk: Conversation, reference: Reference, candidate: Candidate) -> 
     return Diagnosis(found.profile, labels)
 
 
-def _is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:
+def is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:
     """Return whether the results are right with none of the candidate's Triton kernels launched.
 
     Persistent buffers may hold the result of the call before. That call is on inputs whose truth

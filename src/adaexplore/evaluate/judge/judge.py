@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import traceback
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import EAGER
 from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.evaluate.truth.room import room_on, wait_for_room, wanted_by
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
@@ -34,6 +36,8 @@ from adaexplore.sandbox.lock import device_lent, device_lock
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.hang import limit_calls
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
+
+_PATIENCE_S = 300.0  # for others to give memory back
 
 
 def main(channel: Channel, control: Channel | None) -> None:
@@ -72,28 +76,45 @@ def _evaluated(bench: CandidateBench, request: Evaluate) -> Evaluation:
 
 
 def _prepared(problem: Problem, folder: Path, server: ForkServer, *, brief: bool) -> Reference:
-    """Return the prepared reference; prepare it alone where a shared GPU has too little memory.
+    """Return the prepared reference, with as much verification as memory allows.
 
-    Raises `BadProblemError` for a reference that cannot be verified against.
+    Where a shared GPU has too little memory, wait for room and prepare it alone; where that does
+    not help, verify on the fewest input sets. Raises `BadProblemError` for a reference that cannot
+    be verified against.
     """
-    if problem.device == "cpu":
+    device = problem.device
+    if device == "cpu":
         compile_in_parallel()
+        return _prepared_beside_others(problem, folder, server, brief=brief)
     try:
         return _prepared_beside_others(problem, folder, server, brief=brief)
     except (RuntimeError, MemoryError, BadProblemError) as error:
-        if problem.device == "cpu" or not any(map(is_out_of_memory, causes(error))):
-            raise
+        wanted = _wanted(error, device)
     _release_memory()
-    with device_lock(problem.device, exclusive=True):
-        return _prepared_beside_others(problem, folder, server, brief=brief)
+    if wait_for_room(wanted, partial(room_on, device), _PATIENCE_S):
+        try:
+            with device_lock(device, exclusive=True):
+                return _prepared_beside_others(problem, folder, server, brief=brief)
+        except (RuntimeError, MemoryError, BadProblemError) as error:
+            _wanted(error, device)
+        _release_memory()
+    with device_lock(device, exclusive=True):
+        return _prepared_beside_others(problem, folder, server, brief=brief, lean=True)
+
+
+def _wanted(error: BaseException, device: str) -> int:
+    """Return the memory that would have been enough; raise other trouble again."""
+    if not any(map(is_out_of_memory, causes(error))):
+        raise error
+    return wanted_by(error, device)
 
 
 def _prepared_beside_others(
-    problem: Problem, folder: Path, server: ForkServer, *, brief: bool
+    problem: Problem, folder: Path, server: ForkServer, *, brief: bool, lean: bool = False
 ) -> Reference:
     try:
         with device_lock(problem.device, exclusive=False):
-            reference = Reference(problem, folder, brief=brief)
+            reference = Reference(problem, folder, brief=brief, lean=lean)
         trials = _trials(reference, server)
         with device_lock(problem.device, exclusive=False):
             reference.complete(trials)

@@ -27,12 +27,14 @@ class Reference:
     A `brief` reference gives verdicts: eager is the only baseline, and times are rough unless a
     candidate is timed beside its parent. The judge holds one model for all workloads; `first` is
     the workload that candidates are loaded with. `beside` names the baselines that are timed beside
-    candidates.
+    candidates. A `lean` one needs the least memory: the fewest input sets, one set of weights.
 
     Raises `BadProblemError`, in one line, for a reference that cannot be run or verified against.
     """
 
-    def __init__(self, problem: Problem, folder: Path, *, brief: bool = False) -> None:
+    def __init__(
+        self, problem: Problem, folder: Path, *, brief: bool = False, lean: bool = False
+    ) -> None:
         self.problem = problem
         self.brief = brief
         self.instance = Instance.of(problem, folder)
@@ -43,7 +45,13 @@ class Reference:
         first_set = 0
         for workload in problem.workloads:
             judged = JudgedWorkload(
-                problem, self.instance, workload, self.notes, first_set=first_set, sharing=timed
+                problem,
+                self.instance,
+                workload,
+                self.notes,
+                first_set=first_set,
+                sharing=timed,
+                lean=lean,
             )
             self.workloads.append(judged)
             first_set += len(judged.sets)

@@ -41,6 +41,8 @@ class JudgedWorkload:
     built from their trials. `sharing` is the number of timed workloads, which share the memory for
     slots.
 
+    A `lean` one makes do with the fewest input sets.
+
     Raises `BadProblemError` where it cannot be verified against.
     """
 
@@ -53,6 +55,7 @@ class JudgedWorkload:
         *,
         first_set: int,
         sharing: int,
+        lean: bool = False,
     ) -> None:
         self.problem = problem
         self.workload = workload
@@ -66,7 +69,9 @@ class JudgedWorkload:
         self.runs = ReferenceRuns(problem, instance, first, workload)
         self.outputs = self._first_run(first)
         del first  # the device's memory is for the input sets
-        self.truths = Truths(self.runs, notes, other_weights=first_set == 0)
+        self.truths = Truths(
+            self.runs, notes, other_weights=first_set == 0 and not lean, fewest=lean
+        )
         self.sets = self.truths.sets
         self._check_tolerances()
         self.baselines = Baselines(self.runs, self.sets, notes, forms=sharing)

@@ -27,12 +27,14 @@ class Compiled:
     """Facts about a candidate that is not run: its kernels' resources, and estimates of its time.
 
     `estimates` holds an estimate by timed workload; `estimate` is their geometric mean.
+    `custom_share` is the part of the first one's work that its own kernels do.
     """
 
     resources: tuple[KernelResources, ...]
     estimate: Estimate
     descriptor: Descriptor
     estimates: Mapping[str, Estimate]
+    custom_share: float
 
 
 class UncapturedError(Exception):
@@ -76,7 +78,18 @@ def compile_candidate(
         estimates[workload.name] = found
     first = captured[full.timed[0].name]
     described = _described(candidate, resources, first, target)
-    return Compiled(resources, combined(list(estimates.values())), described, estimates)
+    share = _custom_share(first, target)
+    return Compiled(resources, combined(list(estimates.values())), described, estimates, share)
+
+
+def _custom_share(captured: wire.CapturedWork, target: Target) -> float:
+    """Return the launches' share of a call's work, each as if it had the whole GPU.
+
+    A single program takes long for little work: its time would make much of one row.
+    """
+    times_us = [kernel_us(replace(work, programs=None), target)[0] for work in captured.works]
+    operations = len(captured.works) - len(captured.launched)
+    return sum(times_us[operations:]) / (sum(times_us) or 1.0)
 
 
 def _described(

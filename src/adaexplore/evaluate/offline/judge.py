@@ -25,6 +25,7 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Problem
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.verdict import decided
+from adaexplore.evaluate.kernels.profile import DECOY_SHARE
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline import full_size, shrink
 from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, compile_candidate
@@ -56,6 +57,7 @@ _MAX_PARAMETERS = 1 << 27
 SPECIALISED = "specialised-to-its-sizes"
 SMALLER_BATCH = "verified-with-a-smaller-batch"
 NO_KERNEL = "no-custom-kernel"
+NEGLIGIBLE = "own-kernels-negligible"
 _FAILURES_BY_SIZE = ("wrong_output", "runtime_error", "compile_error")
 """Failures of a candidate at sizes that it is not made for.
 
@@ -152,6 +154,8 @@ class OfflineBench:
             verdict = replace(verdict, detail=detail, descriptor=compiled.descriptor)
             if not compiled.resources:
                 verdict = replace(verdict, labels=(*verdict.labels, NO_KERNEL))
+            elif compiled.custom_share < DECOY_SHARE:
+                verdict = replace(verdict, labels=(*verdict.labels, NEGLIGIBLE))
         return verdict
 
     def _at_other_sizes(self, candidate: Candidate, limit: Limit, compiled: Compiled) -> Evaluation:

@@ -10,7 +10,8 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, WorkloadTiming
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.check import Reached
-from adaexplore.evaluate.judge.conversation import Conversation
+from adaexplore.evaluate.judge.conversation import Conversation, Stop
+from adaexplore.evaluate.judge.diagnose import is_decoy
 from adaexplore.evaluate.judge.load import first_call, inspect, load
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.verdict import decided
@@ -20,8 +21,9 @@ from adaexplore.evaluate.offline.reference_sizes import Variant
 from adaexplore.evaluate.offline.sizes import follow
 from adaexplore.evaluate.wire import offline_messages as wire
 from adaexplore.languages import DIALECTS
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.walls.limits import candidate_limits
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 WORKER = "adaexplore.evaluate.offline.worker:main"
 _LAUNCH_SHARE = 0.25  # of the time for an evaluation
@@ -114,13 +116,21 @@ class SmallBench:
         first_call(talk)
         reached, few = self._verify(talk, limit)
         inspect(talk)
+        decoy = ("decoy",) if self._thorough and self._is_decoy(talk) else ()
         return Passed(
             reached.precision,
             reached.error,
             compiled.estimate,
-            labels=(*labels, *few),
+            labels=(*labels, *few, *decoy),
             workloads=compiled.workloads,
         )
+
+    def _is_decoy(self, talk: Conversation) -> bool:
+        """Return whether results are right without the kernels; no, where that cannot be tried."""
+        try:
+            return is_decoy(talk, self.reference.first)
+        except (Stop, TimeoutError, WorkerDiedError, LimitExceededError):
+            return False  # the verdict stands without it
 
     def _verify(self, talk: Conversation, limit: Limit) -> tuple[Reached, tuple[str, ...]]:
         """Compare on at least two sets of each workload, and on more while time allows."""

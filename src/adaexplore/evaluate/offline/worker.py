@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import pickle
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from adaexplore.evaluate.candidate import worker
 from adaexplore.evaluate.kernels import driver
 from adaexplore.evaluate.kernels.capture import CapturedKernel, CapturedLaunch, Recorder
 from adaexplore.evaluate.kernels.count import OpCounter, without_values
+from adaexplore.evaluate.kernels.launches import Launches
 from adaexplore.evaluate.kernels.resources import compile_any
 from adaexplore.evaluate.kernels.targets import TARGETS, Target
 from adaexplore.evaluate.kernels.torch_shim import Shim
@@ -27,7 +29,15 @@ from adaexplore.evaluate.offline.interpreter import Interpreter
 from adaexplore.evaluate.offline.memory import TensorMemory, tensors_in
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.evaluate.wire import offline_messages as wire
-from adaexplore.evaluate.wire.messages import Load, Pickled, Rebuild, Request, RunOn, decode
+from adaexplore.evaluate.wire.messages import (
+    Load,
+    Pickled,
+    Rebuild,
+    Request,
+    RunOn,
+    RunUnlaunched,
+    decode,
+)
 from adaexplore.sandbox.channel import Channel
 
 _DRY_LAUNCH_S = 5.0
@@ -100,8 +110,12 @@ class InterpretSession(CompilingSession):
 
     def __init__(self, target: Target, launch_s: float) -> None:
         interpreter = Interpreter()
+        self._held_back: Launches | None = None
 
         def interpret(launch: CapturedLaunch) -> None:
+            if self._held_back is not None:
+                self._held_back.count += 1
+                return
             interpreter.run(launch, TensorMemory(launch.args.values()), seconds=launch_s)
 
         recorder = Recorder(interpret, all_configurations=True)
@@ -112,13 +126,22 @@ class InterpretSession(CompilingSession):
         """Run one request; while the candidate's code runs, a GPU is pretended."""
         if isinstance(request, Load):
             self._rounds_products = request.precision != "fp32"
-        if not isinstance(request, Load | RunOn | Rebuild):
+        if not isinstance(request, Load | RunOn | Rebuild | RunUnlaunched):
             return super().answer(request, fds)
         with ExitStack() as pretended:
             pretended.enter_context(self._shim.mode())
             if self._rounds_products:
                 pretended.enter_context(EmulatedTf32())
             return super().answer(request, fds)
+
+    @contextmanager
+    def without_launches(self) -> Iterator[Launches]:
+        """Let no Triton kernel be interpreted in the body; count the launches."""
+        self._held_back = Launches()
+        try:
+            yield self._held_back
+        finally:
+            self._held_back = None
 
 
 class CaptureSession(CompilingSession):

@@ -14,12 +14,14 @@ from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
 from adaexplore.evaluate.truth.inputs import InputSet, InputSets
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
+from adaexplore.evaluate.truth.room import room_on
 from adaexplore.evaluate.truth.runs import ReferenceRuns, SizeDependsOnDataError
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 _MIN_SETS = 3
 _MEMORY_SHARE = 0.1  # of the GPU, for inputs and truths; the rest is for running, and for others
+_LEAST_FREE = 0.1  # of the GPU, for the runs of a further set
 _WEIGHTS_BYTES = 1 << 30  # larger models are verified under one set of weights
 _ILL_CONDITIONED = 0.05  # strict eager this far from float64: no basis for a verdict
 _OTHER_WEIGHTS = 1000  # how far their seed is from the problem's own
@@ -70,14 +72,21 @@ class Truths:
     The problem's own inputs say how precise a result is: their bounds come from the largest error
     of PyTorch's own runs on all of them. The other distributions ask whether it is right; one that
     lies outside what the reference can take, or where PyTorch is not precise itself, is left out.
-    `errors` maps a class to the largest error of PyTorch's own run in it, on the problem's own
-    inputs. Raises `BadProblemError` where there is no own input set to verify on.
+    With `fewest`, no more sets are taken than must be. `errors` maps a class to the largest error
+    of PyTorch's own run in it, on the problem's own inputs. Raises `BadProblemError` where there is
+    no own input set to verify on.
     """
 
     def __init__(
-        self, runs: ReferenceRuns, notes: list[str], *, other_weights: bool = True
+        self,
+        runs: ReferenceRuns,
+        notes: list[str],
+        *,
+        other_weights: bool = True,
+        fewest: bool = False,
     ) -> None:
         self._runs = runs
+        self._fewest = fewest
         self._notes = notes
         self.inputs = InputSets(runs.instance, runs.problem.seed, runs.workload)
         if self.inputs.sizes_vary:
@@ -126,7 +135,7 @@ class Truths:
         device = self._runs.problem.device
         count, finite = 0, True
         for given in self.inputs:
-            if count >= _MIN_SETS and _memory_used(device) > _MEMORY_SHARE:
+            if count >= _MIN_SETS and (self._fewest or _is_short(device)):
                 self._notes.append(f"memory: verified on {count} input sets only")
                 return
             outputs = self._reference_runs(given)
@@ -240,9 +249,7 @@ def _over_all(largest: list[dict[Precision, Deviation]]) -> dict[Precision, floa
     return {p: max(by_class[p].norm for by_class in largest) for p in largest[0]}
 
 
-def _memory_used(device: str) -> float:
-    """The share of a GPU's memory that this process holds tensors in; 0 on the CPU."""
-    if device == "cpu":
-        return 0.0
-    total = torch.cuda.get_device_properties(device).total_memory
-    return torch.cuda.memory_allocated(device) / total
+def _is_short(device: str) -> bool:
+    """Return True if this process has taken its share of a GPU's memory, or others leave little."""
+    room = room_on(device)
+    return room.held > _MEMORY_SHARE * room.total or room.free < _LEAST_FREE * room.total

@@ -1,6 +1,7 @@
 """Preparing a reference where others use the same GPU, with references that claim not to fit."""
 
 import fcntl
+import time
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
+from adaexplore.evaluate.truth.room import Room
 from adaexplore.sandbox.lock import lock_file
 
 
@@ -38,20 +40,30 @@ def is_alone(device):
 
 @pytest.fixture
 def prepared(monkeypatch, tmp_path):
-    """Prepares a reference that does one of `does` each time; says for each if it was alone."""
+    """Prepares a reference that does one of `does` each time; says for each if it was alone.
 
-    def prepared(device, *does):
-        tries, left = [], list(does)
+    `free` are readings of the device's free memory in GiB, of 80; a lean reference is "lean".
+    """
+
+    def prepared(device, *does, free=(80,)):
+        tries, left, readings = [], list(does), list(free)
+
+        def read(_device):
+            return Room((readings.pop(0) if len(readings) > 1 else readings[0]) << 30, 80 << 30)
+
+        monkeypatch.setattr(judge, "room_on", read)
+        monkeypatch.setattr(time, "sleep", lambda _: None)
 
         class Reference:
-            def __init__(self, problem, _folder, *, brief):
+            def __init__(self, problem, _folder, *, brief, lean):
                 assert not brief
+                self.lean = lean
                 self.problem, self.device = problem, problem.device
                 self.offered = []
 
             def complete(self, trials):
                 assert trials == []
-                tries.append(is_alone(self.device))
+                tries.append("lean" if self.lean else is_alone(self.device))
                 left.pop(0)()
 
             def time_baselines(self):
@@ -85,9 +97,22 @@ def test_what_finds_no_room_is_prepared_alone(prepared, trouble):
     assert prepared("cuda:0", trouble, nothing) == ([False, True], "")
 
 
-def test_what_finds_none_alone_is_too_large(prepared):
-    tries, error = prepared("cuda:0", no_memory, no_memory)
-    assert tries == [False, True]
+def test_what_finds_no_room_alone_makes_do_with_less(prepared):
+    assert prepared("cuda:0", no_memory, no_memory, nothing) == ([False, True, "lean"], "")
+
+
+def test_room_is_waited_for(prepared):
+    free = [1, 5, 19, 21]
+    assert prepared("cuda:0", no_memory, nothing, free=free) == ([False, True], "")
+
+
+def test_where_no_room_comes_less_must_do(prepared):
+    assert prepared("cuda:0", no_memory, nothing, free=[1]) == ([False, "lean"], "")
+
+
+def test_what_finds_none_for_the_least_is_too_large(prepared):
+    tries, error = prepared("cuda:0", no_memory, no_memory, no_memory)
+    assert tries == [False, True, "lean"]
     assert error.startswith("example.py: verifying it takes more memory than the device has free")
 
 

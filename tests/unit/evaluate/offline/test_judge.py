@@ -149,6 +149,28 @@ class TestRight:
         assert verdict.status == "passed"
         assert verdict.labels == ("no-custom-kernel",)
 
+    @pytest.mark.parametrize(
+        ("forward", "labels"),
+        [
+            (
+                "out = torch.softmax(x, 1)\n        softmax[(1,)](x, out, ",
+                ("decoy", "own-kernels-negligible"),
+            ),
+            (
+                "softmax[(rows,)](x, torch.empty_like(x), x.stride(0), cols, "
+                "BLOCK=triton.next_power_of_2(cols))\n"
+                "        return torch.softmax(x, 1)\n"
+                "        softmax[(rows,)](x, out, ",
+                ("decoy",),
+            ),
+        ],
+    )
+    def test_kernels_that_leave_the_work_to_pytorch_are_labelled(self, judge, forward, labels):
+        verdict = judge(SOFTMAX, changed(SOFTMAX_KERNEL, "softmax[(rows,)](x, out, ", forward))
+        assert verdict.status == "passed"
+        assert verdict.labels == labels
+        assert judge(SOFTMAX, SOFTMAX_KERNEL).labels == ()
+
 
 RAGGED = changed(SOFTMAX, "cols = 4096", "cols = 4000")
 MUTANTS = {

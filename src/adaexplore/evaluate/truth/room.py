@@ -1,0 +1,60 @@
+"""Room in a device's memory: a reading of it, and a wait for more."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from adaexplore.sandbox.user.user_code import causes
+
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_LOOK_EVERY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A GPU's memory in bytes: what this process can still get, all there is, what it holds."""
+
+    free: int
+    total: int
+    held: int = 0
+
+
+def room_on(device: str) -> Room:
+    """Read the memory of a GPU; what this process has cached is free for it.
+
+    All zeros on the CPU, where the limit of the process decides.
+    """
+    if device == "cpu":
+        return Room(0, 0)
+    free, total = torch.cuda.mem_get_info(device)
+    held = torch.cuda.memory_allocated(device)
+    return Room(free + torch.cuda.memory_reserved(device) - held, total, held)
+
+
+def wanted_by(error: BaseException, device: str) -> int:
+    """Return the memory that would have been enough: what was held at most, and what was asked."""
+    asked = 0
+    for cause in causes(error):
+        found = re.search(r"tried to allocate ([\d.]+) ?(\w+)", str(cause), re.IGNORECASE)
+        if found:
+            asked = int(float(found[1]) * _UNITS.get(found[2], 1))
+    return torch.cuda.max_memory_allocated(device) + asked
+
+
+def wait_for_room(wanted: int, read: Callable[[], Room], patience_s: float) -> bool:
+    """Wait until `wanted` bytes are free, `patience_s` at most; return whether they are.
+
+    No wait for more than the device has in all.
+    """
+    waited_s = 0.0
+    while (room := read()).free < wanted:
+        if wanted > room.total or waited_s >= patience_s:
+            return False
+        time.sleep(_LOOK_EVERY_S)
+        waited_s += _LOOK_EVERY_S
+    return True
