@@ -88,8 +88,10 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "half"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [*((name, "fp32") for name in NAMES), (GRAPH, "half"), ("compile-reduce-overhead", "half")],
+)
 def test_every_baseline_is_right_on_other_inputs_and_after_later_calls(small, name, precision):
     first, others = drawn(), [drawn() for _ in range(4)]
     one = Subject(small, first, DEVICE)

@@ -14,6 +14,7 @@ from adaexplore.evaluate.timing.baselines import by_speed, strongest
 from adaexplore.evaluate.timing.baselines_offered import (
     Baseline,
     Subject,
+    captured,
     channels_last,
     compiled,
     eager,
@@ -179,6 +180,36 @@ def test_outputs_that_last_are_not_cloned(monkeypatch):
     call = compiled("max-autotune")(subject(model, (2, 4)))
     [(_, out)] = call(Inputs([torch.zeros(2, 4)]))
     assert out is model.out
+
+
+class FixedAddresses:
+    """A captured call as CUDA replays it: from the same inputs, to the same outputs."""
+
+    def __init__(self, call, inputs):
+        self._call, self._inputs = call, inputs
+        self.outputs = call(inputs)
+
+    def replay(self):
+        for (_, place), (_, tensor) in zip(self.outputs, self._call(self._inputs), strict=True):
+            place.copy_(tensor)
+
+
+def test_a_replay_copies_inputs_in_and_outputs_out(monkeypatch):
+    def capture(call, inputs, device):
+        graph = FixedAddresses(call, inputs)
+        return graph, graph.outputs
+
+    monkeypatch.setattr(baselines_offered, "_warm_aside", lambda *_: None)
+    monkeypatch.setattr(baselines_offered, "_capture", capture)
+    one = subject(nn.Threshold(-9.0, 0.0), (2, 4))
+    given = one.inputs.args[0].clone()
+    call = captured(one)
+    first, second = torch.ones(2, 4), torch.zeros(2, 4)
+    [(_, ones)] = call(Inputs([first]))
+    [(_, zeros)] = call(Inputs([second]))
+    assert torch.equal(ones, first)
+    assert torch.equal(zeros, second)
+    assert torch.equal(one.inputs.args[0], given)
 
 
 def test_dynamo_keeps_the_code_of_every_baseline_and_workload(monkeypatch):
