@@ -85,7 +85,7 @@ UNUSED = changed("h = x @ self.weight", ONLY_TORCH)
 
 def test_nvcc_builds_for_this_gpu_where_candidates_are(server):
     machine = run_job(
-        server, "adaexplore.evaluate.judge.environment:describe", {"device": DEVICE}, 60.0
+        server, "adaexplore.evaluate.timing.environment:describe", {"device": DEVICE}, 60.0
     )
     found = run_job(
         server,

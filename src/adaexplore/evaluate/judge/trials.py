@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.environment import triton_version
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines_trial import TRIAL, Trial
 from adaexplore.evaluate.timing.compiling import TOO_LONG
+from adaexplore.evaluate.timing.environment import triton_version
 from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 

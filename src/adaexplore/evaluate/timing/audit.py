@@ -1,7 +1,7 @@
-"""Audit of a candidate's timed blocks: the judge's own observations against the told times.
+"""Audit of a candidate's timed blocks: the judge's observations against the reported times.
 
-Times are taken in the candidate's process, whose clock and whose code the candidate may have in
-its hand. Nothing here comes from that process: only the judge's clock and the kernel's accounts.
+The candidate's process takes the times, and the candidate may control its clock and its code. The
+audit uses nothing from that process; it uses the judge's clock and the operating system's accounts.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from pathlib import Path
 
 from adaexplore.sandbox.family import family
 
-_TOLERANCE = 0.25  # of the claimed time: the machine's mood
-_SLACK_US = {"cpu": 500.0, "cuda": 1500.0}  # of a block: messages, wake-ups, a GPU's new tenant
+_TOLERANCE = 0.25  # of the claimed time: variation of the machine
+_SLACK_US = {
+    "cpu": 500.0,
+    "cuda": 1500.0,
+}  # of a block: messages, wake-ups, a GPU's switch
 _CALL_SLACK_US = {"cpu": 10.0, "cuda": 2.0}
 _CALL_NOISE_US = 20.0
-"""What a call of an honest candidate may take besides, where many share a machine."""
-_CPU_WAKING_US = 200.0  # the pool's threads before a call, if they share a core
-_BUSY_LEAST_S = 0.05
+"""The additional time of an honest candidate's call on a machine that many share."""
+_CPU_WAKING_US = 200.0  # waking the pool's threads before a call, if they share a core
+_MIN_BUSY_S = 0.05
 _IDLE_SHARE = 0.05
-_IDLE_LEAST_S = 0.05
+_MIN_IDLE_CPU_S = 0.05
 IDLE_LATENCY_US = 1000.0
-"""An idle device does next to nothing in less; beside another process's kernel it takes a slice."""
+"""An idle device runs a trivial kernel in less; beside another process it takes a time slice."""
 IDLE_KERNELS = "its kernels run while it is told to do nothing: work out of the timer's sight"
 
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -34,8 +37,8 @@ _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 class Account:
     """The operating system's account of the candidate's process so far.
 
-    `waited_us` is how long the thread that answers was ready to run and did not get a processor,
-    and the judge's own with it; `cpu_s` all CPU time used.
+    `waited_us` is the time in which the answering thread was ready to run and had no processor,
+    plus the same time of the judge; `cpu_s` is all CPU time used.
     """
 
     waited_us: float
@@ -43,12 +46,12 @@ class Account:
 
     @staticmethod
     def of(pid: int) -> Account:
-        """Return the account as of now."""
+        """Return the account up to now."""
         return Account(_waited_us(pid) + _waited_us(os.getpid()), cpu_seconds(pid))
 
 
 class Audit:
-    """The account of one candidate's process, which works on `device` with `threads` threads."""
+    """The audit of one candidate's process, which works on `device` with `threads` threads."""
 
     def __init__(self, pid: int, device: str, threads: int) -> None:
         self._pid = pid
@@ -64,7 +67,7 @@ class Audit:
         self._idle_s = self._idle_cpu_s = 0.0
 
     def account(self) -> Account:
-        """The account as of now, to be given to `block`."""
+        """Return the account up to now, for `block`."""
         return Account.of(self._pid)
 
     def block(
@@ -75,12 +78,12 @@ class Audit:
         times_us: Sequence[float],
         overhead_us: float,
     ) -> list[float]:
-        """Notes a block of calls that took `wall_us`, and the times that were told of it.
+        """Record a block of calls that took `wall_us`, and the reported times of its calls.
 
-        `overhead_us` is what a call takes besides its timed window (flushing the cache, handing
-        over the outputs), measured on the baselines by the judge's own hand. Returns the times,
-        each with its part of what is not accounted for: where that is little, it may be noise, but
-        nobody shall gain by it.
+        `overhead_us` is the time of a call outside its timed window (flushing the cache, handing
+        over the outputs), which the judge measured on the baselines. Returns the times, each with
+        its part of the unexplained time: a small part may be noise, but no candidate may gain by
+        it.
         """
         count, claimed_us = len(times_us), sum(times_us)
         open_us = wall_us - claimed_us - count * overhead_us
@@ -94,15 +97,15 @@ class Audit:
         return [t + part_us for t in times_us]
 
     def latency(self, latency_us: float) -> None:
-        """Notes how long the device took for next to nothing while the candidate stood still."""
+        """Record the time of a trivial kernel on the device while the candidate was stopped."""
         self._latencies_us.append(latency_us)
 
     def idle_from_now(self) -> None:
-        """The candidate is being told to do nothing."""
+        """Begin a span in which the candidate has no request."""
         self._idle_since = (time.monotonic(), self.account())
 
     def idle_until_now(self) -> None:
-        """It is about to be told to go on."""
+        """End the span: the candidate gets a request next."""
         if self._idle_since is not None:
             since_s, since = self._idle_since
             self._idle_s += time.monotonic() - since_s
@@ -110,7 +113,7 @@ class Audit:
             self._idle_since = None
 
     def objection(self) -> str | None:
-        """Return the reason not to believe its times, in one line; None if there is none."""
+        """Return the reason not to believe the times, in one line; None if there is none."""
         if self._unexplained:
             missing, claimed, count = self._least_unexplained()
             if missing > max(_TOLERANCE * claimed, 2 * self._slack_us, count * _CALL_NOISE_US):
@@ -118,12 +121,12 @@ class Audit:
                     f"a block of calls takes {missing + claimed:.0f} us by the judge's clock and "
                     f"{claimed:.0f} us by the one in its process: work out of the timer's sight"
                 )
-        if self._busy_s > (1 + _TOLERANCE) * self._accounted_s + _BUSY_LEAST_S:
+        if self._busy_s > (1 + _TOLERANCE) * self._accounted_s + _MIN_BUSY_S:
             return (
                 f"its calls used {self._busy_s:.2f} s of CPU time, and their times account for "
                 f"{self._accounted_s:.2f} s: work out of the timer's sight"
             )
-        if self._idle_cpu_s > max(_IDLE_SHARE * self._idle_s, _IDLE_LEAST_S):
+        if self._idle_cpu_s > max(_IDLE_SHARE * self._idle_s, _MIN_IDLE_CPU_S):
             return (
                 f"it worked {self._idle_cpu_s:.2f} s while it was told to do nothing: "
                 "work out of the timer's sight"
@@ -133,30 +136,31 @@ class Audit:
         return None
 
     def _least_unexplained(self) -> tuple[float, float, int]:
-        """Of the full blocks; the first is short, and hides little for that.
+        """Return the full block with the least unexplained time.
 
-        The least, since noise only ever adds, and what the others hide is added to their times.
+        The short first block can hide little. The least counts, because noise only adds time, and
+        the unexplained time of the other blocks is added to their times.
         """
         longest = max(count for _, _, count in self._unexplained)
         return min(block for block in self._unexplained if 2 * block[2] >= longest)
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time that a process, its ended children and its living descendants have used."""
+    """Return the CPU time of a process, its ended children and its living descendants."""
     return sum(_cpu_seconds(member) for member in family(pid))
 
 
 def _cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return 0.0
     return sum(int(ticks) for ticks in fields[11:15]) * _TICK_S
 
 
 def _waited_us(pid: int) -> float:
-    """Return the time that a first thread was ready and not running (proc_pid_schedstat(5))."""
+    """Return the time that the first thread was ready and not running (proc_pid_schedstat(5))."""
     try:
         return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1000.0
-    except (OSError, IndexError):  # it has ended, or this kernel does not tell
+    except (OSError, IndexError):  # the process has ended, or the kernel has no such file
         return 0.0

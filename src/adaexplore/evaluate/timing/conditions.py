@@ -11,7 +11,7 @@ import torch
 from adaexplore.core.evaluation import Conditions
 
 _ASKED = ("clocks.sm", "temperature.gpu", "clocks_throttle_reasons.active")
-_REASONS = {  # nvml.h: nvmlClocksThrottleReason*; idling and clocks set by hand are none
+_REASONS = {  # nvml.h: nvmlClocksThrottleReason*, without idling and clocks set by hand
     0x04: "power cap",
     0x08: "hardware slowdown",
     0x10: "sync boost",
@@ -23,10 +23,10 @@ _PATIENCE_S = 10.0
 
 
 class Gauge(Protocol):
-    """Reads a device's instruments while it is measured."""
+    """An instrument that reads the state of a device during a measurement."""
 
     def start(self) -> None:
-        """Begins to read; takes no time."""
+        """Begin to read, without delay."""
         ...
 
     def read(self) -> Conditions:
@@ -35,7 +35,7 @@ class Gauge(Protocol):
 
 
 class CpuGauge:
-    """The processor's: what else runs on it is what matters there."""
+    """The gauge of a CPU: other load on it affects times."""
 
     def start(self) -> None:
         """See `Gauge.start`."""
@@ -46,9 +46,10 @@ class CpuGauge:
 
 
 class CudaGauge:
-    """A GPU's, by `nvidia-smi`; what it does not tell stays None.
+    """The gauge of a GPU, by `nvidia-smi`; missing readings stay None.
 
-    A process of its own: the driver's management library cannot be used in a fork.
+    `nvidia-smi` is a separate process, because the driver's management library cannot be used in a
+    fork.
     """
 
     def __init__(self, device: str) -> None:
@@ -81,7 +82,7 @@ class CudaGauge:
 
 
 def from_line(line: str, *, load: float) -> Conditions:
-    """A line of `nvidia-smi`: clock in MHz, temperature in degrees, reasons as a hexadecimal."""
+    """Read a line of `nvidia-smi`: clock in MHz, temperature in degrees, reasons in hexadecimal."""
     try:
         clock, temperature, reasons = (field.strip() for field in line.split(","))
         bits = int(reasons, 16)
@@ -96,5 +97,5 @@ def from_line(line: str, *, load: float) -> Conditions:
 
 
 def gauge_for(device: str) -> Gauge:
-    """The gauge of a device name."""
+    """Return the gauge for a device name."""
     return CpuGauge() if device == "cpu" else CudaGauge(device)

@@ -1,8 +1,9 @@
-"""The last few elements of every timed call's inputs, which arrive when the call begins.
+"""Late inputs: a few elements of every timed call's inputs, which arrive when the call begins.
 
-The GPU overwrites its L2 cache before each call, and a CPU wakes its threads: work on inputs that
-are complete by then could be done meanwhile, on a stream or a thread that no timer waits for. So a
-short stretch of every input, at a place chosen anew for each block, holds other values until then.
+Before each call, a GPU overwrites its L2 cache, and a CPU wakes its threads. With complete inputs,
+a candidate could do its work in this time, on a stream or a thread that no timer waits for. So a
+short stretch of every input, at a new random place for each block, holds other values until the
+call.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ _ELEMENTS = 64
 
 
 class LateInputs:
-    """Elements withheld from the slots of `rings`, one ring for each input tensor like in `first`.
+    """The late elements of the slots of `rings`, with one ring for each input tensor of `first`.
 
-    `rings` of its own hold the withheld elements, slot by slot, for the candidate's process too.
+    The attribute `rings` holds the late elements by slot; the candidate's process reads it too.
     """
 
     def __init__(self, rings: Sequence[SharedRing], first: Sequence[torch.Tensor]) -> None:
@@ -34,23 +35,23 @@ class LateInputs:
         self._places = [[0] * len(rings) for _ in range(count)]
 
     def withhold(self, count: int) -> None:
-        """Takes new elements out of the first `count` slots, and puts those of `first` there."""
+        """Move new late elements out of the first `count` slots; those of `first` replace them."""
         places = [_place(t) for t in self._first]
         self._places[:count] = [places] * count
         for slots, late, first, place in zip(
             self._slots, self.rings, self._first, places, strict=True
         ):
             length = late.tensors[0].numel()
-            kept, given = late.rows(count, 0, length), slots.rows(count, place, length)
-            kept.copy_(given)
-            given.copy_(stretch(first, place, length).expand(count, -1))
+            taken, replaced = late.rows(count, 0, length), slots.rows(count, place, length)
+            taken.copy_(replaced)
+            replaced.copy_(stretch(first, place, length).expand(count, -1))
 
     def places(self, index: int) -> list[int]:
-        """Return the places of the withheld elements in each input tensor of a slot."""
+        """Return the places of the late elements in each input tensor of a slot."""
         return self._places[index]
 
     def give(self, index: int, tensors: Sequence[torch.Tensor]) -> None:
-        """Puts what was withheld from a slot into `tensors`, which are like its inputs."""
+        """Put the late elements of a slot into `tensors`, which have the form of its inputs."""
         late = [ring.tensors[index] for ring in self.rings]
         put_late(tensors, late, self._places[index])
 
@@ -58,7 +59,7 @@ class LateInputs:
 def put_late(
     tensors: Sequence[torch.Tensor], late: Sequence[torch.Tensor], places: Sequence[int]
 ) -> None:
-    """Copies the `late` elements of each input tensor to their place in it."""
+    """Copy the `late` elements of each input tensor to their place in it."""
     for tensor, elements, place in zip(tensors, late, places, strict=True):
         stretch(tensor, place, elements.numel()).copy_(elements)
 

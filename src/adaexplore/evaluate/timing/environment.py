@@ -81,14 +81,14 @@ def triton_version() -> str:
 
 
 def _commit() -> str:
-    """The commit of this package's checkout; empty for an installed package."""
+    """Return the commit of this package's checkout; empty for an installed package."""
     folder = str(Path(__file__).parent)
     inside = _first_line(["git", "-C", folder, "ls-files", "--error-unmatch", __file__])
     return _first_line(["git", "-C", folder, "rev-parse", "HEAD"]) if inside else ""
 
 
 def _first_line(command: list[str]) -> str:
-    """The first line that a command prints; empty if it cannot be run or fails."""
+    """Return the first line that a command prints; empty if it cannot be run or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):

@@ -4,7 +4,7 @@ import torch
 from adaexplore.core.environment import Environment
 from adaexplore.sandbox.jobs import run_job
 
-DESCRIBE = "adaexplore.evaluate.judge.environment:describe"
+DESCRIBE = "adaexplore.evaluate.timing.environment:describe"
 
 
 @pytest.fixture(scope="module")
