@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.labels import ALGEBRA
 from adaexplore.core.node import Node, best_correct
 from adaexplore.report import text
 
@@ -48,12 +49,17 @@ def make_headline(
 
     The best passed confirmation is claimed, even if the search measured more. A failed confirmation
     withdraws the claim on its node. `labels` are the problem's: a sentence that claims a speedup
-    names them, because it will be quoted alone.
+    names them, because it will be quoted alone, and says so if the candidate needs less work.
     """
     head = _headline(nodes, best, confirmations)
-    if not labels or head.claimed is None:
+    if head.claimed is None:
         return head
-    return replace(head, sentence=f"{head.sentence} The problem is labelled {', '.join(labels)}.")
+    sentence = head.sentence
+    if ALGEBRA in head.claimed.labels:
+        sentence += " It needs less than the reference's work, by algebra."
+    if labels:
+        sentence += f" The problem is labelled {', '.join(labels)}."
+    return replace(head, sentence=sentence)
 
 
 def _headline(

@@ -33,6 +33,11 @@ def test_a_claim_on_a_labelled_problem_names_the_labels():
     assert result.sentence.endswith("The problem is labelled constant, overhead-bound.")
 
 
+def test_a_claim_by_algebra_says_so():
+    less_work = replace(passed(30.0), labels=("algebra",))
+    assert headline([node(1, less_work)]).sentence.endswith("the reference's work, by algebra.")
+
+
 def test_labels_are_not_named_without_a_claim():
     reference = ReferenceFacts(labels={"constant": "zeros would pass"})
     result = summarize(PROBLEM, [node(1, failed())], run_info(reference=reference)).headline
