@@ -282,7 +282,9 @@ def preparation(problem: Problem) -> str:
     """Name what `Evaluator.prepare` does."""
     if problem.target:
         return "running the reference on small sizes, in float64 too"
-    return "running the reference, in float64 too, and its baselines"
+    if problem.device == "cpu":
+        return "running the reference, in float64 too, and its baselines"
+    return "running the reference, in float64 too, and its baselines (minutes, the first time)"
 
 
 def notices(environment: Environment) -> list[str]:
