@@ -29,6 +29,14 @@ from adaexplore.evaluate.truth.precision import set_flags
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.faults import describe
+from adaexplore.evaluate.wire.kernel_messages import (
+    LaunchedKernels,
+    ListLaunched,
+    ProfileCalls,
+    Profiled,
+    RunUnlaunched,
+    Suppressed,
+)
 from adaexplore.evaluate.wire.tensors import open_ring, open_shared
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
@@ -122,16 +130,16 @@ class CandidateSession:
                 self._instance, self._first, self._held = self._first, None, []
             case wire.RunOn():
                 return self._run(request.input_set)
-            case wire.RunUnlaunched():
+            case RunUnlaunched():
                 return self._run_unlaunched(request.input_set)
             case wire.Warm():
                 self._warm(request.input_sets)
             case wire.Time():
                 return self._time(request.first, request.count, request.places)
-            case wire.ProfileCalls():
+            case ProfileCalls():
                 return self._profile(request)
-            case wire.ListLaunched():
-                return wire.LaunchedKernels(self._launches.own_kernels())
+            case ListLaunched():
+                return LaunchedKernels(self._launches.own_kernels())
             case wire.Inspect():
                 changed = tuple(sorted(self._changed_flags))
                 return wire.Inspected(tuple(self._state.replaced()), changed)
@@ -253,7 +261,7 @@ class CandidateSession:
         self._look_after_flags()
         return wire.Times(tuple(times))
 
-    def _profile(self, request: wire.ProfileCalls) -> wire.Profiled:
+    def _profile(self, request: ProfileCalls) -> Profiled:
         def call(i: int) -> object:
             return self._call_known(request.input_sets, i)
 
@@ -264,7 +272,7 @@ class CandidateSession:
         """Let no Triton kernel be launched in the body; count the launches."""
         return watched_launches(Path.cwd(), suppress=True)
 
-    def _run_unlaunched(self, index: int) -> wire.Suppressed:
+    def _run_unlaunched(self, index: int) -> Suppressed:
         """Call on an input set with no Triton kernel launched; deliver the outputs at once."""
         assert self._instance is not None
         given = self._sets[index]
@@ -273,7 +281,7 @@ class CandidateSession:
         for (_, out), buffer in zip(outputs, given.buffers, strict=True):
             buffer.copy_(out)
         self._synchronize()
-        return wire.Suppressed(launches.count)
+        return Suppressed(launches.count)
 
     def _rest(self) -> None:
         """Give back memory, before the process is stopped for a while."""

@@ -19,6 +19,7 @@ from adaexplore.evaluate.timing.fresh import poison_all
 from adaexplore.evaluate.truth.precision import up_to
 from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.evaluate.wire import messages as wire
+from adaexplore.evaluate.wire.kernel_messages import ProfileCalls, RunUnlaunched
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -55,7 +56,7 @@ def diagnose(talk: Conversation, reference: Reference, candidate: Candidate) -> 
     talk.deadline = time.monotonic() + _PATIENCE_S
     problem, workload = reference.problem, reference.timed[0]
     try:
-        reply = talk.ask(wire.ProfileCalls(problem.device, workload.set_numbers))
+        reply = talk.ask(ProfileCalls(problem.device, workload.set_numbers))
         found = read_profile(reply, candidate.source, problem.language)
         if found is None:
             return Diagnosis(note="its process sent no profile")
@@ -85,7 +86,7 @@ def is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:
     talk.ask(wire.RunOn(workload.first_set + before))
     poison_all(workload.buffers)
     try:
-        reply = talk.ask(wire.RunUnlaunched(workload.first_set + here))
+        reply = talk.ask(RunUnlaunched(workload.first_set + here))
     except Stop:  # it fails without them: they matter
         return False
     if reply.suppressed == 0:

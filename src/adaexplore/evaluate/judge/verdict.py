@@ -33,7 +33,7 @@ from adaexplore.evaluate.kernels.describe import (
     traffic,
 )
 from adaexplore.evaluate.timing.combine import combined, combined_roofline
-from adaexplore.evaluate.wire import messages as wire
+from adaexplore.evaluate.wire.kernel_messages import ListLaunched
 from adaexplore.languages.fingerprint import fingerprint
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import WorkerDiedError
@@ -152,7 +152,7 @@ def evaluate_candidate(
 def _own_kernels(talk: Conversation) -> OwnKernels:
     """Return the kernels launched so far, which are all that a call launches."""
     try:
-        return read_launched(talk.ask(wire.ListLaunched()))
+        return read_launched(talk.ask(ListLaunched()))
     except Stop:  # a candidate may change its own cache
         return OwnKernels()
 

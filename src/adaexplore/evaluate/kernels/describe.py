@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import Profile, Roofline
 from adaexplore.evaluate.kernels.instructions import of_source
-from adaexplore.evaluate.wire.messages import LaunchedKernels
+from adaexplore.evaluate.wire.kernel_messages import LaunchedKernels
 from adaexplore.languages.fingerprint import fingerprint
 
 _MIN_SHARE = 0.01

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
-from adaexplore.evaluate.wire.messages import LaunchedKernel
+from adaexplore.evaluate.wire.kernel_messages import LaunchedKernel
 
 _REGISTER_BYTES = 4
 

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from adaexplore.core.evaluation import KernelUse, Launch, Origin, Profile
 from adaexplore.core.problem import Language
 from adaexplore.evaluate.kernels.profiler import OUTSIDE
-from adaexplore.evaluate.wire.messages import LaunchForm, Profiled, ProfiledKernel, ProfiledTriton
+from adaexplore.evaluate.wire.kernel_messages import (
+    LaunchForm,
+    Profiled,
+    ProfiledKernel,
+    ProfiledTriton,
+)
 from adaexplore.languages import DIALECTS
 
 MAX_KERNELS = 24

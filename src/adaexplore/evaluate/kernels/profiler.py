@@ -17,7 +17,12 @@ import torch
 from torch.autograd import profiler as kineto  # `torch.profiler` imports Dynamo when it starts
 
 from adaexplore.evaluate.kernels.launches import Launches, watched_launches
-from adaexplore.evaluate.wire.messages import LaunchForm, Profiled, ProfiledKernel, ProfiledTriton
+from adaexplore.evaluate.wire.kernel_messages import (
+    LaunchForm,
+    Profiled,
+    ProfiledKernel,
+    ProfiledTriton,
+)
 
 _DEVICE_EVENTS = ("kernel", "gpu_memcpy", "gpu_memset")
 OUTSIDE = "outside PyTorch's operators"

@@ -29,15 +29,8 @@ from adaexplore.evaluate.offline.interpreter import Interpreter
 from adaexplore.evaluate.offline.memory import TensorMemory, tensors_in
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.evaluate.wire import offline_messages as wire
-from adaexplore.evaluate.wire.messages import (
-    Load,
-    Pickled,
-    Rebuild,
-    Request,
-    RunOn,
-    RunUnlaunched,
-    decode,
-)
+from adaexplore.evaluate.wire.kernel_messages import RunUnlaunched
+from adaexplore.evaluate.wire.messages import Load, Pickled, Rebuild, Request, RunOn, decode
 from adaexplore.sandbox.channel import Channel
 
 _DRY_LAUNCH_S = 5.0

@@ -159,68 +159,6 @@ class Inspected:
 
 
 @dataclass(frozen=True)
-class Suppressed:
-    """The number of launches that were suppressed."""
-
-    suppressed: int
-
-
-@dataclass(frozen=True)
-class LaunchedKernel:
-    """A Triton kernel of the candidate: a hash of its machine code, the instructions in it."""
-
-    name: str
-    code: str
-    instructions: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class LaunchedKernels:
-    """The candidate's own Triton kernels launched so far."""
-
-    kernels: tuple[LaunchedKernel, ...]
-
-
-@dataclass(frozen=True)
-class LaunchForm:
-    """The launch of a GPU kernel, as the profiler saw it."""
-
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    registers: int
-    shared_bytes: int
-    occupancy: float | None
-
-
-@dataclass(frozen=True)
-class ProfiledKernel:
-    """A kernel (on the CPU: an operator), with its totals over all profiled calls."""
-
-    name: str
-    launches: int
-    time_us: float
-    launch: LaunchForm | None
-
-
-@dataclass(frozen=True)
-class ProfiledTriton:
-    """A launched Triton kernel: whether it is the candidate's own, and the bytes it spills."""
-
-    name: str
-    own: bool
-    spills_bytes: int | None
-
-
-@dataclass(frozen=True)
-class Profiled:
-    """The profile of `calls` calls."""
-
-    calls: int
-    kernels: tuple[ProfiledKernel, ...]
-    triton: tuple[ProfiledTriton, ...]
-
-
-@dataclass(frozen=True)
 class Build(Request[Done]):
     """A call on tensors without data, before the GPU is taken; `capability` is such as (9, 0).
 
@@ -304,13 +242,6 @@ class RunOn(Request[Outputs]):
 
 
 @dataclass(frozen=True)
-class RunUnlaunched(Request[Suppressed]):
-    """Call on an input set with no Triton kernel launched, and deliver the outputs at once."""
-
-    input_set: int
-
-
-@dataclass(frozen=True)
 class Warm(Request[Done]):
     """Call on these input sets until caches, allocator and clocks have settled."""
 
@@ -329,19 +260,6 @@ class Time(Request[Times]):
         """Return True if every call has a positive, finite time."""
         times = reply.times_us
         return len(times) == self.count and all(0.0 < t < math.inf for t in times)
-
-
-@dataclass(frozen=True)
-class ProfileCalls(Request[Profiled]):
-    """Profile calls on these input sets."""
-
-    device: str
-    input_sets: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ListLaunched(Request[LaunchedKernels]):
-    """Name the candidate's own Triton kernels launched so far."""
 
 
 @dataclass(frozen=True)

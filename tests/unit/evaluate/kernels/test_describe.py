@@ -6,7 +6,7 @@ from adaexplore.evaluate.kernels.describe import (
     measured_parts,
     read_launched,
 )
-from adaexplore.evaluate.wire.messages import LaunchedKernel, LaunchedKernels
+from adaexplore.evaluate.wire.kernel_messages import LaunchedKernel, LaunchedKernels
 from adaexplore.languages.fingerprint import fingerprint
 
 SOURCE = "@triton.jit\ndef k(x):\n    tl.atomic_add(x, 1)\n"

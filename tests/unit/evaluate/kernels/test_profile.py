@@ -9,7 +9,7 @@ from adaexplore.core.evaluation import Launch
 from adaexplore.evaluate.kernels.launches import watched_launches
 from adaexplore.evaluate.kernels.profile import MAX_KERNELS, origin_of, own_kernels, read_profile
 from adaexplore.evaluate.kernels.profiler import OUTSIDE, kernels_in, poisoned_memory, profile_calls
-from adaexplore.evaluate.wire.messages import Profiled, ProfiledKernel, ProfiledTriton
+from adaexplore.evaluate.wire.kernel_messages import Profiled, ProfiledKernel, ProfiledTriton
 
 SOURCE = '''
 import triton

@@ -7,6 +7,7 @@ import pytest
 
 from adaexplore.core.problem import Access
 from adaexplore.evaluate.wire import codec
+from adaexplore.evaluate.wire import kernel_messages as kernels
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire import offline_messages as offline
 
@@ -20,7 +21,7 @@ OUTPUT = {
 }
 KERNEL = {"name": "k", "launches": 2, "time_us": 1.5, "launch": None}
 WORK = {"memory_bytes": 8.0, "cache_bytes": 8.0, "flops": {"fp32": 2.0}}
-PROFILE = wire.ProfileCalls("cpu", ())
+PROFILE = kernels.ProfileCalls("cpu", ())
 CAPTURE = offline.Capture("", "fp32")
 
 
@@ -51,9 +52,9 @@ def test_a_reply_is_read_into_its_class():
     assert (out.shape, out.strides) == ((2, 3), (3, 1))
     assert wire.read_reply(wire.Time(0, 2, ()), {"times_us": [1.5, 2]}).times_us == (1.5, 2.0)
     profile = wire.read_reply(
-        wire.ProfileCalls("cpu", (0,)), {"calls": 1, "kernels": [KERNEL], "triton": []}
+        kernels.ProfileCalls("cpu", (0,)), {"calls": 1, "kernels": [KERNEL], "triton": []}
     )
-    assert profile.kernels == (wire.ProfiledKernel("k", 2, 1.5, None),)
+    assert profile.kernels == (kernels.ProfiledKernel("k", 2, 1.5, None),)
     captured = offline.CapturedWork((offline.KernelWork(8.0, 8.0, {"fp32": 2.0}),), ())
     assert wire.read_reply(CAPTURE, {"works": [WORK], "launched": []}) == captured
 
@@ -81,8 +82,8 @@ def test_a_reply_is_read_into_its_class():
         (PROFILE, {"calls": 1, "kernels": [KERNEL | {"launches": 10**400}], "triton": []}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, 10**400]}),
         (wire.Time(0, 2, ()), {"times_us": [1.0, 2.0], "outputs": []}),
-        (wire.ListLaunched(), {"kernels": [{"name": "k", "code": 1, "instructions": []}]}),
-        (wire.ProfileCalls("cpu", ()), {"calls": 1, "kernels": "mine", "triton": []}),
+        (kernels.ListLaunched(), {"kernels": [{"name": "k", "code": 1, "instructions": []}]}),
+        (kernels.ProfileCalls("cpu", ()), {"calls": 1, "kernels": "mine", "triton": []}),
         (CAPTURE, {"works": [WORK | {"memory_bytes": math.nan}], "launched": []}),
         (CAPTURE, {"works": [WORK | {"flops": {"fp32": -1.0}}], "launched": []}),
         (CAPTURE, {"works": [WORK | {"programs": 0}], "launched": []}),
