@@ -95,7 +95,7 @@ def new_run(tmp_path):
 
 
 def search(path, client, listener=None, sleep=lambda _: None, parallel=1):
-    """One session of a run; its tree."""
+    """Run one session; return the tree."""
     with open_run(path) as directory:
         run = directory.store.run()
         proposer = ModelProposer(Prompts(), run.config)

@@ -178,7 +178,7 @@ class TestSteps:
         assert len(run.evaluator.evaluated) == len(set(run.evaluator.evaluated))
         assert (run.path / "best.py").read_text() == best_of(nodes).candidate.source
 
-    def test_proposals_and_evaluations_are_under_way_together(self, new_run):
+    def test_proposals_and_evaluations_overlap(self, new_run):
         run = new_run(4, steps=4)
         together = threading.Barrier(4, timeout=ENOUGH_S)
 
@@ -262,7 +262,7 @@ class TestDuplicates:
 
 
 class TestStopping:
-    def test_interrupted_again_and_again_nothing_is_lost(self, new_run):
+    def test_repeated_interruptions_lose_no_step(self, new_run):
         run, rng, before = new_run(), random.Random(1), []
         for _ in range(20):
             with pytest.raises(KeyboardInterrupt):
@@ -277,7 +277,7 @@ class TestStopping:
         nodes, _ = is_whole(run)
         assert nodes[: len(before)] == before
 
-    def test_an_interruption_waits_for_nothing_that_is_under_way(self, new_run):
+    def test_an_interruption_does_not_wait_for_steps_in_flight(self, new_run):
         run = new_run(3)
         over = threading.Event()
         judge = run.evaluator.evaluate
@@ -309,7 +309,7 @@ class TestStopping:
         is_whole(run)
         assert not answered & set(client.asked)
 
-    def test_fewer_at_once_take_over_from_more(self, new_run):
+    def test_a_session_with_fewer_steps_at_once_continues_the_run(self, new_run):
         run = new_run(8)
         with pytest.raises(KeyboardInterrupt):
             run.search(Heard(interrupt_at=8))
@@ -317,7 +317,7 @@ class TestStopping:
         run.search(parallel=2)
         is_whole(run)
 
-    def test_candidates_that_wait_are_made_steps_together(self, new_run):
+    def test_queued_candidates_are_evaluated_in_parallel(self, new_run):
         run, heard = new_run(5, steps=5), Heard()
         with open_run(run.path) as directory:
             proposers = {"fake": run.proposer}
@@ -440,7 +440,7 @@ class TestTrouble:
         assert nodes[: len(before)] == before
 
 
-def test_with_one_at_a_time_the_tree_does_not_depend_on_time(new_run):
+def test_with_one_step_at_a_time_the_tree_does_not_depend_on_time(new_run):
     def tree(run):
         run.search(parallel=1)
         nodes, _ = is_whole(run)

@@ -86,7 +86,7 @@ class Published:
         return self.alpha * max(rewards) + (1 - self.alpha) * (sum(rewards) / len(rewards))
 
     def rewards(self, node):
-        """Of the subtree, in the order they were recorded; the root has none of its own."""
+        """Return the rewards of a subtree in the order of recording; the root has no reward."""
         inside, found = {node}, [self.step(node).reward] if node else []
         for number in range(node + 1, len(self.steps) + 1):
             if self.step(number).parent in inside:

@@ -146,7 +146,7 @@ class Run:
         self.evaluator = FakeEvaluator()
 
     def search(self, listener=None):
-        """One session, from opening the directory to its end."""
+        """Run one session, from opening the directory to its end."""
         listener = listener or Listener()
         with open_run(self.path) as directory:
             proposers = {"fake": self.proposer}
@@ -159,7 +159,7 @@ class Run:
             return directory.store.nodes()
 
     def tree(self):
-        """The nodes without the times of day."""
+        """Return the nodes without the times of day."""
         return [replace(node, started_at=0.0, propose_s=0.0) for node in self.nodes()]
 
     def confirmation(self):
@@ -233,7 +233,7 @@ class TestTree:
 
 class TestStoppingAndResuming:
     @pytest.mark.parametrize("moment", ["step_begun", "evaluating", "recorded"])
-    def test_stopped_at_every_step_the_tree_is_the_same(self, new_run, whole_tree, moment):
+    def test_interruptions_at_every_step_do_not_change_the_tree(self, new_run, whole_tree, moment):
         run = new_run()
         for step in range(1, STEPS + 1):
             with pytest.raises(KeyboardInterrupt):
@@ -243,7 +243,9 @@ class TestStoppingAndResuming:
         assert run.tree() == whole_tree
 
     @pytest.mark.parametrize("moment", ["prepared", "confirming"])
-    def test_stopped_before_and_after_the_steps_too(self, new_run, whole_tree, moment):
+    def test_interruptions_outside_the_steps_do_not_change_the_tree(
+        self, new_run, whole_tree, moment
+    ):
         run = new_run()
         with pytest.raises(KeyboardInterrupt):
             run.search(Listener(raise_at=(moment,)))
@@ -259,7 +261,7 @@ class TestStoppingAndResuming:
         run.search()
         assert run.nodes()[:11] == before
 
-    def test_more_steps_go_on_from_the_same_tree(self, new_run, whole_tree):
+    def test_more_steps_continue_the_same_tree(self, new_run, whole_tree):
         run = new_run(steps=10)
         run.search()
         with open_run(run.path) as directory:
@@ -346,7 +348,7 @@ class TestEvaluating:
         run.search()
         assert len(run.evaluator.evaluated) == len(set(run.evaluator.evaluated))
 
-    def test_infrastructure_trouble_is_no_evaluation_to_take_over(self, new_run, monkeypatch):
+    def test_infrastructure_trouble_is_not_reused(self, new_run, monkeypatch):
         run = new_run(confirm=False)
         run.proposer.variety = 1
         verdicts = iter([Failed("infra_error", "no luck")] * 2)
@@ -385,7 +387,7 @@ class TestBest:
             best = best_of(listener.nodes[:count])
             assert source == (best.candidate.source if best else None)
 
-    def test_the_listener_is_told_which_step_is_the_best_so_far(self, new_run):
+    def test_events_name_the_best_step_so_far(self, new_run):
         listener = new_run().search()
         expected = {
             best.id
@@ -483,7 +485,7 @@ class TestNoise:
         assert [step for what, step, *_ in listener.told[1:] if what == "remeasuring"] == rechecked
         assert len(rechecked) >= 2
 
-    def test_stopped_while_measuring_again_the_tree_is_the_same(self, noisy):
+    def test_an_interrupted_remeasurement_does_not_change_the_tree(self, noisy):
         whole = noisy(confirm=False)
         step = next(told[1] for told in whole.search().told if told[0] == "remeasuring")
         run = noisy(confirm=False)
@@ -561,7 +563,7 @@ class TestTuning:
         run.search()
         assert run.tree() == whole.tree()
 
-    def test_more_steps_are_searched_and_the_winner_is_tuned_again_if_it_is_another(self, tuned):
+    def test_a_new_winner_after_more_steps_is_tuned(self, tuned):
         run = tuned(steps=6, tune=2)
         run.search()
         with open_run(run.path) as directory:
@@ -574,7 +576,7 @@ class TestTuning:
             assert sum(n.parent_id == base and n.step_kind == "tune" for n in nodes) == 2
         assert run.search().told == [("prepared",)]
 
-    def test_a_kernel_without_numbers_is_left_alone(self, new_run):
+    def test_a_kernel_without_numbers_is_not_tuned(self, new_run):
         run = new_run(steps=8, tune=5, confirm=False)
         told = run.search().told
         assert told[-1] == ("stopping", f"step {best_of(run.nodes()).id} has no numbers to tune")

@@ -82,7 +82,7 @@ class _Session:
         self._directory.close()
 
     def step(self, name, number="1", evaluation=None):
-        """One whole step."""
+        """Make one whole step."""
         ask = self.study.ask("manual")
         self.study.tell(ask.id, 0, Reply(name, "person"))
         self.study.tell(ask.id, 1, Reply(number, "person"))
@@ -90,7 +90,7 @@ class _Session:
         return self.study.record(ask, proposal, evaluation or passed(1.5))
 
 
-def test_a_step_in_as_many_processes_as_it_has_parts(run):
+def test_each_part_of_a_step_can_run_in_its_own_process(run):
     with run() as session:
         ask = session.study.ask("manual")
         number, prompt = session.study.turn(ask.id)
@@ -156,7 +156,7 @@ def test_many_open_asks_are_answered_in_any_order(run):
 
 
 def test_asks_grow_from_what_is_recorded_only(run):
-    """Never from one that is itself under way."""
+    """An ask never grows from a step in flight."""
     with run() as session:
         for i in range(8):
             session.step(f"n{i}", evaluation=passed(1.0 + i))
@@ -175,7 +175,7 @@ def test_an_open_ask_moves_the_next_ask_to_another_node(run):
     assert len(set(first)) > 1
 
 
-def test_an_ask_that_comes_to_nothing_is_a_step_too(run):
+def test_a_failed_ask_is_recorded_as_a_step(run):
     with run() as session:
         ask = session.study.ask("manual")
         proposal = session.study.tell(ask.id, 0, Reply("stop", "person"))

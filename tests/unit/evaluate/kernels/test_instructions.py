@@ -56,7 +56,7 @@ def test_constants_sizes_and_launches_are():
     assert len({code(double), *others}) == 5
 
 
-def test_what_a_kernel_uses():
+def test_instructions_of_a_compiled_kernel():
     assert of_kernel(compiled(double).asm) == set()
     assert of_kernel(compiled(product).asm) >= {"tensor-core", "dot", "atomic", "reduction"}
 
