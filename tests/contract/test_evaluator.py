@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import dataclass, field, replace
 
 import pytest
+import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
@@ -279,6 +280,15 @@ class ModelNew(nn.Module):
 """
         )
         assert judge.evaluate(Candidate(source, "cpp")).status == "passed"
+
+    def test_stored_weights_that_the_constructor_makes_too(self, evaluator_of, tmp_path):
+        """The module was built under the seed that candidates are built under."""
+        torch.manual_seed(0)
+        made = torch.nn.Linear(128, 96).state_dict()
+        weights = tmp_path / "weights.pt"
+        torch.save({f"linear.{name}": tensor for name, tensor in made.items()}, weights)
+        judge = evaluator_of(LINEAR, weights=str(weights))
+        assert judge.evaluate(GOOD).status == "passed"
 
     def test_parameters_that_the_constructor_folds_something_into(self, judge):
         source = (

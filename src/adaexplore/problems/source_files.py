@@ -92,22 +92,23 @@ def function_definition(function: FunctionType) -> Definition:
 def class_definition(kind: type, kept: set[str] | None) -> Definition:
     """Return the definition of a class; of its methods and attributes those in `kept`, or all."""
     functions = [f for f in functions_of(kind) if linecache.getlines(f.__code__.co_filename)]
-    module = sys.modules.get(kind.__module__)
-    file = functions[0].__code__.co_filename if functions else getattr(module, "__file__", "") or ""
     line = functions[0].__code__.co_firstlineno if functions else 0
+    module = sys.modules.get(kind.__module__)
     name = kind.__qualname__
-    nodes = [node for each, node in _classes(_parsed(file, name)) if each == name]
-    scopes = [_scope(function) for function in functions] or [vars(module)]
-    if not nodes:
-        made = binding(name, file, ChainMap(*map(dict, scopes)))
+    scope = ChainMap(*map(dict, map(_scope, functions))) if functions else vars(module or nn)
+    files = [functions[0].__code__.co_filename] if functions else _files_of(module)
+    file = next((f for f in files if any(n == name for n, _ in _classes(_parsed(f, name)))), "")
+    if not file:
+        made = next(filter(None, (binding(name, each, scope) for each in files)), None)
         if made:
             return made
         raise UnwritableError(_NO_SOURCE.format(name))
+    nodes = [node for each, node in _classes(_parsed(file, name)) if each == name]
     inside = [n for n in nodes if n.lineno <= line <= (n.end_lineno or 0)]
     node = (inside or nodes)[-1]
     bases = {base.__name__: base for base in kind.__mro__[1:]}
     text = _text(file, node) if kept is None else _sliced(file, node, kept)
-    return Definition(node.name, file, text, ChainMap(*map(dict, scopes), bases))
+    return Definition(node.name, file, text, ChainMap(dict(scope), bases))
 
 
 def binding(name: str, file: str, scope: Mapping[str, Any]) -> Definition | None:
@@ -124,7 +125,15 @@ def binding(name: str, file: str, scope: Mapping[str, Any]) -> Definition | None
 
 def cells() -> list[str]:
     """Return the names of a notebook's cells, the last one first."""
-    return [file for file in reversed(list(linecache.cache)) if not Path(file).exists()]
+    named = reversed(list(linecache.cache))
+    return [file for file in named if not Path(file).exists() and _is_python(file)]
+
+
+def _files_of(module: ModuleType | None) -> list[str]:
+    """Return the file of a module, and a notebook's cells where it is one."""
+    file = getattr(module, "__file__", None) or ""
+    is_main = module is not None and module.__name__ == "__main__"
+    return [*([file] if linecache.getlines(file) else []), *(cells() if is_main else [])]
 
 
 def functions_of(kind: type) -> list[FunctionType]:
@@ -156,6 +165,16 @@ def is_installed(module: ModuleType | None) -> bool:
 def is_module_class(value: object) -> bool:
     """Return whether a value is a class of modules."""
     return isinstance(value, type) and issubclass(value, nn.Module)
+
+
+def _is_python(file: str) -> bool:
+    """Return whether a cell has text that parses: one that awaits does not."""
+    lines = linecache.getlines(file)
+    try:
+        _tree("".join(lines))
+    except SyntaxError:
+        return False
+    return bool(lines)
 
 
 @lru_cache(maxsize=64)

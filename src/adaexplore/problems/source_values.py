@@ -18,7 +18,7 @@ _PLAIN = (type(None), bool, int, str, bytes, complex, type(...))
 _TORCH = (torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format)
 _BRACKETS: dict[type, tuple[str, str]] = {
     list: ("[", "]"),
-    set: ("{", "}"),
+    set: ("set([", "])"),
     frozenset: ("frozenset([", "])"),
 }
 
@@ -108,7 +108,7 @@ class Values:
             inside = "".join(f"{self.text(item, name)}, " for item in value)
             inside = inside.removesuffix(" ") if len(value) == 1 else inside.removesuffix(", ")
             return f"({inside})" if kind is tuple else f"{self._names.expression(kind)}({inside})"
-        if kind in _BRACKETS and (value or kind is not set):
+        if kind in _BRACKETS:
             inside = ", ".join(self.text(item, name) for item in _ordered(value))
             first, last = _BRACKETS[kind]
             return f"{first}{inside}{last}"

@@ -68,9 +68,15 @@ class ValueTree:
 def bound(
     signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the one form of all calls that mean the same: defaults filled in, keywords sorted."""
+    """Return the one form of all calls that mean the same: without defaults, keywords sorted.
+
+    Decorators of libraries add keywords to a call; a default in its place would collide with them.
+    """
     bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
+    for name, value in list(bound.arguments.items()):
+        default = signature.parameters[name].default
+        if type(value) is type(default) and isinstance(value, _PLAIN) and value == default:
+            del bound.arguments[name]
     return bound.args, dict(sorted(bound.kwargs.items()))
 
 

@@ -1,5 +1,6 @@
 """A live module becomes a problem that computes the same, and its winner a module again."""
 
+import functools
 import random
 
 import pytest
@@ -37,6 +38,19 @@ class Mixed(nn.Module):
         return {"y": y, "more": (pair[0] + y, None, 3), "rows": x.shape[0]}
 
 
+class Decorated(nn.Module):
+    """Its calls go through a function that adds a keyword, as libraries have it."""
+
+    def forward(self, x, mask=None, use_cache=None, scale=2.0):
+        return x * scale * (3 if use_cache else 1)
+
+    plain = forward
+
+    @functools.wraps(plain)
+    def forward(self, *args, **kwargs):
+        return self.plain(*args, **{"use_cache": True} | kwargs)
+
+
 class Inputless(nn.Module):
     def forward(self, count):
         return torch.ones(count)
@@ -57,6 +71,7 @@ CASES = {
         [rand(3, 4)],
         {"factor": 2.0, "mask": rand(3, 4) > 0.5, "pair": [rand(4), 7]},
     ),
+    "a keyword that a decorator adds": (Decorated(), [rand(3)], {"scale": 3.0}),
     "modules by number": (nn.ModuleDict({"0": nn.Linear(2, 2)})["0"], [rand(1, 2)], {}),
 }
 
@@ -166,6 +181,12 @@ class TestOtherCalls:
     def test_the_order_of_keywords_does_not_matter(self, fast):
         model, args, kwargs = fast
         same(model(*args, **dict(reversed(kwargs.items()))), model(*args, **kwargs))
+
+    def test_defaults_may_be_given(self, tmp_path):
+        module = Decorated()
+        captured = capture(module, [rand(3)], folder=tmp_path)
+        fast = captured.optimized(candidate(captured), tmp_path)
+        same(fast(rand(3), None, scale=2.0), module(rand(3)))
 
     def test_other_sizes_are_refused(self, fast):
         model, _, kwargs = fast

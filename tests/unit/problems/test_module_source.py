@@ -78,6 +78,7 @@ class Block(Base):
         self.linear = nn.Linear(options.width, options.width)
         self.act = f.gelu
         self.limits = Pair(-2.0, math.inf)
+        self.left_out = set()
 
     def never_called(self):
         return self.absent
@@ -91,7 +92,7 @@ without a margin
         # a comment of the author
         x = x * len(self.text())
         y = self.act(self.linear(x)) if self.options.kind is Kind.SOFT else x
-        return y.clamp(self.limits.low, self.limits.high) * self.factor
+        return y.clamp(self.limits.low, self.limits.high) * (self.factor + len(self.left_out))
 
 
 class Model(nn.Module):
@@ -334,7 +335,14 @@ class TestNotebooks:
         from torch import nn
         shift = 2
 
+        class Plain(nn.Module):
+            pass
+
         class Cell(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = Plain()
+
             def forward(self, x):
                 return x + shift if x.sum() > 0 else x
         """
