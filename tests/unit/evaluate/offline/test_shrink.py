@@ -81,6 +81,13 @@ def by_name(source: str) -> dict[str, shrink.Variant]:
     return {variant.name: variant for variant in variants(source)}
 
 
+def test_an_output_without_elements_stays_one_and_no_other_becomes_one(tmp_path):
+    beside = LINEAR.replace("return torch.relu(self.linear(x))", "return self.linear(x), x[:0]")
+    assert shapes(by_name(beside)["small"].source, tmp_path)[0][0] < 4096
+    late = LINEAR.replace("return torch.relu(self.linear(x))", "return self.linear(x)[512:]")
+    assert shapes(by_name(late)["small"].source, tmp_path)[0][0] > 512
+
+
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_every_example_shrinks_within_the_budget_and_runs(file, tmp_path):
     found = by_name(file.read_text(encoding="utf-8"))
