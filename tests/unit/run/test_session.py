@@ -1,0 +1,16 @@
+"""The processes that a search starts."""
+
+import importlib.util
+import sys
+
+from adaexplore.run import session
+
+
+def test_builds_of_torch_without_triton_are_served(monkeypatch):
+    monkeypatch.setitem(sys.modules, "triton", None)
+    spec = importlib.util.spec_from_file_location("session_without_triton", session.__file__)
+    without = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, without)
+    spec.loader.exec_module(without)
+    assert "torch" in without.PRELOAD
+    assert not any("triton" in name for name in without.PRELOAD)
