@@ -112,6 +112,11 @@ class Worker:
             status = self.kill()
             raise WorkerDiedError(status, self.log_tail()) from None
 
+    @property
+    def created_tasks(self) -> int:
+        """The number of threads and processes that the worker has created, where it is known."""
+        return self._watch.created if self._watch else 0
+
     def _begin_watch(self, limits: ResourceLimits) -> Watchdog:
         """Receive the supervisor's descriptor, which a confined worker sends first."""
         try:

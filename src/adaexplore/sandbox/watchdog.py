@@ -55,6 +55,8 @@ class Watchdog:
         """Descriptor that becomes readable when the worker ends."""
         self._given_bytes = 0
         self._inherited_bytes = resident_bytes(pid)  # from the fork server
+        self.created = 0
+        """Number of threads and processes that were created so far."""
         self._tasks = 1  # an upper bound of the live ones
         self._alone = listener is not None  # no descendants
         self._free = _free(folder)
@@ -91,6 +93,7 @@ class Watchdog:
     def _may_create(self, question: Question) -> bool:
         self._alone = self._alone and question.creates == "thread"
         self._tasks += 1
+        self.created += 1
         if self._limits.tasks is not None and self._tasks > self._limits.tasks:
             self._check_tasks(family(self._pid))
         return True

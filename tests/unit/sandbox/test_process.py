@@ -204,6 +204,17 @@ kernel.write_text("changed")
         assert worker.call({"do": "python", "code": write}, ENOUGH_S)["raised"] == "PermissionError"
         server.close()
 
+    def test_threads_that_a_confined_worker_creates_are_counted(self, server):
+        worker = server.spawn("worker_entries:act", name="worker", confined="cpu")
+        code = (
+            "import threading\nfor _ in range(5): threading.Thread(target=int).start()\nresult = 1"
+        )
+        worker.call({"do": "python", "code": "result = 1"}, ENOUGH_S)
+        before = worker.created_tasks
+        worker.call({"do": "python", "code": code}, ENOUGH_S)
+        assert worker.created_tasks == before + 5
+        worker.kill()
+
     def test_ctrl_c_during_the_start_leaves_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -58,6 +58,11 @@ class Conversation:
         """Let the candidate's process go on."""
         self._signal(signal.SIGCONT)
 
+    @property
+    def created_tasks(self) -> int:
+        """The number of threads and processes that the candidate has created so far."""
+        return self._worker.created_tasks
+
     def end(self) -> None:
         """End the candidate's process and all its descendants."""
         self._worker.kill()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.judge.check import Reached, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
+from adaexplore.evaluate.judge.placement import threads_apart
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
 from adaexplore.evaluate.wire import messages as wire
@@ -37,6 +39,7 @@ class TimedCandidate:
         self._workload = workload
         self._places = workload.fresh.places(layout)
         self._device = workload.problem.device
+        self._may_place = self._device == "cpu"  # not with threads that a call creates
         self._was_idle = False
         self._is_first = True
         self._audit = Audit(talk.pid, self._device, torch.get_num_threads())
@@ -49,9 +52,10 @@ class TimedCandidate:
         """
         workload, fresh, audit = self._workload, self._workload.fresh, self._audit
         audit.idle_until_now()
-        self._talk.thaw()
-        self._talk.ask(wire.Warm(workload.set_numbers))
-        self._talk.freeze()
+        with self._placed():
+            self._talk.thaw()
+            self._talk.ask(wire.Warm(workload.set_numbers))
+            self._talk.freeze()
         audit.idle_from_now()
         fresh.refill(count)
         fresh.poison(count)
@@ -59,10 +63,13 @@ class TimedCandidate:
         request = time_request(workload, count)
         audit.idle_until_now()
         start, since = audit.account(), time.perf_counter_ns()
-        self._talk.thaw()
-        reply = self._talk.ask(request)
-        wall_us = (time.perf_counter_ns() - since) / 1000.0
-        self._talk.freeze()
+        created = self._talk.created_tasks
+        with self._placed():
+            self._talk.thaw()
+            reply = self._talk.ask(request)
+            wall_us = (time.perf_counter_ns() - since) / 1000.0
+            self._talk.freeze()
+        self._may_place &= self._talk.created_tasks == created
         index = secrets.randbelow(count)
         outputs = [places.tensors[index].clone() for places in self._places]
         end = audit.account()
@@ -73,6 +80,9 @@ class TimedCandidate:
         self._check(index, [out.contiguous() for out in outputs])
         first, self._is_first = self._is_first, False
         return list(reply.times_us) if first else times
+
+    def _placed(self) -> AbstractContextManager[None]:
+        return threads_apart(self.pid) if self._may_place else nullcontext()
 
     def objection(self) -> str | None:
         """Return the objection to the reported times, None if they are believed."""

@@ -108,7 +108,11 @@ class Baselines:
         return {name: median(r[name] for r in rounds) for name in blocks}
 
     def _block(self, run: Call, fresh: FreshInputs) -> Callable[[int], list[float]]:
-        """Return a function that times calls of a baseline as candidates are timed."""
+        """Return a function that times calls of a baseline as candidates are timed.
+
+        On the CPU the slots are filled again between the warm-up and the calls, as they are for a
+        candidate: both begin with caches that hold the inputs of neither.
+        """
         slots = fresh.own_slots
 
         def warm_call(i: int) -> object:
@@ -123,6 +127,9 @@ class Baselines:
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):
                 self._clock.warm(warm_call)
+                if self._runs.problem.device == "cpu":  # a GPU's cache is overwritten anyway
+                    fresh.refill(count)
+                    fresh.poison(count)
                 started = time.perf_counter_ns()
                 times = self._clock.block(call, count, deliver, fresh.complete)
                 wall_us = (time.perf_counter_ns() - started) / 1000.0

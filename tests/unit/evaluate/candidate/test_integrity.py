@@ -31,7 +31,7 @@ REPLACED = {
     "the session": "from adaexplore.evaluate.candidate.worker import CandidateSession\n"
     "CandidateSession._time = lambda *a: {}",
     "a function it uses": "from adaexplore.evaluate.candidate import worker\n"
-    "worker.finished = list",
+    "worker.finished_for = list",
     "the code in a function": """
         from adaexplore.evaluate.candidate.worker import CandidateSession
         CandidateSession._time.__code__ = (lambda self, count: {}).__code__
