@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -25,7 +25,7 @@ from adaexplore.sandbox import ForkServer
 
 
 def main() -> None:
-    """Try all baselines of all problems, and print their times as JSON."""
+    """Try all baselines of all problems; print a line and write the JSON after each problem."""
     options = _options()
     problems = [
         adaexplore.load_problem(
@@ -44,15 +44,17 @@ def main() -> None:
         trials = try_baselines(server, problem, names, options.compile_s)
         return summary(problem.name, trials) | {"seconds": round(time.monotonic() - started, 1)}
 
+    found: list[dict[str, Any]] = []
     try:
         with ThreadPoolExecutor(options.parallel) as threads:
-            found = list(threads.map(tried, problems))
+            for done in as_completed([threads.submit(tried, problem) for problem in problems]):
+                found.append(done.result())
+                print(json.dumps(found[-1]), flush=True)
+                if options.out:
+                    table = {"precision": options.precision, "problems": found}
+                    options.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     finally:
         server.close()
-    text = json.dumps({"precision": options.precision, "problems": found}, indent=1)
-    if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
 
 
 def summary(name: str, trials: Sequence[Trial]) -> dict[str, Any]:
