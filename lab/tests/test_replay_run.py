@@ -116,7 +116,11 @@ def tree(path):
     ]
 
 
-@pytest.mark.parametrize("policy", ["uct", "archive", "beam", "islands", "polca", "irle"])
+@pytest.mark.parametrize(
+    "policy",
+    ["uct", "archive"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("beam", "islands", "polca", "irle")],
+)
 def test_a_search_is_what_it_was(new_run, policy):
     found = retraced(search(new_run(policy=policy)))
     assert not found.differences

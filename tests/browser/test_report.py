@@ -211,7 +211,9 @@ def test_the_chart_names_and_selects_the_nearest_step(open_report):
     assert page.locator("#detail h3").inner_text() == "Node 4"
 
 
-@pytest.mark.parametrize("width", [400, 800, 1280])
+@pytest.mark.parametrize(
+    "width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (800, 1280))]
+)
 @pytest.mark.parametrize("tab", ["Source", "Diff", "Evaluation", "Conversation", "Settings"])
 def test_the_page_never_scrolls_sideways(open_report, width, tab):
     page = open_report(sample_nodes(), width=width).page
@@ -234,6 +236,7 @@ def test_two_thousand_nodes_stay_usable(open_report, tmp_path):
     assert "return x * 1500" in page.locator("#detail .code").inner_text()
 
 
+@pytest.mark.slow
 def test_ten_thousand_nodes_open_at_the_path_to_the_best(open_report, tmp_path, monkeypatch):
     monkeypatch.setattr(embed, "HIGHLIGHT_BUDGET", 100_000)
     watched = open_report(many_nodes(10_000))

@@ -283,6 +283,7 @@ def test_greed(evaluator, how):
 
 
 @pytest.mark.parametrize("how", of_which_fast(CPU_GREED, "memory files"))
+@pytest.mark.slow
 def test_greed_for_memory(evaluator, how):
     if evaluator.device != "cpu":
         pytest.skip("on a GPU machine a candidate may have half of the host's memory")

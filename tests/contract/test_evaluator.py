@@ -27,7 +27,7 @@ MEMORY_BYTES = 4 << 30
 IMPLEMENTATIONS = [
     pytest.param(("cpu", None), id="local-cpu"),
     pytest.param(("cuda:0", None), id="local-cuda", marks=pytest.mark.gpu),
-    pytest.param(("cpu", "sm_90"), id="offline-sm_90"),
+    pytest.param(("cpu", "sm_90"), id="offline-sm_90", marks=pytest.mark.slow),
 ]
 
 
@@ -235,6 +235,7 @@ class TestPassing:
         assert min(timing.baselines_us.values()) > 0
         assert 0 < verdict.cost.device_s <= verdict.cost.wall_s
 
+    @pytest.mark.slow
     def test_a_confirmation_is_against_every_baseline(self, evaluator_of, measures):
         judge = evaluator_of(CONVOLUTION, whole=True)
         facts = judge.prepare()

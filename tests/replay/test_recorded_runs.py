@@ -25,7 +25,15 @@ CHANGED: dict[str, set[str]] = {
 """By file, the parts in which today's search is known to differ, beside the words of prompts."""
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.xz"))
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name.removesuffix(".json.xz"), marks=pytest.mark.slow)
+        if number % 3
+        else pytest.param(path, id=path.name.removesuffix(".json.xz"))
+        for number, path in enumerate(RUNS)
+    ],
+)
 def test_a_recorded_search_leads_where_it_did(path):
     with read_run(path) as directory:
         store = directory.store

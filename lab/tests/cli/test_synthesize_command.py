@@ -36,6 +36,7 @@ def index(folder):
     return json.loads((folder / "tasks.json").read_text())["tasks"]
 
 
+@pytest.mark.slow
 def test_tasks_of_the_grammar(lab, server, tmp_path):
     folder = tmp_path / "tasks"
     result = lab("synthesize", "-n", 4, "-o", folder, "--seed", 5)

@@ -40,6 +40,7 @@ def test_a_candidate_holds_nowhere_yet():
     assert [rule.name for rule in (*candidates(), *beliefs()) if rule.holds] == []
 
 
+@pytest.mark.slow
 def test_a_speed_rule_with_right_programs_is_untimed_without_a_gpu(server):
     assert objections([rule for rule in SPEED if rule.name in QUICK], server) == {}
 

@@ -14,7 +14,7 @@ from adaexplore.core.config import Config, PolicyName
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search import POLICIES, Policy, Tree, context_ids
 
-few_examples = examples(max_examples=30, deadline=None)  # for each test and each of eleven policies
+few_examples = examples(max_examples=12, deadline=None)  # for each test and each of eleven policies
 policies = pytest.mark.parametrize("name", sorted(POLICIES))
 
 

@@ -19,7 +19,6 @@ PARENT = "parent"
 _NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
 _QUIET = 0.02  # share of a block that its threads may wait for a processor
 _MOST_WAITED = 0.99
-_PATIENCE = 3.0  # times the budget, for rounds on a quiet machine
 
 TimeBlock = Callable[[int], list[float]]
 """Times that many calls and returns microseconds each."""
@@ -51,7 +50,8 @@ class MeasuringEffort:
     until the interval of the speedup is narrower than `resolution` (relative, half width; `coarse`
     will do for a candidate that is slower than the best baseline in any case) or `budget_s` seconds
     are spent, within `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower
-    than the best known time gets `min_rounds` only.
+    than the best known time gets `min_rounds` only. Rounds on a quiet machine are waited for within
+    `patience` times the budget.
     """
 
     block_us: float = 20_000.0
@@ -62,6 +62,7 @@ class MeasuringEffort:
     resolution: float = 0.01
     coarse: float = 0.03
     hopeless: float = 3.0
+    patience: float = 3.0
 
 
 def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
@@ -71,7 +72,9 @@ def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
     """
     if brief:
         block_us = 5000.0 if device == "cpu" else 20_000.0  # on a GPU more could hide in a block
-        return MeasuringEffort(block_us=block_us, other_us=5000.0, max_rounds=9, budget_s=0.5)
+        return MeasuringEffort(
+            block_us=block_us, other_us=5000.0, max_rounds=9, budget_s=0.5, patience=1.0
+        )
     return MeasuringEffort() if device == "cpu" else MeasuringEffort(other_us=10_000.0)
 
 
@@ -99,7 +102,7 @@ def measure(
 
     `waited_us` returns the microseconds for which threads of the parties have waited for a
     processor so far. Rounds in which other programs kept a party waiting are measured again. If
-    too few rounds are quiet within three times the budget, all rounds count, and the interval is
+    too few rounds are quiet within `effort.patience` times the budget, all rounds count, and the interval is
     that of `widened`.
     """
     effort = effort or MeasuringEffort()
@@ -125,7 +128,7 @@ def measure(
             if len(quiet) >= most or spent_s > effort.budget_s or _narrow(quiet, effort):
                 return summarize(quiet, len(quiet) * counts[CANDIDATE], known_us)
         elif len(rounds) >= most or (
-            len(rounds) >= effort.min_rounds and spent_s > _PATIENCE * effort.budget_s
+            len(rounds) >= effort.min_rounds and spent_s > effort.patience * effort.budget_s
         ):
             return widened(summarize(rounds, len(rounds) * counts[CANDIDATE], known_us), rounds)
 

@@ -81,6 +81,7 @@ class TestRight:
         assert verdict.labels == ()
 
     @pytest.mark.parametrize("how", of_which_fast(BY_ELEMENT, "several results"))
+    @pytest.mark.slow
     def test_scalar_functions_mapped_over_blocks(self, judge, how):
         functions, mapped = BY_ELEMENT[how]
         source = changed(DOUBLE_KERNEL, "@triton.jit", f"{functions}\n\n@triton.jit")
@@ -165,6 +166,7 @@ class TestRight:
             ),
         ],
     )
+    @pytest.mark.slow
     def test_kernels_that_leave_the_work_to_pytorch_are_labelled(self, judge, forward, labels):
         verdict = judge(SOFTMAX, changed(SOFTMAX_KERNEL, "softmax[(rows,)](x, out, ", forward))
         assert verdict.status == "passed"
@@ -324,6 +326,7 @@ class TestRefused:
         assert words in verdict.reason
         assert verdict.feedback.source_line.startswith("double[")
 
+    @pytest.mark.slow
     def test_a_descriptor_made_on_the_device_needs_an_allocator(self, judge):
         verdict = judge(DOUBLE, DESCRIPTOR_KERNEL)
         assert verdict.status == "runtime_error"
@@ -404,6 +407,7 @@ UNBATCHED_KERNEL = changed(
 
 
 class TestSpecialised:
+    @pytest.mark.slow
     def test_a_candidate_that_refuses_other_sizes_passes_with_a_label(self, judge):
         verdict = judge(DOUBLE, SPECIALISED)
         assert verdict.status == "passed"
@@ -430,6 +434,7 @@ class TestSpecialised:
             ),
         ],
     )
+    @pytest.mark.slow
     def test_a_mask_that_the_sizes_do_not_need_may_be_missing(self, judge, mask):
         verdict = judge(SOFTMAX, changed(SOFTMAX_KERNEL, mask, ")"))
         assert verdict.status == "passed"

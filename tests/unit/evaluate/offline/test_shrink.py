@@ -17,6 +17,7 @@ from adaexplore.evaluate.offline.sizes import Replaced, follow
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import check_outputs, tensors_of
+from fast_set import of_which_fast
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "problems").glob("*.py"))
 
@@ -88,12 +89,15 @@ def test_an_output_without_elements_stays_one_and_no_other_becomes_one(tmp_path)
     assert shapes(by_name(late)["small"].source, tmp_path)[0][0] > 512
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
-def test_every_example_shrinks_within_the_budget_and_runs(file, tmp_path):
+@pytest.mark.parametrize(
+    "name", of_which_fast([file.stem for file in EXAMPLES], "mlp_block", "topk_router")
+)
+def test_every_example_shrinks_within_the_budget_and_runs(name, tmp_path):
+    file = next(file for file in EXAMPLES if file.stem == name)
     found = by_name(file.read_text(encoding="utf-8"))
     assert found["small"].fits
     assert found["odd"].fits
-    small, odd = (shapes(found[name].source, tmp_path) for name in ("small", "odd"))
+    small, odd = (shapes(found[size].source, tmp_path) for size in ("small", "odd"))
     assert small != odd
 
 
@@ -250,6 +254,7 @@ def test_a_problem_that_stays_large_is_returned_with_its_cost():
     width=st.integers(1, 600),
     tail=st.sampled_from(["", "  # 16 rows", " ; other = 3"]),
 )
+@pytest.mark.slow
 def test_a_variant_is_the_source_with_its_constants_replaced(rows, heads, width, tail):
     source = LINEAR.replace("rows = 4096", f"rows = {rows}{tail}").replace(
         "inner, outer = 8192, 2048", f"heads = {heads}\nouter = {width}\ninner = heads * {width}"

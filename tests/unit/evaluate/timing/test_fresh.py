@@ -203,6 +203,7 @@ class TestCount:
     def test_large_tensors_have_few_slots(self, fresh_of):
         assert fresh_of("def get_inputs():\n    return [torch.zeros(1 << 22)]\n", 100).count <= 8
 
+    @pytest.mark.slow
     def test_there_are_always_two(self, fresh_of):
         assert fresh_of("def get_inputs():\n    return [torch.zeros(1 << 25)]\n", 100).count == 2
 
