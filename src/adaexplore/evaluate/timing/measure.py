@@ -102,8 +102,8 @@ def measure(
 
     `waited_us` returns the microseconds for which threads of the parties have waited for a
     processor so far. Rounds in which other programs kept a party waiting are measured again. If
-    too few rounds are quiet within `effort.patience` times the budget, all rounds count, and the interval is
-    that of `widened`.
+    too few rounds are quiet within `effort.patience` times the budget, all rounds count, and the
+    interval is that of `widened`.
     """
     effort = effort or MeasuringEffort()
     rng = random.Random(0)
