@@ -335,6 +335,7 @@ def test_the_problem_is_nowhere_to_be_found(evaluator):
     assert (verdict.status, getattr(verdict, "reason", "")) == ("passed", "")
 
 
+@pytest.mark.slow
 def test_shrinking_the_memory_that_the_judge_reads(evaluator):
     if evaluator.device != "cpu":
         pytest.skip("memory files are the CPU's")

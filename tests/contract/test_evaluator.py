@@ -192,6 +192,7 @@ class TestFeedback:
         times = [use.time_us for use in verdict.profile.kernels]
         assert times == sorted(times, reverse=True)
 
+    @pytest.mark.slow
     def test_a_roofline_is_held_against_the_problem_s_own_work(self, judge, measures):
         verdict = judge.evaluate(GOOD)
         facts = judge.prepare().roofline
@@ -248,6 +249,7 @@ class TestPassing:
         for timing in (searched, confirmed):
             assert timing.speedup <= min(timing.speedup_eager, timing.speedup_compile) * 1.001
 
+    @pytest.mark.slow
     def test_rewritten_algebra(self, judge):
         body = """
             for _ in range(4):
@@ -282,6 +284,7 @@ class ModelNew(nn.Module):
         )
         assert judge.evaluate(Candidate(source, "cpp")).status == "passed"
 
+    @pytest.mark.slow
     def test_stored_weights_that_the_constructor_makes_too(self, evaluator_of, tmp_path):
         """The module was built under the seed that candidates are built under."""
         torch.manual_seed(0)
@@ -1039,6 +1042,7 @@ class TestRepeats:
         assert second.cost.device_s < first.cost.device_s
         assert judge.evaluate(alike, again=True).timing != second.timing
 
+    @pytest.mark.slow
     def test_one_that_is_evaluated_twice_is_measured_twice(self, judge, measures):
         assert judge.evaluate(GOOD).timing != judge.evaluate(GOOD).timing
 

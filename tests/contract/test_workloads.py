@@ -141,6 +141,7 @@ class TestCaptured:
         cheat = source.replace(line, textwrap.indent(textwrap.dedent(body), " " * 8))
         return failed(judge_of(problem), Candidate(cheat, "cpp"))
 
+    @pytest.mark.slow
     def test_padding_of_the_example_cannot_be_left_out(self, judge_of, tmp_path):
         x = torch.randn(64, 32)
         x[:, 8:] = 0
@@ -182,6 +183,7 @@ class TestTolerances:
         verdict = failed(judge_of(self.checked(1e-1, "fp32")), self.LOOSE)
         assert "fp32 allows" in verdict.reason
 
+    @pytest.mark.slow
     def test_a_share_of_the_elements_may_miss(self, judge_of):
         one = candidate(
             "return torch.softmax(x * self.scale, -1)",

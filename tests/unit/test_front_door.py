@@ -323,6 +323,7 @@ class TestScripts:
         objects = {"evaluator": Judge(), "proposer": own["proposer"]}
         assert len(run.resume(**objects).nodes) == 3
 
+    @pytest.mark.slow
     def test_a_script_without_a_main_guard(self, problem, tmp_path):
         """The compiler proposes and the package's own evaluator judges, in processes."""
         script = tmp_path / "script.py"

@@ -68,6 +68,7 @@ def test_tasks_of_a_model(lab, tmp_path, monkeypatch):
     assert {entry["origin"] for entry in others} == {"grammar"}
 
 
+@pytest.mark.slow
 def test_problems_that_no_task_may_repeat(lab, tmp_path, file, monkeypatch):
     (tmp_path / "bench").mkdir()
     file("bench/grams.py", MODULE)

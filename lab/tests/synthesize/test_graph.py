@@ -90,6 +90,7 @@ def test_a_module_that_cannot_be_traced_says_why_in_a_line(traced, body, why):
     assert "\n" not in found["why"]
 
 
+@pytest.mark.slow
 def test_what_does_not_end_is_ended(synthesis_server, written):
     source = written("while True:\n    pass").source
     request = {"name": "endless", "source": source}

@@ -83,6 +83,7 @@ def test_from_prompt_to_step(adaexplore, run, asks):
     assert {node.proposal.origin for node in nodes} == {"manual"}
 
 
+@pytest.mark.slow
 def test_what_waits_is_evaluated_side_by_side(adaexplore, run, asks):
     adaexplore("ask", run, "-n", 3, "-o", asks)
     for number, text in enumerate((RIGHT, WRONG, RIGHT), 1):
@@ -96,6 +97,7 @@ def test_what_waits_is_evaluated_side_by_side(adaexplore, run, asks):
     assert [node.reused for node in nodes].count(True) == 1
 
 
+@pytest.mark.slow
 def test_the_compiler_makes_the_first_steps_if_asked_to(
     adaexplore, problem, asks, tmp_path, monkeypatch
 ):

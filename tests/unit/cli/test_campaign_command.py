@@ -241,6 +241,7 @@ def test_a_run_of_which_a_kill_left_half_is_made_anew(adaexplore, problems, tmp_
     assert not (folder / ".one.new").exists()
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_judged_the_exit_code_says_so(adaexplore, problems, file, tmp_path):
     broken = file("broken.py", "class Model: ...")
     words = [*FAST, "--run", tmp_path / "night"]
@@ -253,6 +254,7 @@ def test_where_nothing_can_be_judged_the_exit_code_says_so(adaexplore, problems,
     assert steps(tmp_path / "night") == {"broken": 1}
 
 
+@pytest.mark.slow
 def test_a_model_works_on_all_problems_within_one_budget(llm, adaexplore, problems, tmp_path):
     folder, out = tmp_path / "night", tmp_path / "out.json"
     words = [*FAST, "--model", LOCAL, "--steps", 1, "--run", folder, "--json", out]

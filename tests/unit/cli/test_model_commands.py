@@ -133,6 +133,7 @@ def test_the_compiler_makes_the_first_steps_if_asked_to(llm, explore, compiler):
     assert [node.proposal.origin for node in kept(path)[1]] == ["compiler", LOCAL]
 
 
+@pytest.mark.slow
 def test_a_budget_of_steps_is_the_number_of_steps(llm, explore):
     result, path = explore("--model", LOCAL, "--budget", "1step", *QUIET)
     assert result.code == 0, result
@@ -155,6 +156,7 @@ def test_a_budget_that_is_spent_ends_the_run_well(llm, explore, budget):
     assert llm.conversations == []
 
 
+@pytest.mark.slow
 def test_what_earlier_sessions_took_counts_against_the_budget(llm, explore, adaexplore):
     message = {"role": "assistant", "content": MODULE.format(times=3)}
     dear = {

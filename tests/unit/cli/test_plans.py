@@ -71,6 +71,7 @@ class TestResume:
         assert (record.config.budget, record.steps, len(nodes)) == ("1Mtok,1step", 1, 1)
         assert raised.out.splitlines()[-1].endswith(": run.db, best.py, report.html")
 
+    @pytest.mark.slow
     def test_a_server_that_moved(self, llm, explore, adaexplore, monkeypatch):
         monkeypatch.delenv("ADAEXPLORE_BASE_URL")
         llm.answer = lambda _: status(404, "nobody by that name")
@@ -112,6 +113,7 @@ class TestResume:
         assert kept(path)[0].plan == before
 
 
+@pytest.mark.slow
 def test_a_server_that_wants_no_key(llm, explore, monkeypatch):
     monkeypatch.delenv("ADAEXPLORE_API_KEY")
     llm.script.extend([None, status(401, f"not {KEY}")])
@@ -122,6 +124,7 @@ def test_a_server_that_wants_no_key(llm, explore, monkeypatch):
 
 
 class TestTemplates:
+    @pytest.mark.slow
     def test_a_run_has_its_templates_with_it(self, start, adaexplore, prompts, asks, tmp_path):
         started, path = start("--prompts", prompts, *SETTINGS)
         assert started.code == 0, started

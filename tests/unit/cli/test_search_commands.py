@@ -131,6 +131,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(explore, adaexplore, prop
         assert run.store.node_count() == 3
 
 
+@pytest.mark.slow
 def test_several_steps_at_once(explore, adaexplore):
     result, path = explore("--steps", 5, "--parallel", 3, "--set", "confirm=false")
     assert result.code == 0, result
@@ -154,6 +155,7 @@ def test_a_number_at_once_that_makes_no_sense(explore, words):
     assert "--parallel" in result.err
 
 
+@pytest.mark.slow
 def test_an_interruption_before_the_first_step_leaves_a_run_to_resume(
     explore, adaexplore, proposer
 ):

@@ -158,6 +158,7 @@ class TestCandidates:
         assert found in ("PermissionError", "FileNotFoundError")
         assert found == "PermissionError" or ".ssh" in attack  # there may be no key
 
+    @pytest.mark.slow
     def test_one_that_derives_from_the_user_s_class_passes(self, project, load, server):
         problem = load(project / "problem.py")
         evaluator = LocalEvaluator(

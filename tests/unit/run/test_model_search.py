@@ -222,6 +222,7 @@ def test_at_its_budget_the_run_ends_well(llm, new_run):
     assert budget.spent.input_tokens + budget.spent.output_tokens <= 20_000
 
 
+@pytest.mark.slow
 def test_with_several_calls_in_flight_the_budget_holds_and_every_reply_is_kept(llm, new_run):
     budget = Budget(limit_tokens=12_000)
     heard, path = Heard(), new_run(NAMES[0], steps=1000)
@@ -251,6 +252,7 @@ def test_a_recorded_search_is_replayed_without_a_model(llm, new_run, tmp_path):
     assert len(llm.conversations) == asked
 
 
+@pytest.mark.slow
 def test_a_prompt_too_long_for_the_model_loses_its_oldest_kernels(llm, new_run):
     settings = {"policy": "uct", "p_large": 1.0, "p_contrast": 0.0, "p_strategy": 0.0}
     limit, lengths = 10**9, []

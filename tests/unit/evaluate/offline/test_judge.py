@@ -88,6 +88,7 @@ class TestRight:
         verdict = judge(DOUBLE, changed(source, "tl.load(x + at, mask=at < n)", mapped))
         assert verdict.status == "passed", verdict
 
+    @pytest.mark.slow
     def test_the_detail_lists_the_kernels_resources(self, judge):
         detail = judge(MATMUL, MATMUL_KERNEL).detail
         assert "matmul: 4 warps" in detail
@@ -217,6 +218,7 @@ class TestMutants:
         assert verdict.status in ("wrong_output", "runtime_error"), verdict
         assert "\n" not in verdict.reason
 
+    @pytest.mark.slow
     def test_a_fault_at_odd_sizes_only_is_named_as_such(self, judge):
         problem, right, change = MUTANTS["reads a column too many"]
         reason = judge(problem, changed(right, *change)).reason

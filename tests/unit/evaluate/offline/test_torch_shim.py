@@ -96,6 +96,7 @@ class TestAutotune:
             "[(1024, 4), (256, 2), (512, 8)]",
         ],
     )
+    @pytest.mark.slow
     def test_a_tuned_kernel_passes(self, judge, configs):
         assert judge(DOUBLE, f"CONFIGS = {configs}\n{AUTOTUNED}").status == "passed"
 
