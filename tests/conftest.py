@@ -2,6 +2,6 @@
 
 from hypothesis import settings
 
-settings.register_profile("fast", max_examples=30)
+settings.register_profile("fast", max_examples=20)
 
 pytest_plugins = ["shared_fixtures"]

