@@ -19,14 +19,14 @@ def threads_apart(pid: int) -> Iterator[None]:
     before: dict[int, set[int]] = {}
     processors = sorted(os.sched_getaffinity(0))
     for thread, processor in zip(_busiest_threads(pid), processors, strict=False):
-        with contextlib.suppress(ProcessLookupError):  # it has ended
+        with contextlib.suppress(OSError):  # it has ended, or may not be placed here
             before[thread] = os.sched_getaffinity(thread)
             os.sched_setaffinity(thread, {processor})
     try:
         yield
     finally:
         for thread, allowed in before.items():
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):
                 os.sched_setaffinity(thread, allowed)
 
 
