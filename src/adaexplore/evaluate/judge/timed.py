@@ -11,9 +11,9 @@ import torch
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.judge.check import Reached, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
-from adaexplore.evaluate.judge.placement import threads_apart
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
+from adaexplore.evaluate.timing.placement import threads_apart
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout
 from adaexplore.sandbox.process import WorkerDiedError

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from adaexplore.evaluate.timing.waiting import thread_account_us
 from adaexplore.sandbox.family import family
 
 _TOLERANCE = 0.25  # of the claimed time: variation of the machine
@@ -47,7 +48,7 @@ class Account:
     @staticmethod
     def of(pid: int) -> Account:
         """Return the account up to now."""
-        return Account(_waited_us(pid) + _waited_us(os.getpid()), cpu_seconds(pid))
+        return Account(_first_waited_us(pid) + _first_waited_us(os.getpid()), cpu_seconds(pid))
 
 
 class Audit:
@@ -158,9 +159,6 @@ def _cpu_seconds(pid: int) -> float:
     return sum(int(ticks) for ticks in fields[11:15]) * _TICK_S
 
 
-def _waited_us(pid: int) -> float:
-    """Return the time that the first thread was ready and not running (proc_pid_schedstat(5))."""
-    try:
-        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1000.0
-    except (OSError, IndexError):  # the process has ended, or the kernel has no such file
-        return 0.0
+def _first_waited_us(pid: int) -> float:
+    """Return for how long the first thread of a process waited for a processor."""
+    return thread_account_us(pid, pid)[1]

@@ -1,8 +1,7 @@
-"""Time that threads wait for a processor while other programs use it."""
+"""The kernel's account of threads: how long they ran, and waited for a processor."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,20 +9,27 @@ from pathlib import Path
 def waited_us(pids: Iterable[int]) -> float:
     """Return how long all threads of some processes were ready to run and had no processor.
 
-    In microseconds, since the threads began (proc_pid_schedstat(5)). Threads that have ended, and
-    kernels that keep no such account, add nothing.
+    In microseconds, since the threads began. Threads that have ended, and kernels that keep no such
+    account, add nothing.
     """
-    return sum(_thread_waited_us(task) for pid in pids for task in _threads(pid))
+    return sum(thread_account_us(pid, thread)[1] for pid in pids for thread in threads_of(pid))
 
 
-def _threads(pid: int) -> list[Path]:
-    with contextlib.suppress(OSError):  # the process has ended
-        return list(Path(f"/proc/{pid}/task").iterdir())
-    return []
-
-
-def _thread_waited_us(task: Path) -> float:
+def threads_of(pid: int) -> list[int]:
+    """Return the threads of a process; none if it has ended."""
     try:
-        return int((task / "schedstat").read_text().split()[1]) / 1000.0
-    except (OSError, IndexError):
-        return 0.0
+        return [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return []
+
+
+def thread_account_us(pid: int, thread: int) -> tuple[float, float]:
+    """Return for how long a thread ran and waited, in microseconds (proc_pid_schedstat(5)).
+
+    Both are zero if the thread has ended, or the kernel keeps no such account.
+    """
+    try:
+        ran, waited, *_ = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+    except (OSError, ValueError):
+        return 0.0, 0.0
+    return int(ran) / 1000.0, int(waited) / 1000.0

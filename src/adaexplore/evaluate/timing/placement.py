@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
+
+from adaexplore.evaluate.timing.waiting import thread_account_us, threads_of
 
 
 @contextlib.contextmanager
@@ -32,15 +33,6 @@ def threads_apart(pid: int) -> Iterator[None]:
 
 def _busiest_threads(pid: int) -> list[int]:
     """Return the threads of a process, those with the most CPU time first."""
-    try:
-        threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
-    except OSError:  # the process has ended
-        return []
-    return sorted(threads, key=lambda thread: _cpu_ns(pid, thread), reverse=True)
-
-
-def _cpu_ns(pid: int, thread: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
-    except (OSError, IndexError):  # it has ended, or this kernel keeps no account
-        return 0
+    return sorted(
+        threads_of(pid), key=lambda thread: thread_account_us(pid, thread)[0], reverse=True
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.evaluate.judge.placement import threads_apart
+from adaexplore.evaluate.timing.placement import threads_apart
 
 TWO_THREADS = """
 import threading
