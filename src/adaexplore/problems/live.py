@@ -24,7 +24,7 @@ from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
 from adaexplore.problems.written import (
     Examples,
-    Written,
+    WrittenSource,
     from_graph,
     from_sources,
     in_one_line,
@@ -163,7 +163,7 @@ def _result(
     return [t.clone() for t in outputs], structure
 
 
-def _written(name: str, examples: Examples, folder: Path) -> Written:
+def _written(name: str, examples: Examples, folder: Path) -> WrittenSource:
     """Return the module as source, from its graph if that can be, else from its sources."""
     reasons = []
     for write in (from_graph, from_sources):
@@ -177,7 +177,7 @@ def _written(name: str, examples: Examples, folder: Path) -> Written:
     )
 
 
-def _whole(module: nn.Module, written: Written, workload: Workload) -> str:
+def _whole(module: nn.Module, written: WrittenSource, workload: Workload) -> str:
     """Return the file: the class, and the functions that make it a problem of its own."""
     kind = type(module)
     return (

@@ -83,7 +83,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenSource:
     """A module as source, after a header, with its stored weights."""
 
     by: str
@@ -92,7 +92,7 @@ class Written:
     weights: Stored
 
 
-def from_graph(examples: Examples, folder: Path) -> Written:
+def from_graph(examples: Examples, folder: Path) -> WrittenSource:
     """Write the graph that `torch.export` gives, as readable as it can be.
 
     Raises `UnwritableError` where there is none or it computes something else.
@@ -107,13 +107,13 @@ def from_graph(examples: Examples, folder: Path) -> Written:
             raise UnwritableError(f"its graph has {error}") from error
         found = examples.difference(HEADER, source, folder, weights)
         if not found.why:
-            return Written("torch.export", HEADER, source, weights)
+            return WrittenSource("torch.export", HEADER, source, weights)
         if plain >= graph.results:
             raise UnwritableError(f"its graph fails: {found.why}")
         plain |= {found.culprit} if found.culprit in graph.results - plain else graph.results
 
 
-def from_sources(examples: Examples, folder: Path) -> Written:
+def from_sources(examples: Examples, folder: Path) -> WrittenSource:
     """Write the classes of the module and what they name, and a constructor of its state.
 
     Raises `UnwritableError` where they cannot be collected, or compute something else.
@@ -125,7 +125,7 @@ def from_sources(examples: Examples, folder: Path) -> Written:
         source = collected.module(whole=whole)
         found = examples.difference(collected.header, source, folder, weights)
         if not found.why:
-            return Written("its sources", collected.header, source, weights)
+            return WrittenSource("its sources", collected.header, source, weights)
     raise UnwritableError(f"a copy of them fails: {found.why}")
 
 

@@ -59,11 +59,11 @@ class Variant:
     @property
     def fits(self) -> bool:
         """True if the interpreter usually finishes in well under a second."""
-        return self.elements <= MAX_ELEMENTS and self.flops <= MAX_FLOPS
+        return ReferenceWork(self.elements, self.flops).fits
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ReferenceWork:
     """The elements and FLOPs of a reference, as in `Variant`."""
 
     elements: int
@@ -133,7 +133,7 @@ class ReferenceSizes:
         self._access = access
         self._workloads = workloads
         self._folder = folder
-        self._costs: dict[str, Cost | None] = {}
+        self._costs: dict[str, ReferenceWork | None] = {}
         self._empty: list[bool] = []
         self._original = self._run(source, "meta")
         with without_values():
@@ -152,7 +152,7 @@ class ReferenceSizes:
             equal.setdefault((size.is_batch, size.value), []).append(size)
         return [*equal.values(), *([size] for size in self.sizes if len(self.sizes) > len(equal))]
 
-    def cost(self, choice: Choice) -> Cost | None:
+    def cost(self, choice: Choice) -> ReferenceWork | None:
         """Return the cost of the reference with these sizes; None if it does not run with them.
 
         Within the budget it runs on the CPU too, because the meta device checks no indices.
@@ -201,7 +201,7 @@ class ReferenceSizes:
             and [shape[1:] for shape in now.inputs] == [shape[1:] for shape in was.inputs]
         )
 
-    def _run(self, source: str, device: str) -> Cost:
+    def _run(self, source: str, device: str) -> ReferenceWork:
         """Run one `forward` per workload; return the sum of their costs.
 
         Raises `BadProblemError` for a failure and for an output that cannot be compared.
@@ -220,7 +220,7 @@ class ReferenceSizes:
             raise BadProblemError("problem.py: an output loses its elements at these sizes")
         weights = sum(p.numel() for p in instance.model.parameters())
         given = sum(t.numel() for each in inputs for t in tensors_of(each))
-        return Cost(counter.elements + weights + given, counter.flops)
+        return ReferenceWork(counter.elements + weights + given, counter.flops)
 
     def _load(self, source: str, device: str) -> tuple[Instance, list[Inputs]]:
         instance = Instance.load(

@@ -16,7 +16,7 @@ _LOOK_EVERY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FreeMemory:
     """A GPU's memory in bytes: what this process can still get, all there is, what it holds."""
 
     free: int
@@ -24,16 +24,16 @@ class Room:
     held: int = 0
 
 
-def room_on(device: str) -> Room:
+def room_on(device: str) -> FreeMemory:
     """Read the memory of a GPU; what this process has cached is free for it.
 
     All zeros on the CPU, where the limit of the process decides.
     """
     if device == "cpu":
-        return Room(0, 0)
+        return FreeMemory(0, 0)
     free, total = torch.cuda.mem_get_info(device)
     held = torch.cuda.memory_allocated(device)
-    return Room(free + torch.cuda.memory_reserved(device) - held, total, held)
+    return FreeMemory(free + torch.cuda.memory_reserved(device) - held, total, held)
 
 
 def wanted_by(error: BaseException, device: str) -> int:
@@ -46,7 +46,7 @@ def wanted_by(error: BaseException, device: str) -> int:
     return torch.cuda.max_memory_allocated(device) + asked
 
 
-def wait_for_room(wanted: int, read: Callable[[], Room], patience_s: float) -> bool:
+def wait_for_room(wanted: int, read: Callable[[], FreeMemory], patience_s: float) -> bool:
     """Wait until `wanted` bytes are free, `patience_s` at most; return whether they are.
 
     No wait for more than the device has in all.

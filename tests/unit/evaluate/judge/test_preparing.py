@@ -9,7 +9,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
-from adaexplore.evaluate.truth.room import Room
+from adaexplore.evaluate.truth.room import FreeMemory
 from adaexplore.sandbox.lock import lock_file
 
 
@@ -49,7 +49,9 @@ def prepared(monkeypatch, tmp_path):
         tries, left, readings = [], list(does), list(free)
 
         def read(_device):
-            return Room((readings.pop(0) if len(readings) > 1 else readings[0]) << 30, 80 << 30)
+            return FreeMemory(
+                (readings.pop(0) if len(readings) > 1 else readings[0]) << 30, 80 << 30
+            )
 
         monkeypatch.setattr(judge, "room_on", read)
         monkeypatch.setattr(time, "sleep", lambda _: None)

@@ -5,7 +5,7 @@ import torch
 
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.truth import truth
-from adaexplore.evaluate.truth.room import Room, wait_for_room, wanted_by
+from adaexplore.evaluate.truth.room import FreeMemory, wait_for_room, wanted_by
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
 from adaexplore.sandbox.user.user_code import Instance
@@ -25,7 +25,7 @@ def test_room_is_waited_for_as_long_as_it_may_come(monkeypatch, free, wanted, fo
     monkeypatch.setattr(time, "sleep", slept.append)
 
     def read():
-        return Room(readings.pop(0) if len(readings) > 1 else readings[0], 80)
+        return FreeMemory(readings.pop(0) if len(readings) > 1 else readings[0], 80)
 
     assert wait_for_room(wanted, read, 6.0) == found
     assert len(slept) == waits
@@ -56,7 +56,7 @@ def get_inputs():
 @pytest.fixture
 def sets(tmp_path, monkeypatch):
     def sets(free=80, held=0, **options):
-        monkeypatch.setattr(truth, "room_on", lambda _: Room(free, 80, held))
+        monkeypatch.setattr(truth, "room_on", lambda _: FreeMemory(free, 80, held))
         problem = Problem("example", SOURCE, "cpp", "cpu")
         instance, notes = Instance.of(problem, tmp_path), []
         runs = ReferenceRuns(problem, instance, instance.inputs(0))
