@@ -11,14 +11,14 @@ from typing import Any
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Passed, evaluation_to_json, rank
+from adaexplore.core.evaluation import evaluation_to_json
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
 from adaexplore.core.protocols.listener import follow
 from adaexplore.core.text.feedback import render, verdict
 from adaexplore.run.ask_files import study_of
 from adaexplore.run.explore import begin, make_order, run_path
-from adaexplore.run.results import write_report_of
+from adaexplore.run.results import summary_of, write_report_of
 from adaexplore.run.search import Search
 from adaexplore.run.session import Session, load_problem, open_session
 from adaexplore.run.study import Study
@@ -89,7 +89,7 @@ class AgentRuns:
         with read_run(path) as directory:
             run, nodes = directory.store.run(), directory.store.nodes()
             waiting = directory.store.asks("open", "queued")
-        best = _best(nodes)
+            best = summary_of(directory.store, path).best
         return {
             "problem": run.problem.name,
             "steps_made": len(nodes),
@@ -97,7 +97,9 @@ class AgentRuns:
             "under_way": len(waiting),
             "waiting": [record.ask.id for record in waiting if record.state == "open"],
             "baselines_us": dict(run.reference.baselines_us),
-            "best": {"step": best.id, "verdict": verdict(best.evaluation)} if best else None,
+            "best": {"step": best.node.id, "verdict": verdict(best.node.evaluation)}
+            if best
+            else None,
             "steps": [
                 f"{n.id} (from {n.parent_id}, {n.step_kind}): {verdict(n.evaluation)}"
                 for n in nodes
@@ -107,10 +109,10 @@ class AgentRuns:
     def best_kernel(self, path: Path) -> str:
         """Return the source of the best kernel so far."""
         with read_run(path) as directory:
-            best = _best(directory.store.nodes())
+            best = summary_of(directory.store, path).best
         if best is None:
             raise BadInputError("no correct kernel yet")
-        return best.candidate.source
+        return best.node.candidate.source
 
     @contextmanager
     def _open(self, path: Path) -> Iterator[tuple[RunDirectory, Study]]:
@@ -141,8 +143,3 @@ def _judged(node: Node) -> dict[str, Any]:
         "feedback": render(node.evaluation),
         "evaluation": evaluation_to_json(node.evaluation),
     }
-
-
-def _best(nodes: list[Node]) -> Node | None:
-    passed = [node for node in nodes if isinstance(node.evaluation, Passed)]
-    return max(passed, key=lambda node: rank(node.evaluation), default=None)

@@ -43,7 +43,7 @@ from adaexplore.run.results import write_report_of
 from adaexplore.run.search import Search
 from adaexplore.run.session import Session, notices, open_session, preparation
 from adaexplore.run.study import Study
-from adaexplore.search.headroom import best_measured
+from adaexplore.run.winner import confirmed_of, to_confirm, write_best
 from adaexplore.store import RunDirectory, RunRecord, Store, create_run, open_run, require_free
 
 STARTING = "starting the worker processes (importing torch takes some seconds)"
@@ -152,6 +152,7 @@ def resume(path: Path, given: Config, parts: Parts = NO_PARTS) -> Generator[Even
         if config != run.config:
             store.set_config(config)
         if not _is_work_left(store, config):
+            write_best(store.nodes(), confirmed_of(store), directory.best_path)  # after a kill
             yield Opened(path)
             yield Notice(_nothing_left(store, plan))
             yield Finished(path)
@@ -186,10 +187,10 @@ def _is_work_left(store: Store, config: Config) -> bool:
     nodes = store.nodes()
     if MANUAL in store.run().proposers:
         return bool(store.asks("queued"))
-    best = best_measured(nodes)
-    confirmed = {kept.node_id for kept in store.confirmations()}
-    unconfirmed = best is not None and config.confirm and not confirmed
-    return len(planned_steps(nodes)) < store.run().steps or unconfirmed
+    if len(planned_steps(nodes)) < store.run().steps:
+        return True
+    left = to_confirm(nodes, confirmed_of(store), config.confirm_top)
+    return config.confirm and left is not None
 
 
 def _nothing_left(store: Store, plan: Plan) -> str:

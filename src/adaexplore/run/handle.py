@@ -19,7 +19,6 @@ from adaexplore.run import explore as application
 from adaexplore.run.live import capture_module, module_of
 from adaexplore.run.parts import Parts, take_objects
 from adaexplore.run.results import summary_of
-from adaexplore.run.winner import winner_of
 from adaexplore.store import RunRecord, read_run
 from adaexplore.store.directory import MODULE_NAME
 
@@ -63,14 +62,14 @@ class Run:
     @property
     def best(self) -> Node | None:
         """The winner; None while no step is correct."""
-        winner = self._winner
-        return winner[0] if winner else None
+        summary = self.summary
+        return summary.best.node if summary.best else None
 
     @property
     def verdict(self) -> Evaluation | None:
         """The evaluation that counts for the winner: its confirmation, or the search's own."""
-        winner = self._winner
-        return winner[1] if winner else None
+        leader = self.summary.leader
+        return leader.evaluation if leader else None
 
     @property
     def timing(self) -> Timing | None:
@@ -166,9 +165,3 @@ class Run:
             f'<a href="{escape(str(self.report_path))}">{escape(str(self.report_path))}</a>',
         ]
         return "<br>".join(line for line in lines if line)
-
-    @property
-    def _winner(self) -> tuple[Node, Evaluation] | None:
-        with read_run(self.path) as directory:
-            store = directory.store
-            return winner_of(store.nodes(), store.confirmations())

@@ -11,6 +11,7 @@ from adaexplore.report.run.costs import summarize_costs
 from adaexplore.report.run.diversity import DiversityPoint
 from adaexplore.report.run.exchanges import exchanges_by_step
 from adaexplore.report.run.html import render
+from adaexplore.run.winner import confirmed_of
 from adaexplore.search.diversity import diversity
 from adaexplore.search.ensemble import gains
 from adaexplore.store import RunDirectory, Store
@@ -30,7 +31,7 @@ def summary_of(store: Store, path: Path) -> Summary:
         reproduce=run.command,
         created_at=run.created_at,
         reference=run.reference,
-        confirmations={kept.node_id: kept.evaluation for kept in store.confirmations()},
+        confirmations=confirmed_of(store),
     )
     nodes, calls = store.nodes(), store.calls()
     exchanges = exchanges_by_step(nodes, calls)

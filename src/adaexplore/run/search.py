@@ -129,6 +129,7 @@ class Search:
         Confirms the winner once all planned steps are recorded. Raises as `run` does.
         """
         self._store.set_reference(self._evaluator.prepare())
+        self._winner.write()  # a kill may have come between recording and writing it
         yield from self._carry_out(iter(self._store.asks("queued")))
         if self._study.searched >= self._run.steps:
             yield from self._confirm()
@@ -267,8 +268,8 @@ class Search:
             reused=known is not None,
             repeats=() if len(evaluations) < 2 else evaluations,
         )
-        if self._study.best is node:
-            self._winner.lead(node)
+        if isinstance(node.evaluation, Passed):
+            self._winner.write()
         yield Recorded(node, self._study.best is not best)
 
     def _propose(self, ask: Ask) -> Generator[Work, Any, Proposal | None]:

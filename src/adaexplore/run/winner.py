@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.node import Node, best_correct
+from adaexplore.core.leader import leader_of
+from adaexplore.core.node import Node
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Confirming
 from adaexplore.run.study import Study
@@ -24,49 +25,40 @@ class Winner:
         self._path = path
 
     def write(self) -> None:
-        """Write the best confirmed kernel, or the best found while that is not confirmed."""
-        winner = winner_of(self._study.nodes, self._store.confirmations())
-        if winner:
-            self.lead(winner[0])
-
-    def lead(self, node: Node) -> None:
-        """Write the kernel of a step; the file is complete at every moment."""
-        draft = self._path.with_suffix(".py.new")
-        draft.write_text(node.candidate.source, encoding="utf-8")
-        draft.replace(self._path)
+        """Write the kernel of the leading step."""
+        write_best(self._study.nodes, confirmed_of(self._store), self._path)
 
     def confirm(self, evaluator: Evaluator, limit: int) -> Iterator[Confirming]:
         """Measure the best steps again, each in a fresh process, until the winner is certain.
 
         Measure at most `limit` steps. Raises as `Evaluator.evaluate` does.
         """
-        nodes = self._study.nodes
-        searched = {node.id: node.evaluation for node in nodes if not node.reused}
-        confirmed = self._confirmed()
-        while (chosen := next_to_confirm(searched, confirmed, limit)) is not None:
-            node = nodes[chosen - 1]
+        confirmed = confirmed_of(self._store)
+        while (node := to_confirm(self._study.nodes, confirmed, limit)) is not None:
             yield Confirming(node)
-            confirmed[chosen] = evaluator.evaluate(node.candidate, again=True)
-            self._store.confirm(Confirmation(chosen, confirmed[chosen], time.time()))
-        self.write()
-
-    def _confirmed(self) -> dict[int, Evaluation]:
-        return {kept.node_id: kept.evaluation for kept in self._store.confirmations()}
+            confirmed[node.id] = evaluator.evaluate(node.candidate, again=True)
+            self._store.confirm(Confirmation(node.id, confirmed[node.id], time.time()))
+            self.write()
 
 
-def winner_of(
-    nodes: Sequence[Node], confirmations: Iterable[Confirmation]
-) -> tuple[Node, Evaluation] | None:
-    """Return the winning step and the evaluation that counts for it.
+def confirmed_of(store: Store) -> dict[int, Evaluation]:
+    """Return the confirmation of every step that has one."""
+    return {kept.node_id: kept.evaluation for kept in store.confirmations()}
 
-    The best confirmed step wins, or the best found while that step is not confirmed. None where no
-    step is correct.
-    """
-    best = best_correct({node.id: node.evaluation for node in nodes})
-    if best is None:
-        return None
-    confirmed = {kept.node_id: kept.evaluation for kept in confirmations}
-    winner = best_correct(confirmed) if best in confirmed else None
-    if winner is None:
-        return nodes[best - 1], nodes[best - 1].evaluation
-    return nodes[winner - 1], confirmed[winner]
+
+def to_confirm(
+    nodes: Sequence[Node], confirmed: Mapping[int, Evaluation], limit: int
+) -> Node | None:
+    """Return the step to confirm next, None once the winner is certain."""
+    searched = {node.id: node.evaluation for node in nodes if not node.reused}
+    chosen = next_to_confirm(searched, confirmed, limit)
+    return None if chosen is None else nodes[chosen - 1]
+
+
+def write_best(nodes: Sequence[Node], confirmed: Mapping[int, Evaluation], path: Path) -> None:
+    """Write the kernel of the leading step; the file is complete at every moment."""
+    leader = leader_of({node.id: node.evaluation for node in nodes}, confirmed)
+    if leader:
+        draft = path.with_suffix(".py.new")
+        draft.write_text(nodes[leader.node_id - 1].candidate.source, encoding="utf-8")
+        draft.replace(path)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.core.labels import ALGEBRA
+from adaexplore.core.leader import Leader, is_refuted
 from adaexplore.core.node import Node, best_correct
 from adaexplore.report import text
 
@@ -41,17 +42,17 @@ class Headline:
 
 def make_headline(
     nodes: Sequence[Node],
-    best: Node | None,
+    leader: Leader | None,
     confirmations: Mapping[int, Evaluation],
     labels: Sequence[str] = (),
 ) -> Headline:
-    """Return the headline of a run; `best` is its best correct node, None without one.
+    """Return the headline of a run; `leader` is its leading step, None without a correct one.
 
-    The best passed confirmation is claimed, even if the search measured more. A failed confirmation
-    withdraws the claim on its node. `labels` are the problem's: a sentence that claims a speedup
-    names them, because it will be quoted alone, and says so if the candidate needs less work.
+    The evaluation that counts for the leading step is claimed. A failed confirmation withdraws the
+    claim on its node. `labels` are the problem's: a sentence that claims a speedup names them,
+    because it will be quoted alone, and says so if the candidate needs less work.
     """
-    head = _headline(nodes, best, confirmations)
+    head = _headline(nodes, leader, confirmations)
     if head.claimed is None:
         return head
     sentence = head.sentence
@@ -63,24 +64,25 @@ def make_headline(
 
 
 def _headline(
-    nodes: Sequence[Node], best: Node | None, confirmations: Mapping[int, Evaluation]
+    nodes: Sequence[Node], leader: Leader | None, confirmations: Mapping[int, Evaluation]
 ) -> Headline:
     if not nodes:
         return Headline("empty", "No step has been recorded yet.")
-    if best is None or not isinstance(best.evaluation, Passed):
+    if leader is None or not isinstance(leader.evaluation, Passed):
         return Headline("no_correct", f"No correct candidate in {_steps(nodes)}: {_counts(nodes)}.")
-    searched = best.evaluation.timing
-    if isinstance(searched, Estimate):
-        return _unmeasured(nodes, best, searched)
-    winner = _find(nodes, best_correct(confirmations))
-    confirmed = confirmations[winner.id] if winner else None
-    if winner and isinstance(confirmed, Passed) and confirmed.measured:
-        caveat = _remeasured(winner, best, searched, confirmations)
-        return _claim(winner, confirmed, confirmed.measured, caveat, confirmed=True)
-    failed = confirmations.get(best.id)
-    if isinstance(failed, Failed):
-        return _withdrawn(best, searched, failed)
-    return _claim(best, best.evaluation, searched, _unconfirmed(nodes), confirmed=False)
+    by_id = {node.id: node for node in nodes}
+    node, passed = by_id[leader.node_id], leader.evaluation
+    failed = confirmations.get(leader.node_id)
+    if isinstance(passed.timing, Estimate):
+        return _unmeasured(nodes, node, passed.timing)
+    if isinstance(failed, Failed) and is_refuted(failed):
+        return _withdrawn(node, passed.timing, failed)
+    others = {i: each for i, each in confirmations.items() if i in by_id and i != leader.node_id}
+    if not leader.confirmed:
+        caveat = _unconfirmed(nodes) + _others(others)
+        return _claim(node, passed, passed.timing, caveat, confirmed=False)
+    caveat = _remeasured(node, by_id, others)
+    return _claim(node, passed, passed.timing, caveat, confirmed=True)
 
 
 def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed: bool) -> Headline:
@@ -137,27 +139,28 @@ def _unconfirmed(nodes: Sequence[Node]) -> str:
     )
 
 
-def _remeasured(
-    winner: Node, best: Node, searched: Timing, confirmations: Mapping[int, Evaluation]
-) -> str:
-    ratio = text.speedup(searched.speedup)
-    others = [
-        f"node {node_id}: {text.measured(evaluation)}"
-        for node_id, evaluation in confirmations.items()
-        if node_id != winner.id
-    ]
-    too = f" So were {', '.join(others)}." if others else ""
+def _remeasured(winner: Node, by_id: Mapping[int, Node], others: Mapping[int, Evaluation]) -> str:
+    """Return the caveat of a confirmed claim; the search had measured some step as the fastest."""
+    fastest = best_correct({i: node.evaluation for i, node in by_id.items()})
+    best = by_id[fastest] if fastest is not None else winner
+    ratio = _searched(best)
     if winner.id == best.id:
-        return f"Measured again in a fresh process; the search had measured {ratio}.{too}"
-    end = "" if best.id in confirmations else ", but has not been confirmed"
+        head = f"Measured again in a fresh process; the search had measured {ratio}."
+        return head + _others(others)
     return (
-        f"Measured again in a fresh process.{too} "
-        f"Node {best.id} measured {ratio} during the search{end}."
+        f"Measured again in a fresh process.{_others(others)} "
+        f"Node {best.id} measured {ratio} during the search."
     )
 
 
-def _find(nodes: Sequence[Node], node_id: int | None) -> Node | None:
-    return next((node for node in nodes if node.id == node_id), None)
+def _searched(node: Node) -> str:
+    timing = node.evaluation.measured if isinstance(node.evaluation, Passed) else None
+    return text.speedup(timing.speedup) if timing else "nothing"
+
+
+def _others(others: Mapping[int, Evaluation]) -> str:
+    named = [f"node {node_id}: {text.measured(each)}" for node_id, each in others.items()]
+    return f" Measured again too: {', '.join(named)}." if named else ""
 
 
 def _steps(nodes: Sequence[Node]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation, Passed, Status, Timing, rank
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.leader import Leader, leader_of
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
 from adaexplore.report.run.costs import Costs
@@ -120,11 +121,13 @@ class Totals:
 class Summary:
     """The summary of a run; rows are ordered by step. `costs` are those of its models.
 
-    `diversity` has a point for every row, or none.
+    `leader` is the leading step, None without a correct one. `diversity` has a point for every row,
+    or none.
     """
 
     problem: Problem
     info: RunInfo
+    leader: Leader | None
     headline: Headline
     rows: tuple[Row, ...]
     curve: tuple[CurvePoint, ...]
@@ -151,7 +154,7 @@ class Summary:
 
     @property
     def best(self) -> Row | None:
-        """The best correct candidate of the search, None without one."""
+        """The row of the leading step, None without one."""
         return next((row for row in self.rows if row.best), None)
 
 
@@ -171,12 +174,14 @@ def summarize(
     ordered = sorted(nodes, key=lambda node: node.id)
     by_id = {node.id: node for node in ordered}
     curve = _curve(ordered)
-    best = by_id[curve[-1].best_id] if curve and curve[-1].best_id is not None else None
+    leader = leader_of({node.id: node.evaluation for node in ordered}, info.confirmations)
+    best = by_id[leader.node_id] if leader else None
     return Summary(
         problem=problem,
         info=info,
+        leader=leader,
         headline=make_headline(
-            ordered, best, info.confirmations, labels=list(info.reference.labels)
+            ordered, leader, info.confirmations, labels=list(info.reference.labels)
         ),
         rows=_rows(ordered, by_id, curve, best, exchanges or {}, diversity),
         curve=curve,

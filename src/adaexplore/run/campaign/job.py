@@ -20,9 +20,10 @@ from adaexplore.run.job import Job, NewRun, Servers, Slice
 from adaexplore.run.proposers import COMPILER, check_compiler, make_plan
 from adaexplore.run.records import command
 from adaexplore.run.session import device_of, load_problem
+from adaexplore.run.winner import confirmed_of, to_confirm
 from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
-from adaexplore.search.headroom import best_measured, headroom, stop_reason
+from adaexplore.search.headroom import headroom, stop_reason
 from adaexplore.store import RunDirectory, read_run
 
 
@@ -190,12 +191,11 @@ class CampaignJob:
         return min(steps - (made - before), left, self._in_flight - waiting)
 
     def _is_unconfirmed(self, nodes: list[Node]) -> bool:
-        best = best_measured(nodes)
-        if best is None or not self._config.confirm:
+        if not (nodes and self._config.confirm):
             return False
         with read_run(self.path) as run:
-            confirmed = {kept.node_id for kept in run.store.confirmations()}
-        return best[0].id not in confirmed
+            confirmed = confirmed_of(run.store)
+        return to_confirm(nodes, confirmed, self._config.confirm_top) is not None
 
 
 def _seconds(node: Node) -> float:

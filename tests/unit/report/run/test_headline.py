@@ -80,13 +80,32 @@ def test_a_failed_confirmation_withdraws_the_claim():
     assert "wrong_output: off by 2" in result.sentence
 
 
-def test_a_confirmed_node_precedes_a_better_unconfirmed_one():
+def test_the_claim_and_the_star_follow_a_better_step_that_is_not_confirmed_yet():
     nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
 
-    result = headline(nodes, confirmations={1: passed(1.4)})
+    found = summarize(PROBLEM, nodes, run_info(confirmations={1: passed(1.4)}))
 
-    assert (result.node_id, result.claimed.timing.speedup) == (1, 1.4)
-    assert "Node 2 measured 1.90× during the search" in result.caveat
+    assert (found.headline.node_id, found.headline.confirmed, found.best.node.id) == (2, False, 2)
+    assert "not confirmed" in found.headline.caveat
+    assert "node 1: 1.40×" in found.headline.caveat
+
+
+def test_the_star_is_at_the_confirmed_winner_and_not_at_the_fastest_of_the_search():
+    nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
+    again = {2: passed(1.2), 1: passed(1.45)}
+
+    found = summarize(PROBLEM, nodes, run_info(confirmations=again))
+
+    assert (found.headline.node_id, found.best.node.id) == (1, 1)
+
+
+def test_a_refuted_step_leads_no_more():
+    nodes = [node(1, passed(1.5)), node(2, passed(1.9))]
+
+    found = summarize(PROBLEM, nodes, run_info(confirmations={2: failed("wrong_output", "off")}))
+
+    assert (found.headline.node_id, found.best.node.id) == (1, 1)
+    assert "node 2: wrong_output" in found.headline.caveat
 
 
 @pytest.mark.parametrize("node_id", [1, 7])
@@ -105,7 +124,7 @@ def test_the_best_confirmation_is_claimed_and_the_others_are_named():
     result = headline(nodes, confirmations=again)
 
     assert (result.node_id, result.claimed.timing.speedup) == (3, 1.55)
-    assert "So were node 2: 1.40× (95 % 1.37–1.43), node 1: timeout." in result.caveat
+    assert "again too: node 2: 1.40× (95 % 1.37–1.43), node 1: timeout." in result.caveat
     assert result.caveat.endswith("Node 2 measured 1.90× during the search.")
 
 
