@@ -9,6 +9,7 @@ import typer
 from adaexplore.cli import (
     adapt,
     answers,
+    bench,
     campaign,
     compare,
     evaluate,
@@ -51,6 +52,6 @@ def root(
     """
 
 
-for module in (explore, campaign, evaluate, tune, results, compare, answers, adapt):
+for module in (explore, campaign, evaluate, bench, tune, results, compare, answers, adapt):
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")

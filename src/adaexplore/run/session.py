@@ -229,22 +229,24 @@ def session_on(
     server: ForkServer, problem: Problem, settings: Config, parallel: int = 1
 ) -> Iterator[Session]:
     """Open a session as `open_session` does, on a server that others may share."""
-    environment = _environment_of(server, problem)
-    kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
-    evaluators = [
-        kind_of_evaluator(
-            server,
-            problem,
-            timeout_s=settings.timeout_s,
-            memory_bytes=int(settings.memory_gb * 2**30),
-        )
-        for _ in range(evaluators_for(parallel))
-    ]
+    environment = describe(server, problem)
+    evaluators = [evaluator_on(server, problem, settings) for _ in range(evaluators_for(parallel))]
     evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
     try:
         yield Session(server, evaluator, environment)
     finally:
         evaluator.close()
+
+
+def evaluator_on(server: ForkServer, problem: Problem, settings: Config) -> Evaluator:
+    """Return an evaluator on a server that others may share; one thread uses it at a time."""
+    kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
+    return kind_of_evaluator(
+        server,
+        problem,
+        timeout_s=settings.timeout_s,
+        memory_bytes=int(settings.memory_gb * 2**30),
+    )
 
 
 def _function(entry: str) -> Callable[[], str | None]:
@@ -253,7 +255,7 @@ def _function(entry: str) -> Callable[[], str | None]:
     return function
 
 
-def _environment_of(server: ForkServer, problem: Problem) -> Environment:
+def describe(server: ForkServer, problem: Problem) -> Environment:
     """Describe the machine, the isolation of candidates and the language's own compiler.
 
     Raises `BadInputError` where the device or the compiler cannot be used.

@@ -14,6 +14,7 @@ COMMANDS = {
     "report": ["RUN", "--output"],
     "compare": ["RUN", "--by", "--at", "--html"],
     "settings": [],
+    "bench": ["NAME", "--data", "--answers", "--sample", "--resume", "--device"],
     "campaign": ["PROBLEMS", "--allocation", "--budget", "--json"],
     "ask": ["RUN", "--count", "--steps"],
     "tell": ["RUN", "REPLIES"],

@@ -1,0 +1,113 @@
+"""The forms in which answers to KernelBench were released, told from each other by their paths.
+
+Every form names level and number of the problem:
+
+- `level2/37.py`, `level_2/problem_37.py`, `level_2/task_37.py`, also below other folders
+- `level_2_problem_37_sample_0_kernel.py` (KernelBench's own)
+- `L2/37_NAME/kernel_code.py`, `composed_kernel.py` or `final_kernel.py`, or
+  `37_NAME/optimized_kernel_beam_search.py` (Level 1): a function, see `bound_kernel`
+- `2/37/custom_code.py` with the reference that it was made for, `ref_code.py`, beside it
+- `*.json` of lines `{"level_id", "task_id", "ref_code", "custom_code"}`
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.benchmark import Answer, Task
+from adaexplore.problems.benchmarks.bound_kernel import FUNCTION, bound
+
+_BY_NUMBER = re.compile(r"(?:.*/)?level_?(?P<level>\d+)/(?:problem_|task_)?(?P<number>\d+)\.py")
+_SAMPLE = re.compile(r"(?:.*/)?level_(?P<level>\d+)_problem_(?P<number>\d+)_sample_\d+_kernel\.py")
+_FUNCTION = re.compile(
+    r"(?:.*/)?L(?P<level>\d+)/(?P<number>\d+)_[^/]+/(?:kernel_code|composed_kernel|final_kernel)\.py"
+)
+_OPTIMISED = re.compile(r"(?:.*/)?0*(?P<number>\d+)_[^/]+/optimized_kernel_beam_search\.py")
+_PAIR = re.compile(r"(?:.*/)?(?P<level>\d+)/(?P<number>\d+)/custom_code\.py")
+_FORMS = (_BY_NUMBER, _SAMPLE, _FUNCTION, _OPTIMISED, _PAIR)
+_REFERENCES = ("original.py", "problem.py")
+"""The reference that a function was made for, beside it."""
+
+
+def answers_in(folder: Path, own: Mapping[str, Task]) -> Iterator[Answer]:
+    """Yield the answers in a folder; `own` are the tasks that it brings with it, by key.
+
+    A folder `tasks` is no folder of answers. Raises `BadInputError` for a file that cannot be read.
+    """
+    if not folder.is_dir():
+        raise BadInputError(f"--answers {folder}: no such folder")
+    for file in sorted(folder.rglob("*.py")):
+        place = file.relative_to(folder).as_posix()
+        match = next((found for form in _FORMS if (found := form.fullmatch(place))), None)
+        if match and not place.startswith("tasks/"):
+            level = match.groupdict().get("level", "1")
+            yield _from_file(file, place, f"{level}/{int(match['number'])}", own)
+    for file in sorted(folder.rglob("*.json")):
+        yield from _from_lines(file, file.relative_to(folder).as_posix())
+
+
+def _from_file(file: Path, place: str, key: str, own: Mapping[str, Task]) -> Answer:
+    source = _read(file)
+    reference = next((f for name in _REFERENCES if (f := file.with_name(name)).is_file()), None)
+    if reference and FUNCTION in _defined(source):
+        return Answer(key, place, bound(source, _read(reference)), adapted=True)
+    pair = file.with_name("ref_code.py")
+    if file.name == "custom_code.py" and pair.is_file():
+        return Answer(key, place, _with_module(source), _task(key, _read(pair)))
+    return Answer(key, place, _with_module(source), own.get(key))
+
+
+def _from_lines(file: Path, place: str) -> Iterator[Answer]:
+    """Yield the answers of a file of JSON lines; none of a file that holds something else."""
+    for line in _read(file).splitlines():
+        row = _parsed(line)
+        if row is None:
+            return
+        if row["custom_code"]:
+            key = f"{row['level_id']}/{row['task_id']}"
+            source = _with_module(row["custom_code"])
+            yield Answer(key, f"{place}#{key}", source, _task(key, row["ref_code"]))
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    wanted = {"level_id", "task_id", "ref_code", "custom_code"}
+    return row if isinstance(row, dict) and wanted <= row.keys() else None
+
+
+def _task(key: str, text: str) -> Task:
+    """Return the task that an answer brings with it."""
+    level, _, number = key.partition("/")
+    return Task(key, f"level {level}", f"{number}_own_reference.py", text)
+
+
+def _with_module(source: str) -> str:
+    """Return the source with a `ModelNew`: its own, or its `Model` under that name."""
+    names = _defined(source)
+    renamed = "Model" in names and "ModelNew" not in names
+    return f"{source}\n\nModelNew = Model\n" if renamed else source
+
+
+def _defined(source: str) -> set[str]:
+    """Return the top-level classes and functions; none of source that is not Python."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return set()
+    return {node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{file}: cannot be read: {error}") from None

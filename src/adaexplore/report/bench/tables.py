@@ -1,0 +1,130 @@
+"""A judged benchmark as cells, and as Rich renderables."""
+
+from __future__ import annotations
+
+from rich.console import Group as Parts
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from adaexplore.core.bench import BenchVerdict
+from adaexplore.core.evaluation import Passed
+from adaexplore.report import text
+from adaexplore.report.averages import FAST_P, Averages
+from adaexplore.report.bench.summary import BenchGroup, BenchSummary, timing_of
+
+GROUP_HEADS = (
+    *("collection", "category", "answers", "judged", "right", "faster"),
+    *("geometric mean", "without algebra", "over eager"),
+    *(f"fast_{p:g}" for p in FAST_P),
+    "labelled: right of judged",
+    "their mean",
+)
+ANSWER_HEADS = (
+    *("collection", "problem", "verdict", "like for like", "over eager", "over compile"),
+    *("strongest baseline", "class", "labels", "cause"),
+)
+_TEXT_COLUMNS = frozenset({"collection", "category", "problem", "verdict", "class", "labels"})
+_TEXT_ALSO = frozenset({"strongest baseline", "cause"})
+NOTE = (
+    "Means are over right answers to problems without a label, like for like over the strongest "
+    "baseline of the same precision class; fast_p is the share of all judged answers to such "
+    "problems that are right and more than p times as fast. Faster: the whole 95 % interval lies "
+    "above 1."
+)
+
+
+def bench_tables(summary: BenchSummary) -> RenderableType:
+    """Return the table by collection and category, and the answers without a verdict."""
+    table = Table(*(), box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in GROUP_HEADS:
+        table.add_column(head, justify="left" if is_text(head) else "right", no_wrap=True)
+    for group in rows_of(summary):
+        table.add_row(*group_cells(group))
+    parts: list[RenderableType] = [table, Text(NOTE, style="dim")]
+    parts += [Text(line, style="yellow") for line in remarks(summary)]
+    return Parts(*parts)
+
+
+def rows_of(summary: BenchSummary) -> list[BenchGroup]:
+    """Return the groups of each collection, and its total where it has several."""
+    rows = []
+    for total in summary.totals:
+        own = [group for group in summary.groups if group.collection == total.collection]
+        rows += own + ([total] if len(own) > 1 else [])
+    return rows
+
+
+def is_text(head: str) -> bool:
+    """Return whether a column holds words and not figures."""
+    return head in _TEXT_COLUMNS | _TEXT_ALSO
+
+
+def group_cells(group: BenchGroup) -> tuple[str, ...]:
+    """Return the cells of a group under `GROUP_HEADS`."""
+    ordinary, labelled = group.ordinary, group.labelled
+    fast = ordinary.like_for_like.fast_p if ordinary.like_for_like else {}
+    return (
+        group.collection,
+        group.category or "all",
+        str(group.answers),
+        str(group.judged),
+        str(group.right),
+        str(group.faster),
+        _mean(ordinary.like_for_like),
+        _mean(ordinary.without_algebra) if ordinary.by_algebra else _mean(ordinary.like_for_like),
+        _mean(ordinary.over_eager),
+        *(text.share(fast[p]) if p in fast else "-" for p in FAST_P),
+        f"{labelled.right} of {labelled.judged}" if labelled.judged else "-",
+        _mean(labelled.like_for_like),
+    )
+
+
+def answer_cells(verdict: BenchVerdict) -> tuple[str, ...]:
+    """Return the cells of an answer under `ANSWER_HEADS`."""
+    found, timing = verdict.evaluation, timing_of(verdict)
+    passed = found if isinstance(found, Passed) else None
+    compile_ = timing.speedup_compile if timing else None
+    return (
+        verdict.entry.collection,
+        problem_name(verdict),
+        found.status.replace("_", " ") if found else "not judged",
+        f"{text.speedup(timing.speedup)} ({text.interval(timing.speedup_ci)})" if timing else "",
+        text.speedup(timing.speedup_eager) if timing else "",
+        text.speedup(compile_) if compile_ else "",
+        text.baseline_name(timing.strongest) if timing else "",
+        passed.precision if passed else "",
+        ", ".join([*verdict.labels, *(passed.labels if passed else ())]),
+        "" if passed else text.one_line(verdict.unjudged or _reason(verdict), 160),
+    )
+
+
+def problem_name(verdict: BenchVerdict) -> str:
+    """Return the key of the problem and its name, such as `2/37_Matmul_Swish`."""
+    level = verdict.entry.key.rpartition("/")[0]
+    stem = verdict.entry.problem.rpartition("/")[2].removesuffix(".py")
+    return f"{level}/{stem}" if level else stem
+
+
+def remarks(summary: BenchSummary) -> list[str]:
+    """Return a line for each collection with answers that have no verdict."""
+    lines = []
+    for total in summary.totals:
+        parts = []
+        if total.unjudged:
+            parts.append(f"{total.unjudged} cannot be judged")
+        if total.unfinished:
+            parts.append(f"{total.unfinished} not judged yet")
+        if parts:
+            lines.append(f"{total.collection}: {', '.join(parts)} of {total.answers}")
+    return lines
+
+
+def _reason(verdict: BenchVerdict) -> str:
+    found = verdict.evaluation
+    return "" if found is None or isinstance(found, Passed) else found.reason
+
+
+def _mean(averages: Averages | None) -> str:
+    mean = averages.geometric_mean if averages else None
+    return "-" if mean is None else text.speedup(mean)

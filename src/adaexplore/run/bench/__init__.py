@@ -1,0 +1,1 @@
+"""Judging folders of answers to a benchmark."""
