@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.problem import Precision
+from adaexplore.core.uses import Use, uses_from_json, uses_to_json
 
 FailureStatus = Literal[
     "compile_error",
@@ -224,6 +225,7 @@ class Passed:
     `timing` is an `Estimate` where no device was there to measure on. `labels` are what a reader
     must know beside the figures, such as "no-custom-kernel". `profile` and `roofline` are None
     where the device or its profiler gives none, `descriptor` where an older release evaluated it.
+    `uses` are those outside the judge; empty where none was tried.
     """
 
     precision: Precision
@@ -236,6 +238,7 @@ class Passed:
     roofline: Roofline | None = None
     descriptor: Descriptor | None = None
     workloads: tuple[WorkloadTiming, ...] = ()
+    uses: tuple[Use, ...] = ()
 
     @property
     def measured(self) -> Timing | None:
@@ -300,6 +303,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "roofline": _plain(passed.roofline) if passed else None,
         "descriptor": _plain(passed.descriptor) if passed else None,
         "workloads": [_workload_json(each) for each in passed.workloads] if passed else [],
+        "uses": uses_to_json(passed.uses) if passed else [],
         "reason": failed.reason if failed else "",
         "fault": _plain(feedback) if isinstance(feedback, Fault) else None,
         "mismatch": _plain(feedback) if isinstance(feedback, Mismatch) else None,
@@ -328,6 +332,7 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
         roofline=Roofline(**roofline) if roofline else None,
         descriptor=Descriptor.from_json(descriptor) if descriptor else None,
         workloads=tuple(map(_workload, data.get("workloads", ()))),
+        uses=uses_from_json(data.get("uses", ())),
     )
 
 

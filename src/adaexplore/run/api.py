@@ -25,6 +25,7 @@ from adaexplore.run.handle import Run
 from adaexplore.run.live import TRAINING, capture_module, is_module
 from adaexplore.run.parts import take_objects
 from adaexplore.run.session import load_problem as load_file
+from adaexplore.run.uses import with_uses
 from adaexplore.store import require_free
 from adaexplore.store.directory import MODULE_NAME
 
@@ -165,7 +166,8 @@ def _judge(
             running = yield from application.start_session(stack, problem, config)
             evaluator = running.evaluator
         yield Prepared(evaluator.prepare())
-        return evaluator.evaluate(candidate, again=True)
+        verdict = evaluator.evaluate(candidate, again=True)
+        return with_uses(verdict, candidate, evaluator)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.leader import leader_of
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Confirming
 from adaexplore.run.study import Study
+from adaexplore.run.uses import header, with_uses
 from adaexplore.search import next_to_confirm
 from adaexplore.store import Confirmation, Store
 
@@ -39,6 +40,18 @@ class Winner:
             confirmed[node.id] = evaluator.evaluate(node.candidate, again=True)
             self._store.confirm(Confirmation(node.id, confirmed[node.id], time.time()))
             self.write()
+        self._try_uses(evaluator)
+
+    def _try_uses(self, evaluator: Evaluator) -> None:
+        """Try the confirmed leader as users use a module, and add that to its confirmation."""
+        nodes = self._study.nodes
+        leader = leader_of({n.id: n.evaluation for n in nodes}, confirmed_of(self._store))
+        if leader is None or not leader.confirmed:
+            return
+        tried = with_uses(leader.evaluation, nodes[leader.node_id - 1].candidate, evaluator)
+        if tried != leader.evaluation:
+            self._store.confirm(Confirmation(leader.node_id, tried, time.time()))
+            self.write()
 
 
 def confirmed_of(store: Store) -> dict[int, Evaluation]:
@@ -56,9 +69,14 @@ def to_confirm(
 
 
 def write_best(nodes: Sequence[Node], confirmed: Mapping[int, Evaluation], path: Path) -> None:
-    """Write the kernel of the leading step; the file is complete at every moment."""
+    """Write the kernel of the leading step; the file is complete at every moment.
+
+    Its first lines say which uses hold, where they were tried.
+    """
     leader = leader_of({node.id: node.evaluation for node in nodes}, confirmed)
     if leader:
         draft = path.with_suffix(".py.new")
-        draft.write_text(nodes[leader.node_id - 1].candidate.source, encoding="utf-8")
+        uses = leader.evaluation.uses if isinstance(leader.evaluation, Passed) else ()
+        source = nodes[leader.node_id - 1].candidate.source
+        draft.write_text(header(uses) + source, encoding="utf-8")
         draft.replace(path)

@@ -22,6 +22,7 @@ KEYS = {
     "estimate",
     "descriptor",
     "workloads",
+    "uses",
     "labels",
     "profile",
     "roofline",
@@ -49,6 +50,7 @@ class TestJson:
         low, high = verdict["time_ci_us"]
         assert 0 < low <= verdict["time_us"] <= high
         assert verdict["baselines_us"].keys() == {"eager", "compile"}
+        assert {"name": "pickle", "outcome": "holds", "detail": ""} in verdict["uses"]
 
     @pytest.mark.parametrize(
         ("source", "status"),

@@ -24,6 +24,7 @@ from adaexplore.core.evaluation import (
     evaluation_to_json,
     rank,
 )
+from adaexplore.core.uses import OUTCOMES, Use
 
 times = st.floats(1e-3, 1e9)
 intervals = st.tuples(times, times)
@@ -84,6 +85,7 @@ descriptors = st.builds(
 workloads = st.builds(
     WorkloadTiming, st.text(), timings | estimates, roofline=st.none() | rooflines
 )
+uses = st.builds(Use, st.text(), st.sampled_from(OUTCOMES), st.text())
 measured_or_not = st.fixed_dictionaries(
     {
         "precision": st.sampled_from(["fp32", "tf32", "half"]),
@@ -95,6 +97,7 @@ measured_or_not = st.fixed_dictionaries(
         "roofline": st.none() | rooflines,
         "descriptor": st.none() | descriptors,
         "workloads": st.lists(workloads, max_size=2).map(tuple),
+        "uses": st.lists(uses, max_size=2).map(tuple),
     }
 )
 measured = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, timings)
@@ -154,6 +157,7 @@ KEYS = {
     "roofline",
     "descriptor",
     "workloads",
+    "uses",
     "reason",
     "fault",
     "mismatch",
@@ -169,6 +173,7 @@ NEWER_KEYS = (
     "roofline",
     "descriptor",
     "workloads",
+    "uses",
     "fault",
     "mismatch",
 )
@@ -204,6 +209,7 @@ def test_what_an_older_release_wrote_is_read(evaluation):
     if isinstance(evaluation, Passed):
         timing = replace(evaluation.timing, parent=None, conditions=None)
         assert (old.timing, old.labels, old.profile) == (timing, (), None)
+        assert old.uses == ()
 
 
 @given(evaluation=passed | failed)

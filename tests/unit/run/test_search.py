@@ -15,6 +15,7 @@ from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols import listener as listener_module
+from adaexplore.core.uses import Use
 from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, open_run
 
@@ -439,6 +440,58 @@ class TestConfirmation:
             directory.store.set_config(directory.store.run().config.with_steps(STEPS))
         run.search()
         assert run.confirmation().node_id == best_of(whole_tree).id != earlier.node_id
+
+
+class Trying(FakeEvaluator):
+    """An evaluator that also tries uses: one of them is wrong."""
+
+    USES = (Use("pickle", "holds"), Use("two instances", "wrong", "coding: no-such-encoding"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tried = []
+
+    def try_uses(self, candidate):
+        self.tried.append(candidate.source)
+        return self.USES
+
+
+class TestUses:
+    @pytest.fixture
+    def run(self, new_run):
+        run = new_run()
+        run.evaluator = Trying()
+        return run
+
+    def test_those_of_the_confirmed_winner_are_tried_once_and_kept(self, run, whole_tree):
+        run.search()
+        assert run.confirmation().evaluation.uses == Trying.USES
+        assert run.evaluator.tried == [best_of(whole_tree).candidate.source]
+        run.search()
+        assert len(run.evaluator.tried) == 1
+
+    def test_those_of_a_winner_that_is_not_confirmed_are_not_tried(self, run):
+        with open_run(run.path) as directory:
+            config = directory.store.run().config
+            directory.store.set_config(config.model_copy(update={"confirm": False}))
+        run.search()
+        assert run.evaluator.tried == []
+
+    def test_best_py_says_them_above_the_source(self, run, whole_tree):
+        run.search()
+        source = best_of(whole_tree).candidate.source
+        header = run.best_source.removesuffix(source).splitlines()
+        assert header[2:] == [
+            "# - SILENTLY WRONG: two instances (coding: no-such-encoding)",
+            "# - holds in use: pickle",
+        ]
+        compile((run.path / "best.py").read_bytes(), "best.py", "exec")  # no encoding is declared
+
+    def test_an_evaluator_that_cannot_try_them_is_not_asked(self, new_run, whole_tree):
+        run = new_run()
+        run.search()
+        assert run.confirmation().evaluation.uses == ()
+        assert run.best_source == best_of(whole_tree).candidate.source
 
 
 class Noisy(FakeEvaluator):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.uses import Use
 
 
 class Evaluator(Protocol):
@@ -37,4 +38,16 @@ class Evaluator(Protocol):
 
     def close(self) -> None:
         """End the evaluator's processes."""
+        ...
+
+
+@runtime_checkable
+class TriesUses(Protocol):
+    """An evaluator that also tries the uses of a winner outside the judge."""
+
+    def try_uses(self, candidate: Candidate) -> tuple[Use, ...]:
+        """Try a correct candidate as users use a module; return the uses that apply.
+
+        Called after `prepare`, for the winner of a search and for `adaexplore evaluate`.
+        """
         ...

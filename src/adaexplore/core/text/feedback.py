@@ -24,6 +24,7 @@ from adaexplore.core.evaluation import (
 )
 from adaexplore.core.labels import ALGEBRA
 from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
+from adaexplore.core.text.uses import describe_uses
 
 LABELS = {
     "no-custom-kernel": "its source defines no kernel of its own",
@@ -106,6 +107,7 @@ def _passed(passed: Passed) -> list[str]:
     if passed.roofline:
         lines.append(_roofline(passed.roofline))
     lines += [f"{label}: {LABELS[label]}" if label in LABELS else label for label in passed.labels]
+    lines += [line for _, line in describe_uses(passed.uses)]
     if passed.profile:
         lines += _profile(passed.profile)
     return lines

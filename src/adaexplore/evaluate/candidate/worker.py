@@ -225,7 +225,7 @@ class CandidateSession:
             if out.shape == buffer.shape and out.dtype == buffer.dtype:
                 buffer.copy_(out)
         self._synchronize()
-        return wire.Outputs(tuple(_description(path, out) for path, out in held))
+        return wire.Outputs(tuple(describe_output(path, out) for path, out in held))
 
     def _warm(self, input_sets: Sequence[int]) -> None:
         assert self._clock is not None
@@ -298,7 +298,7 @@ class CandidateSession:
             torch.cuda.synchronize()
 
 
-def _description(path: str, out: torch.Tensor) -> wire.OutputDescription:
+def describe_output(path: str, out: torch.Tensor) -> wire.OutputDescription:
     """Describe an output; a tensor class of the candidate's could do its work when it is read."""
     return wire.OutputDescription(
         path=path,

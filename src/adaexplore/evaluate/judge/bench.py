@@ -12,10 +12,13 @@ import torch
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.core.problem import Problem
+from adaexplore.core.uses import Use
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.live_parents import LiveParents
 from adaexplore.evaluate.judge.measure import workload_timings
 from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.uses.expected import Expected
+from adaexplore.evaluate.judge.uses.trials import UseTrials
 from adaexplore.evaluate.judge.verdict import DeviceUse, decided, evaluate_candidate
 from adaexplore.evaluate.kernels.build.toolkit import building_for
 from adaexplore.evaluate.timing.combine import combined
@@ -23,10 +26,11 @@ from adaexplore.evaluate.timing.measure import discounted
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.lock import device_lock
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.process import ForkServer, Worker
 from adaexplore.sandbox.walls.limits import candidate_limits
 
 WORKER = "adaexplore.evaluate.candidate.worker:main"
+USES_WORKER = "adaexplore.evaluate.candidate.uses:main"
 
 
 class CandidateBench:
@@ -39,6 +43,7 @@ class CandidateBench:
         self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
         self._limits = candidate_limits(memory_bytes, gpu=not on_cpu)
         self._environment = {} if on_cpu else _environment(reference.problem)
+        self._expected = Expected(reference)
         self._parents = LiveParents(reference.problem.device)
         self._best_us: dict[str, float] = {}  # by workload
         self._measured: dict[str, tuple[Candidate, Passed]] = {}  # by their code, the first of each
@@ -75,6 +80,21 @@ class CandidateBench:
         cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)
         return replace(verdict, cost=cost)
 
+    def try_uses(self, candidate: Candidate, timeout_s: float) -> tuple[Use, ...]:
+        """Try a correct candidate as users use a module, within about `timeout_s` seconds."""
+        trials = UseTrials(
+            self._reference,
+            self._expected,
+            self._spawn,
+            candidate,
+            time.monotonic() + timeout_s,
+        )
+        try:
+            return trials.run()
+        finally:
+            with device_lock(self._reference.problem.device, exclusive=False):
+                self._reference.mend_inputs()
+
     def _complete_baselines(self) -> None:
         """Build and time the baselines that the search did without."""
         reference = self._reference
@@ -84,6 +104,16 @@ class CandidateBench:
         if grown:
             with device_lock(device, exclusive=True):
                 reference.time_baselines()
+
+    def _spawn(self, entry: str = USES_WORKER) -> Worker:
+        return self._server.spawn(
+            entry,
+            name="candidate",
+            limits=self._limits,
+            environment=self._environment,
+            confined=self._confined,
+            readable=self._reference.problem.access.readable,
+        )
 
     def _of_others(self, candidate: Candidate) -> dict[str, Passed]:
         """Return the results of other candidates by their code: the same one is measured again."""
@@ -96,14 +126,7 @@ class CandidateBench:
     ) -> tuple[Evaluation, float]:
         """Return the verdict, and the seconds that the device was held."""
         reference = self._reference
-        worker = self._server.spawn(
-            WORKER,
-            name="candidate",
-            limits=self._limits,
-            environment=self._environment,
-            confined=self._confined,
-            readable=reference.problem.access.readable,
-        )
+        worker = self._spawn(WORKER)
         talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
         device = DeviceUse(reference.problem.device, talk)
 

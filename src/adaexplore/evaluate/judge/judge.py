@@ -28,6 +28,8 @@ from adaexplore.evaluate.wire.judge_messages import (
     Evaluated,
     Prepare,
     ReferencePrepared,
+    TryUses,
+    UsesTried,
 )
 from adaexplore.evaluate.wire.messages import decode
 from adaexplore.sandbox.channel import Channel
@@ -41,7 +43,7 @@ _PATIENCE_S = 300.0  # for others to give memory back
 
 
 def main(channel: Channel, control: Channel | None) -> None:
-    """Answer one `Prepare`, then any number of `Evaluate` requests; a worker's entry."""
+    """Answer one `Prepare`, then any number of requests about candidates; a worker's entry."""
     assert control is not None
     share_compiled()
     folder = Path.cwd()
@@ -56,6 +58,11 @@ def main(channel: Channel, control: Channel | None) -> None:
                 reference = _prepared(problem, folder, server, brief=request.brief)
                 bench = CandidateBench(reference, server, request.memory_bytes)
                 reply: object = ReferencePrepared(reference.facts().to_json())
+                _release_memory()
+            elif isinstance(request, TryUses):
+                assert bench is not None
+                candidate = Candidate(request.source, request.language)
+                reply = UsesTried(bench.try_uses(candidate, request.timeout_s))
                 _release_memory()
             else:
                 assert isinstance(request, Evaluate)

@@ -49,7 +49,7 @@ def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tupl
     for workload in reference.workloads:
         talk.give(wire.TakeBuffers, workload.buffers)
         for checked in workload.sets:
-            talk.give(wire.TakeInputs, checked.shared, form=_form(checked.inputs))
+            talk.give(wire.TakeInputs, checked.shared, form=form_of(checked.inputs))
     return ("sets-global-flags",) if loaded.changed_flags else ()  # its process puts them back
 
 
@@ -67,7 +67,7 @@ def give_slots(talk: Conversation, reference: Reference, layouts: Mapping[str, L
         talk.give(
             wire.TakeSlots,
             rings,
-            form=_form(fresh.slots[0]),
+            form=form_of(fresh.slots[0]),
             count=fresh.count,
             inputs=len(fresh.rings),
         )
@@ -137,7 +137,7 @@ def _without_data(workload: JudgedWorkload) -> wire.Pickled:
     return _pickled(map_tensors(meta, workload.sets[0].inputs))
 
 
-def _form(inputs: Inputs) -> wire.Pickled:
+def form_of(inputs: Inputs) -> wire.Pickled:
     """Return the pickled arguments with a `Slot` in place of each tensor."""
     count = 0
 

@@ -10,9 +10,16 @@ from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.uses import Use
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire import codec
-from adaexplore.evaluate.wire.judge_messages import BadProblem, Broken, Evaluate, Prepare
+from adaexplore.evaluate.wire.judge_messages import (
+    BadProblem,
+    Broken,
+    Evaluate,
+    Prepare,
+    TryUses,
+)
 from adaexplore.evaluate.wire.messages import Request, encode, read_reply
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.gpus import alone
@@ -112,6 +119,21 @@ class LocalEvaluator:
             else:
                 return evaluation_from_json(reply.evaluation)
         raise AssertionError("unreachable")
+
+    def try_uses(self, candidate: Candidate) -> tuple[Use, ...]:
+        """See `TriesUses.try_uses`; none where the trials take the judge down."""
+        self.prepare()
+        judge = self._judge
+        if judge is None:
+            raise InfrastructureError(_CLOSED)
+        request = TryUses(candidate.source, candidate.language, self._timeout_s)
+        try:
+            return self._ask(judge, request, 2 * self._timeout_s + self._grace_s).uses
+        except InfrastructureError as error:
+            if self._judge is not judge:
+                raise InfrastructureError(_CLOSED) from error
+            self.close()
+            return ()
 
     def close(self) -> None:
         """See `Evaluator.close`; a call that another thread is waiting for ends with an error."""

@@ -16,7 +16,8 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import AdaExploreError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
+from adaexplore.core.uses import Use
 
 _MOST = 4  # on an H200 an evaluation holds the device for a third to two thirds of its time
 _CORES_EACH = 4
@@ -72,6 +73,12 @@ class EvaluatorPool:
             with self._alone() as evaluator:
                 return evaluator.evaluate(candidate, again=again)
         return verdict
+
+    def try_uses(self, candidate: Candidate) -> tuple[Use, ...]:
+        """See `TriesUses.try_uses`; waits for an evaluator that is free."""
+        self.prepare()
+        with self._taken(candidate) as evaluator:
+            return evaluator.try_uses(candidate) if isinstance(evaluator, TriesUses) else ()
 
     def close(self) -> None:
         """See `base.Evaluator.close`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.uses import Use
 from adaexplore.evaluate.judge.local import LocalEvaluator
 
 
@@ -12,3 +14,7 @@ class OfflineEvaluator(LocalEvaluator):
     """
 
     judge_entry = "adaexplore.evaluate.offline.judge:main"
+
+    def try_uses(self, candidate: Candidate) -> tuple[Use, ...]:  # noqa: ARG002 - see the base
+        """Try nothing: a winner runs at small sizes only, in an interpreter."""
+        return ()

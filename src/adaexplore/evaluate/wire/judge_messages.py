@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adaexplore.core.problem import Language
+from adaexplore.core.uses import Use
 from adaexplore.evaluate.wire.messages import Request
 
 
@@ -61,3 +62,19 @@ class Evaluate(Request[Evaluated]):
     timeout_s: float
     parent: str | None
     again: bool
+
+
+@dataclass(frozen=True)
+class UsesTried:
+    """The outcome of every use that was tried."""
+
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True)
+class TryUses(Request[UsesTried]):
+    """Try a correct candidate as users use a module, in `timeout_s` seconds."""
+
+    source: str
+    language: Language
+    timeout_s: float

@@ -18,6 +18,14 @@ VERDICT_STYLES = {
     "no_correct": "bold red",
     "empty": "bold",
 }
+USE_STYLES = {
+    "holds": "",
+    "refuses": "yellow",
+    "detached": "bold red",
+    "wrong": "bold red",
+    "hangs": "bold red",
+    "crashes": "bold red",
+}
 COLUMNS = (
     ("id", "right"),
     ("parent", "right"),
@@ -44,6 +52,10 @@ def headline(summary: Summary) -> RenderableType:
         lines += [
             Text(f"workload {text.one_line(each.name)}: {text.workload(each.timing)}")
             for each in head.claimed.workloads
+        ]
+        lines += [
+            Text(text.one_line(line), style=USE_STYLES[outcome])
+            for outcome, line in text.describe_uses(head.claimed.uses)
         ]
     if head.caveat:
         lines.append(Text(head.caveat, style="dim"))

@@ -17,6 +17,7 @@ from adaexplore.core.evaluation import (
     Timing,
 )
 from adaexplore.core.text.feedback import render, verdict
+from adaexplore.core.uses import Use
 
 TIMING = Timing(
     312.0, (310.0, 314.0), {"eager": 624.0, "compile": 561.6}, 1.8, (1.76, 1.83), 2.0, 90
@@ -32,6 +33,13 @@ PASSED = Passed(
     profile=Profile((KERNEL, KernelUse("ampere_sgemm", "cublas", 2.5, 60.0)), 300.0, 0.8),
     roofline=Roofline(221.5, "memory", 0.71, 3.3e12, 0.0),
 )
+
+
+def test_uses_follow_the_labels():
+    lines = render(replace(PASSED, uses=(Use("pickle", "refuses", "TypeError: no"),))).splitlines()
+    assert lines[lines.index("an-unknown-label") + 1] == (
+        "refuses, by an exception: pickle (TypeError: no)"
+    )
 
 
 class TestVerdict:

@@ -10,6 +10,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
+from adaexplore.core.uses import Use
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
 
@@ -115,6 +116,16 @@ def ready(pool, *evaluators):
         assert evaluator.prepared.wait(ENOUGH_S)
     time.sleep(0.05)  # they join right after
     return pool
+
+
+def test_uses_are_tried_by_an_evaluator_that_can():
+    class Trying(Computed):
+        def try_uses(self, candidate):
+            return (Use("pickle", "holds"),)
+
+    winner = right(1)
+    assert EvaluatorPool([Trying()]).try_uses(winner) == (Use("pickle", "holds"),)
+    assert EvaluatorPool([Computed()]).try_uses(winner) == ()
 
 
 def test_a_child_goes_to_the_judge_that_has_its_parent(eventually):

@@ -8,6 +8,7 @@ from hand_made import PROBLEM, call, estimated, failed, node, on_two_workloads, 
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.uses import Use
 from adaexplore.report import summarize
 from adaexplore.report.calls import CallTotals
 from adaexplore.report.run.costs import Costs
@@ -51,6 +52,17 @@ def test_replies_never_become_markup():
     assert "<img" not in text
     assert text.count("</script>") == 2
     assert "\\u003cimg src=x" in text
+
+
+def test_a_page_shows_the_uses_of_the_winner():
+    uses = (Use("pickle", "holds"), Use("two instances", "wrong", "<b>off</b>"))
+    confirmed = dataclasses.replace(passed(1.4), uses=uses)
+
+    text = page([node(1, passed(1.5))], confirmations={1: confirmed})
+
+    wrong = "SILENTLY WRONG: two instances (&lt;b&gt;off&lt;/b&gt;)"
+    assert f'<p class="warning">{wrong}</p>' in text
+    assert '<p class="caveat">holds in use: pickle</p>' in text
 
 
 def test_a_page_shows_every_workload():

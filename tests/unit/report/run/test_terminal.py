@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from hand_made import PROBLEM, estimated, failed, node, on_two_workloads, passed, run_info
 from rich.console import Console
 
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.uses import Use
 from adaexplore.report import summarize
 from adaexplore.report.calls import CallTotals
 from adaexplore.report.run.costs import Costs
@@ -57,6 +59,18 @@ def test_the_headline_shows_claim_baselines_and_cost():
     assert "1.40× like-for-like speedup over torch.compile" in text
     assert "node 1 (compiler), confirmed: 514 µs against PyTorch eager 900 µs" in text
     assert "1 of 20 steps (1 passed); proposing 0.5 s, evaluating 3 s, device held 1 s" in text
+
+
+def test_the_headline_shows_uses_that_do_not_hold():
+    uses = (Use("pickle", "holds"), Use("two instances", "wrong", "output is off by 0.9"))
+    confirmed = replace(passed(1.4), uses=uses)
+
+    lines = printed(
+        headline(summarize(PROBLEM, [node(1, passed(1.5))], run_info(confirmations={1: confirmed})))
+    )
+
+    assert "SILENTLY WRONG: two instances (output is off by 0.9)" in lines
+    assert "holds in use: pickle" in lines
 
 
 def test_the_headline_shows_every_workload_beside_the_geometric_mean():

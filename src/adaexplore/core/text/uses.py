@@ -1,0 +1,29 @@
+"""Text of the uses of a winner outside the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adaexplore.core.uses import OUTCOMES, Outcome, Use
+
+_WORDS: dict[Outcome, str] = {
+    "holds": "holds in use",
+    "refuses": "refuses, by an exception",
+    "detached": "NO GRADIENTS, without an exception",
+    "wrong": "SILENTLY WRONG",
+    "hangs": "HANGS",
+    "crashes": "CRASHES",
+}
+
+
+def describe_uses(uses: Sequence[Use]) -> list[tuple[Outcome, str]]:
+    """Return a line for each outcome that occurs, the worst first."""
+    return [
+        (outcome, f"{_WORDS[outcome]}: {'; '.join(map(_named, found))}")
+        for outcome in reversed(OUTCOMES)
+        if (found := [use for use in uses if use.outcome == outcome])
+    ]
+
+
+def _named(use: Use) -> str:
+    return f"{use.name} ({use.detail})" if use.detail else use.name

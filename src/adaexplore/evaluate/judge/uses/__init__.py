@@ -1,0 +1,1 @@
+"""Trials of the uses of a correct candidate outside the judge."""

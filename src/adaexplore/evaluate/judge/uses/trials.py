@@ -1,0 +1,176 @@
+"""Trials of the uses of a correct candidate, in sandboxed processes of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Failed, Fault
+from adaexplore.core.uses import OUTCOMES, Use
+from adaexplore.evaluate.judge.conversation import Conversation, Stop
+from adaexplore.evaluate.judge.failures import died, overran
+from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.uses.expected import Expected
+from adaexplore.evaluate.judge.uses.process import Found, UseProcess
+from adaexplore.evaluate.judge.verdict import DeviceUse
+from adaexplore.sandbox.process import Worker, WorkerDiedError
+from adaexplore.sandbox.watchdog import LimitExceededError
+
+_TRIAL_S = {"cpu": 20.0, "cuda": 60.0}  # a kernel may be compiled anew, for another size
+_DETAIL_CHARS = 160
+_Result = TypeVar("_Result")
+_LOADING = "a fresh process"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A part of a use; `where` names it in the detail of a use of several parts.
+
+    A part returns None where it does not apply to the problem or the candidate.
+    """
+
+    use: str
+    run: Callable[[UseProcess], Found | None]
+    where: str = ""
+    needs_gpu: bool = False
+
+
+TRIALS = (
+    Trial("load_state_dict", lambda p: p.try_other("load_state_dict")),
+    Trial("copy.deepcopy", lambda p: p.try_own("deepcopy")),
+    Trial("pickle", lambda p: p.try_own("pickle")),
+    Trial("torch.save", lambda p: p.try_own("save"), "the module"),
+    Trial("torch.save", lambda p: p.try_own("state_dict"), "its state dict in another instance"),
+    Trial("two instances", lambda p: p.try_own("first_of_two"), "the first"),
+    Trial("two instances", lambda p: p.try_other("second_of_two"), "the second"),
+    Trial("weights changed in place", lambda p: p.try_other("assigned"), "under no_grad"),
+    Trial("weights changed in place", lambda p: p.try_other("through_data"), "through .data"),
+    Trial("inputs of any layout", lambda p: p.try_own("gapped"), "with gaps"),
+    Trial("inputs of any layout", lambda p: p.try_own("transposed"), "transposed"),
+    Trial("built on the CPU, then moved", UseProcess.try_moved, needs_gpu=True),
+    Trial("another stream", lambda p: p.try_own("stream"), needs_gpu=True),
+    Trial(
+        "gradients",
+        lambda p: p.try_gradients(p.expected.weight_leaves, of_inputs=False),
+        "of weights",
+    ),
+    Trial(
+        "gradients", lambda p: p.try_gradients(p.expected.all_leaves, of_inputs=True), "of inputs"
+    ),
+    Trial("other batch sizes", lambda p: p.try_batch(p.expected.larger), "larger"),
+    Trial("other batch sizes", lambda p: p.try_batch(p.expected.smaller), "smaller"),
+)
+"""In the order in which they are made: those that may damage memory come last."""
+
+
+class UseTrials:
+    """The trials of one candidate. `spawn` starts a confined process for it.
+
+    A process that hangs, ends, or has met a fault of the GPU is replaced for the trials that
+    remain. No trial begins after `deadline`, by `time.monotonic`.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        expected: Expected,
+        spawn: Callable[[], Worker],
+        candidate: Candidate,
+        deadline: float,
+    ) -> None:
+        self._reference = reference
+        self._expected = expected
+        self._spawn = spawn
+        self._candidate = candidate
+        self._deadline = deadline
+        self._device = reference.problem.device
+        self._trial_s = _TRIAL_S[self._device.partition(":")[0]]
+
+    def run(self) -> tuple[Use, ...]:
+        """Return the outcome of every use that applies."""
+        left = [t for t in TRIALS if not t.needs_gpu or self._device != "cpu"]
+        found: list[tuple[Trial, Found]] = []
+        while left and time.monotonic() < self._deadline:
+            worker = self._spawn()
+            try:
+                begun = self._begun(worker)
+                if isinstance(begun, Found):
+                    return (Use(_LOADING, begun.outcome, begun.detail),)
+                self._run_in(begun, left, found)
+            finally:
+                worker.end()
+        return _by_use(found)
+
+    def _begun(self, worker: Worker) -> UseProcess | Found:
+        """Return a process in which the candidate is loaded, or the outcome of loading it."""
+        talk = Conversation(worker, self._deadline, self._candidate.source)
+        process = UseProcess(self._reference, self._expected, talk)
+        device = DeviceUse(self._device, talk)
+
+        def begin() -> UseProcess:
+            process.begin(self._candidate, device)
+            return process
+
+        return _outcome(begin, talk)
+
+    def _run_in(
+        self, process: UseProcess, left: list[Trial], found: list[tuple[Trial, Found]]
+    ) -> None:
+        """Make trials in a process, first to last, until none is left or the process is lost."""
+        device = DeviceUse(self._device, process.talk)
+        while left and time.monotonic() < self._deadline:
+            trial = left.pop(0)
+            process.talk.stage = trial.use
+            with device.hold(exclusive=False):
+                process.talk.deadline = time.monotonic() + self._trial_s
+                outcome = _outcome(lambda: trial.run(process), process.talk)  # noqa: B023
+            if outcome:
+                found.append((trial, outcome))
+            if outcome and (
+                outcome.outcome in ("hangs", "crashes")
+                or (outcome.outcome == "refuses" and self._device != "cpu")
+            ):
+                return
+
+
+def _outcome(run: Callable[[], _Result], talk: Conversation) -> _Result | Found:
+    """Return the result of `run`, or the outcome that an exception stands for."""
+    try:
+        return run()
+    except Stop as stop:
+        return _of_verdict(stop.verdict)
+    except TimeoutError:
+        return Found("hangs", "it does not end")
+    except WorkerDiedError as error:
+        return Found("crashes", _one_line(died(error, talk.stage).reason))
+    except LimitExceededError as error:
+        return Found("crashes", _one_line(overran(error, talk.stage).reason))
+
+
+def _of_verdict(verdict: Failed) -> Found:
+    if verdict.status in ("wrong_output", "rejected"):
+        return Found("wrong", _one_line(verdict.reason))
+    fault = verdict.feedback
+    if isinstance(fault, Fault):
+        return Found("refuses", _one_line(f"{fault.type}: {fault.message}"))
+    return Found("refuses", _one_line(verdict.reason))
+
+
+def _one_line(text: str) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= _DETAIL_CHARS else line[: _DETAIL_CHARS - 1] + "…"
+
+
+def _by_use(found: Sequence[tuple[Trial, Found]]) -> tuple[Use, ...]:
+    """Return one outcome for each use: the worst of its parts."""
+    uses: dict[str, Use] = {}
+    for trial, each in found:
+        detail = f"{trial.where}: {each.detail}" if trial.where and each.detail else each.detail
+        use = Use(trial.use, each.outcome, detail)
+        worse = uses.setdefault(trial.use, use)
+        if OUTCOMES.index(use.outcome) > OUTCOMES.index(worse.outcome):
+            uses[trial.use] = use
+    return tuple(uses.values())

@@ -1,0 +1,46 @@
+"""The uses of a winner outside the judge, as the end of a search needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from textwrap import wrap
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.evaluation import Evaluation, Passed
+from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
+from adaexplore.core.text.uses import describe_uses
+from adaexplore.core.uses import Use
+
+_WIDTH = 100
+_TITLE = (
+    "# The winner of a search by AdaExplore. It was also tried as a module in a user's hands:",
+    '# (docs/evaluator.md, "Uses outside the judge", says what each trial does)',
+)
+
+
+def with_uses(evaluation: Evaluation, candidate: Candidate, evaluator: Evaluator) -> Evaluation:
+    """Return the evaluation of a measured candidate with the uses outside the judge.
+
+    Nothing is tried twice, nor by an evaluator that cannot.
+    """
+    if (
+        not isinstance(evaluation, Passed)
+        or not evaluation.measured
+        or evaluation.uses
+        or not isinstance(evaluator, TriesUses)
+    ):
+        return evaluation
+    return replace(evaluation, uses=evaluator.try_uses(candidate))
+
+
+def header(uses: Sequence[Use]) -> str:
+    """Return the uses as comments at the top of a source, empty where none was tried.
+
+    They may quote a candidate's exceptions, so none is on the first two lines, where Python looks
+    for an encoding.
+    """
+    lines = [*_TITLE] if uses else []
+    for _, text in describe_uses(uses):
+        lines += wrap(text, _WIDTH, initial_indent="# - ", subsequent_indent="#   ")
+    return "".join(f"{line}\n" for line in lines)

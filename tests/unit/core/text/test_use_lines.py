@@ -1,0 +1,29 @@
+from adaexplore.core.text.uses import describe_uses
+from adaexplore.core.uses import Use
+
+USES = (
+    Use("pickle", "holds"),
+    Use("other batch sizes", "refuses", "larger: ValueError: 16 rows only"),
+    Use("weights changed in place", "wrong", "through .data: output is off by 0.9"),
+    Use("copy.deepcopy", "holds"),
+    Use("gradients", "detached"),
+)
+
+
+def test_there_is_a_line_for_each_outcome_the_worst_first():
+    assert describe_uses(USES) == [
+        (
+            "wrong",
+            "SILENTLY WRONG: weights changed in place (through .data: output is off by 0.9)",
+        ),
+        ("detached", "NO GRADIENTS, without an exception: gradients"),
+        (
+            "refuses",
+            "refuses, by an exception: other batch sizes (larger: ValueError: 16 rows only)",
+        ),
+        ("holds", "holds in use: pickle; copy.deepcopy"),
+    ]
+
+
+def test_what_was_not_tried_is_not_mentioned():
+    assert describe_uses(()) == []
