@@ -92,7 +92,7 @@ def test_a_pair_brings_its_own_problem(kernelbench, put, tmp_path):
 
 def test_so_do_lines_of_json_and_those_without_an_answer_are_left_out(kernelbench, put, tmp_path):
     row = {"level_id": 1, "task_id": 3, "ref_code": REFERENCE, "custom_code": ANSWER}
-    rows = [row, row | {"task_id": 4, "custom_code": None}]
+    rows = [row, *(row | {"custom_code": nothing} for nothing in (None, "", "None"))]
     put("code/h100.json", "\n".join(map(json.dumps, rows)))
     put("code/config.json", '{"a": 1}')
     put("code/pretty.json", '{\n "a": 1\n}')
@@ -105,7 +105,9 @@ def test_a_folder_of_tasks_takes_the_place_of_the_benchmark(kernelbench, put, tm
     put("tasks/level_5/1_attention.py", REFERENCE)
     put("best/level_5/task_1.py", "class Model: ...\n")
     put("best/level_5/task_2.py", "def broken(:\n")
-    first, second = kernelbench.answers(tmp_path)
+    put("best/level_5/task_3.py", "class Mine: ...\nModel = Mine\n")
+    first, second, third = kernelbench.answers(tmp_path)
+    assert third.source.endswith("ModelNew = Model\n")
     assert (first.task.name, first.task.text) == ("1_attention.py", REFERENCE)
     assert first.source.endswith("ModelNew = Model\n")
     assert (second.source, second.task) == ("def broken(:\n", None)

@@ -31,6 +31,7 @@ _FUNCTION = re.compile(
 _OPTIMISED = re.compile(r"(?:.*/)?0*(?P<number>\d+)_[^/]+/optimized_kernel_beam_search\.py")
 _PAIR = re.compile(r"(?:.*/)?(?P<level>\d+)/(?P<number>\d+)/custom_code\.py")
 _FORMS = (_BY_NUMBER, _SAMPLE, _FUNCTION, _OPTIMISED, _PAIR)
+_NO_CODE = (None, "", "None")
 _REFERENCES = ("original.py", "problem.py")
 """The reference that a function was made for, beside it."""
 
@@ -69,7 +70,7 @@ def _from_lines(file: Path, place: str) -> Iterator[Answer]:
         row = _parsed(line)
         if row is None:
             return
-        if row["custom_code"]:
+        if row["custom_code"] not in _NO_CODE:
             key = f"{row['level_id']}/{row['task_id']}"
             source = _with_module(row["custom_code"])
             yield Answer(key, f"{place}#{key}", source, _task(key, row["ref_code"]))
@@ -98,12 +99,14 @@ def _with_module(source: str) -> str:
 
 
 def _defined(source: str) -> set[str]:
-    """Return the top-level classes and functions; none of source that is not Python."""
+    """Return the names that a source defines at its top level; none if it is not Python."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError):
         return set()
-    return {node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    named = {node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    targets = [each for node in body if isinstance(node, ast.Assign) for each in node.targets]
+    return named | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _read(file: Path) -> str:
