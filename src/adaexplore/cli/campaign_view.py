@@ -13,7 +13,7 @@ from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
-from adaexplore.report.text import duration_us, one_line, share, speedup
+from adaexplore.report.text import claim, duration_us, one_line, share
 from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.search.headroom import best_measured, roofline_share
 
@@ -53,7 +53,7 @@ class CampaignRow(ProgressRow):
 
     def waiting(self, reason: str, wait_s: float) -> None:
         """See `Listener`."""
-        self.status = f"{reason}; asking again in {wait_s:.0f} s"
+        self.status = f"{reason}; again in {wait_s:.0f} s"
 
     def evaluating(self, step: int, proposal: Proposal) -> None:
         """See `Listener`."""
@@ -80,7 +80,7 @@ class CampaignRow(ProgressRow):
         return (
             self.name,
             str(len(self._nodes)),
-            speedup(best[1].speedup) if best else "",
+            claim(best[1]) if best else "",
             duration_us(best[1].time_us) if best else "",
             share(reached) if reached else "",
             one_line(self.status, 60),
@@ -143,4 +143,4 @@ def _result(node: Node) -> str:
     timing = evaluation.measured
     if timing is None:
         return "correct, not measured"
-    return f"{speedup(timing.speedup)}  {duration_us(timing.time_us)}"
+    return f"{claim(timing)}  {duration_us(timing.time_us)}"

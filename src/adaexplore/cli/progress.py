@@ -13,7 +13,7 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.listener import Listener
-from adaexplore.report.text import duration_us, estimate, one_line, speedup
+from adaexplore.report.text import claim, duration_us, estimate, one_line
 from adaexplore.store import read_run
 
 
@@ -116,7 +116,7 @@ class SearchProgress(Listener):
 
     def waiting(self, reason: str, wait_s: float) -> None:
         """See `Listener`."""
-        self._line(f"{reason}; asking again in {wait_s:.0f} s")
+        self._line(f"{reason}; again in {wait_s:.0f} s")
 
     def stopping(self, reason: str) -> None:
         """See `Listener`."""
@@ -144,7 +144,7 @@ class SearchProgress(Listener):
             result = f"correct, {estimate(evaluation.timing)}"
         else:
             timing = evaluation.timing
-            result = f"{speedup(timing.speedup)}  {duration_us(timing.time_us)}"
+            result = f"{claim(timing)}  {duration_us(timing.time_us)}"
             result += "  best so far" if best else ""
         again = " (seen before)" if node.reused else ""
         note = one_line(node.proposal.note, 48)

@@ -25,6 +25,9 @@ Status = Literal["passed"] | FailureStatus
 QUOTED = ("eager", "compile")
 """The baselines that users quote: PyTorch as it is, and `torch.compile` with its defaults."""
 
+WIDE = 1.25
+"""The ratio of an interval's ends from which it is wide, and its lower end the only claim."""
+
 NOT_COMPILED: frozenset[str] = frozenset({"compile_error", "rejected", "infra_error"})
 """Statuses of a candidate that never ran."""
 
@@ -82,6 +85,28 @@ class Timing:
     def strongest(self) -> str:
         """The name of the fastest baseline, which `speedup` is over."""
         return min(self.baselines_us, key=lambda name: self.baselines_us[name], default="")
+
+    @property
+    def is_noisy(self) -> bool:
+        """True where the interval is wide, or the load of other programs is in it."""
+        return is_wide(self.speedup_ci) or self.waited > 0
+
+    @property
+    def is_too_noisy(self) -> bool:
+        """True where noise leaves open if the candidate is faster or slower."""
+        low, high = self.speedup_ci
+        return self.is_noisy and low <= 1 <= high
+
+    @property
+    def claim(self) -> float:
+        """The speedup that may be claimed: the lower end of the interval where it is noisy."""
+        return self.speedup_ci[0] if self.is_noisy else self.speedup
+
+
+def is_wide(interval: tuple[float, float]) -> bool:
+    """Return True for an interval of a ratio that says little."""
+    low, high = interval
+    return high > WIDE * low
 
 
 BoundBy = Literal["memory", "compute", "overhead"]
@@ -291,6 +316,8 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "strongest": timing.strongest if timing else None,
         "speedup": timing.speedup if timing else None,
         "speedup_ci": list(timing.speedup_ci) if timing else None,
+        "claim": timing.claim if timing else None,
+        "too_noisy": timing.is_too_noisy if timing else None,
         "speedup_eager": timing.speedup_eager if timing else None,
         "speedup_compile": timing.speedup_compile if timing else None,
         "samples": timing.samples if timing else None,
@@ -422,13 +449,14 @@ def _pair(values: list[float]) -> tuple[float, float]:
 def rank(evaluation: Evaluation) -> tuple[bool, bool, float, float]:
     """Order of candidates, larger is better: (compiled, correct, like-for-like speedup, guess).
 
-    A correct candidate that was not measured has the speedup 0 and so stands below all that were.
-    Among its like the shorter estimate is better: `guess` is minus its microseconds, minus infinity
-    for a partial one, and 0 where there is none.
+    The speedup is the one that may be claimed (see `Timing.claim`). A correct candidate that was
+    not measured has the speedup 0 and so stands below all that were. Among its like the shorter
+    estimate is better: `guess` is minus its microseconds, minus infinity for a partial one, and 0
+    where there is none.
     """
     if isinstance(evaluation, Failed):
         return (evaluation.status not in NOT_COMPILED, False, 0.0, 0.0)
     timing = evaluation.timing
     if isinstance(timing, Timing):
-        return (True, True, timing.speedup, 0.0)
+        return (True, True, timing.claim, 0.0)
     return (True, True, 0.0, -math.inf if timing.partial else -timing.time_us)

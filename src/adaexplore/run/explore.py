@@ -152,7 +152,8 @@ def resume(path: Path, given: Config, parts: Parts = NO_PARTS) -> Generator[Even
         if config != run.config:
             store.set_config(config)
         if not _is_work_left(store, config):
-            write_best(store.nodes(), confirmed_of(store), directory.best_path)  # after a kill
+            nodes = store.nodes()
+            write_best(nodes, confirmed_of(nodes, store), directory.best_path)  # after a kill
             yield Opened(path)
             yield Notice(_nothing_left(store, plan))
             yield Finished(path)
@@ -189,8 +190,7 @@ def _is_work_left(store: Store, config: Config) -> bool:
         return bool(store.asks("queued"))
     if len(planned_steps(nodes)) < store.run().steps:
         return True
-    left = to_confirm(nodes, confirmed_of(store), config.confirm_top)
-    return config.confirm and left is not None
+    return config.confirm and to_confirm(nodes, store, config.confirm_top) is not None
 
 
 def _nothing_left(store: Store, plan: Plan) -> str:

@@ -78,8 +78,11 @@ class Run:
 
     @property
     def speedup(self) -> float | None:
-        """The like-for-like speedup that the run claims; None where it claims none."""
-        return self.timing.speedup if self.timing else None
+        """The like-for-like speedup that the run claims; None where it claims none.
+
+        The lower end of the interval where the measurement was noisy.
+        """
+        return self.timing.claim if self.timing else None
 
     @property
     def speedup_ci(self) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ from adaexplore.store import RunDirectory, Store
 
 def summary_of(store: Store, path: Path) -> Summary:
     """Summarize a run from its store."""
-    run = store.run()
+    run, nodes, calls = store.run(), store.nodes(), store.calls()
     info = RunInfo(
         name=path.resolve().name,
         directory=str(path),
@@ -31,9 +31,8 @@ def summary_of(store: Store, path: Path) -> Summary:
         reproduce=run.command,
         created_at=run.created_at,
         reference=run.reference,
-        confirmations=confirmed_of(store),
+        confirmations=confirmed_of(nodes, store),
     )
-    nodes, calls = store.nodes(), store.calls()
     exchanges = exchanges_by_step(nodes, calls)
     costs = summarize_costs(nodes, calls, exchanges, gains(nodes), estimated_tokens)
     spread = [DiversityPoint(*each) for each in diversity(nodes)]

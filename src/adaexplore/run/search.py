@@ -84,7 +84,7 @@ class Search:
         self._choose = choose or (lambda _: next(iter(proposers)))
         self._spent = spent
         self._study = Study(store, {TUNER: Tuner(), **proposers}, make_policy=make_policy)
-        self._winner = Winner(self._study, store, best_path)
+        self._winner = Winner(self._study, store, best_path, sleep)
         self._parallel = parallel
         self._workers: Workers[_Step | None] = Workers()
         self._in_flight: list[_Step] = []

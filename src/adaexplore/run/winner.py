@@ -3,49 +3,63 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.leader import leader_of
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.evaluator import Evaluator
-from adaexplore.core.protocols.listener import Confirming
+from adaexplore.core.protocols.listener import Confirming, Waiting
 from adaexplore.run.study import Study
 from adaexplore.run.uses import header, with_uses
-from adaexplore.search import next_to_confirm
+from adaexplore.search import next_to_confirm, settled
 from adaexplore.store import Confirmation, Store
+
+_PAUSES_S = (5.0, 20.0)
 
 
 class Winner:
     """Keeps the best kernel of a study in the file `path`."""
 
-    def __init__(self, study: Study, store: Store, path: Path) -> None:
+    def __init__(
+        self,
+        study: Study,
+        store: Store,
+        path: Path,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._sleep = sleep
         self._study = study
         self._store = store
         self._path = path
 
     def write(self) -> None:
         """Write the kernel of the leading step."""
-        write_best(self._study.nodes, confirmed_of(self._store), self._path)
+        write_best(self._study.nodes, confirmed_of(self._study.nodes, self._store), self._path)
 
-    def confirm(self, evaluator: Evaluator, limit: int) -> Iterator[Confirming]:
+    def confirm(self, evaluator: Evaluator, limit: int) -> Iterator[Confirming | Waiting]:
         """Measure the best steps again, each in a fresh process, until the winner is certain.
 
-        Measure at most `limit` steps. Raises as `Evaluator.evaluate` does.
+        Measure at most `limit` steps, and wait before a noisy measurement is repeated. Raises as
+        `Evaluator.evaluate` does.
         """
-        confirmed = confirmed_of(self._store)
-        while (node := to_confirm(self._study.nodes, confirmed, limit)) is not None:
+        while (node := to_confirm(self._study.nodes, self._store, limit)) is not None:
+            earlier = _confirmations(self._store).get(node.id, [])
+            if earlier:
+                yield from self._wait(node, earlier)
             yield Confirming(node)
-            confirmed[node.id] = evaluator.evaluate(node.candidate, again=True)
-            self._store.confirm(Confirmation(node.id, confirmed[node.id], time.time()))
+            evaluation = evaluator.evaluate(node.candidate, again=True)
+            self._store.confirm(Confirmation(node.id, evaluation, time.time()))
             self.write()
         self._try_uses(evaluator)
 
     def _try_uses(self, evaluator: Evaluator) -> None:
         """Try the confirmed leader as users use a module, and add that to its confirmation."""
         nodes = self._study.nodes
-        leader = leader_of({n.id: n.evaluation for n in nodes}, confirmed_of(self._store))
+        confirmed = confirmed_of(nodes, self._store)
+        leader = leader_of({n.id: n.evaluation for n in nodes}, confirmed)
         if leader is None or not leader.confirmed:
             return
         tried = with_uses(leader.evaluation, nodes[leader.node_id - 1].candidate, evaluator)
@@ -53,19 +67,47 @@ class Winner:
             self._store.confirm(Confirmation(leader.node_id, tried, time.time()))
             self.write()
 
+    def _wait(self, node: Node, earlier: Sequence[Evaluation]) -> Iterator[Waiting]:
+        """Give other programs time to end, where the last measurement was noisy."""
+        timing = earlier[-1].measured if isinstance(earlier[-1], Passed) else None
+        if timing and timing.is_noisy:
+            wait_s = _PAUSES_S[min(len(earlier), len(_PAUSES_S)) - 1]
+            reason = f"the machine was too noisy to measure step {node.id}"
+            yield Waiting(reason, wait_s)
+            self._sleep(wait_s)
 
-def confirmed_of(store: Store) -> dict[int, Evaluation]:
-    """Return the confirmation of every step that has one."""
-    return {kept.node_id: kept.evaluation for kept in store.confirmations()}
+
+def confirmed_of(nodes: Sequence[Node], store: Store) -> dict[int, Evaluation]:
+    """Return, for every step with confirmations, the one that counts."""
+    return {
+        node_id: settled(nodes[node_id - 1].evaluation, some)
+        for node_id, some in _confirmations(store).items()
+    }
 
 
-def to_confirm(
-    nodes: Sequence[Node], confirmed: Mapping[int, Evaluation], limit: int
-) -> Node | None:
+def to_confirm(nodes: Sequence[Node], store: Store, limit: int) -> Node | None:
     """Return the step to confirm next, None once the winner is certain."""
     searched = {node.id: node.evaluation for node in nodes if not node.reused}
-    chosen = next_to_confirm(searched, confirmed, limit)
+    chosen = next_to_confirm(searched, _confirmations(store), limit)
     return None if chosen is None else nodes[chosen - 1]
+
+
+def _confirmations(store: Store) -> dict[int, list[Evaluation]]:
+    """Return all confirmations of every step, in order.
+
+    One that only adds the uses to an earlier one takes its place.
+    """
+    found: dict[int, list[Evaluation]] = {}
+    for kept in store.confirmations():
+        known = found.setdefault(kept.node_id, [])
+        evaluation = kept.evaluation
+        if isinstance(evaluation, Passed) and evaluation.uses:
+            bare = replace(evaluation, uses=())
+            if bare in known:
+                known[known.index(bare)] = evaluation
+                continue
+        known.append(evaluation)
+    return found
 
 
 def write_best(nodes: Sequence[Node], confirmed: Mapping[int, Evaluation], path: Path) -> None:

@@ -46,7 +46,13 @@ from adaexplore.search.pool import context_ids, large_pool, small_window
 from adaexplore.search.reward import reward_function
 from adaexplore.search.rng import step_rng
 from adaexplore.search.traits import CompiledTraits, SourceTraits, distance, traits_of
-from adaexplore.search.winners_curse import needs_remeasure, next_to_confirm, shrunk, worst_of
+from adaexplore.search.winners_curse import (
+    needs_remeasure,
+    next_to_confirm,
+    settled,
+    shrunk,
+    worst_of,
+)
 
 __all__ = [
     "POLICIES",
@@ -67,6 +73,7 @@ __all__ = [
     "needs_remeasure",
     "next_to_confirm",
     "reward_function",
+    "settled",
     "shrunk",
     "small_window",
     "step_kind",

@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,6 +145,8 @@ KEYS = {
     "baselines_us",
     "speedup",
     "speedup_ci",
+    "claim",
+    "too_noisy",
     "speedup_eager",
     "speedup_compile",
     "strongest",
@@ -248,8 +251,25 @@ def test_the_strongest_baseline_is_named(evaluation):
 
 
 @given(first=measured, second=measured)
-def test_right_candidates_rank_by_speedup(first, second):
-    assert (rank(first) < rank(second)) == (first.timing.speedup < second.timing.speedup)
+def test_right_candidates_rank_by_the_speedup_that_may_be_claimed(first, second):
+    assert (rank(first) < rank(second)) == (first.timing.claim < second.timing.claim)
+
+
+@pytest.mark.parametrize(
+    ("interval", "waited", "claim", "too_noisy"),
+    [
+        ((1.31, 1.34), 0.0, 1.32, False),
+        ((0.99, 1.4), 0.0, 0.99, True),
+        ((1.006, 10.2), 0.0, 1.006, False),
+        ((0.0, 0.0), 0.0, 1.32, False),
+        ((1.2, 1.4), 0.1, 1.2, False),
+        ((0.98, 1.02), 0.1, 0.98, True),
+        ((0.98, 1.02), 0.0, 1.32, False),
+    ],
+)
+def test_a_noisy_measurement_claims_the_lower_end(interval, waited, claim, too_noisy):
+    timing = Timing(1.0, (1.0, 1.0), {"eager": 1.0}, 1.32, interval, 1.0, 9, waited=waited)
+    assert (timing.claim, timing.is_too_noisy) == (claim, too_noisy)
 
 
 @given(guess=estimated, result=measured)

@@ -151,7 +151,13 @@ class Run:
         listener = listener or Listener()
         with open_run(self.path) as directory:
             proposers = {"fake": self.proposer}
-            search = Search(directory.store, proposers, self.evaluator, directory.best_path)
+            search = Search(
+                directory.store,
+                proposers,
+                self.evaluator,
+                directory.best_path,
+                sleep=lambda _: None,
+            )
             listener_module.follow(search.run(), listener)
         return listener
 
@@ -565,12 +571,14 @@ class TestNoise:
         nodes = run.nodes()
         right = [n for n in nodes if isinstance(n.evaluation, Passed) and not n.reused]
         fastest = sorted(right, key=lambda node: -node.evaluation.timing.speedup)
-        assert [one.node_id for one in confirmed] == [node.id for node in fastest[:3]]
-        winner = max(confirmed, key=lambda one: one.evaluation.timing.speedup)
-        assert winner is not confirmed[0]
-        assert run.best_source == nodes[winner.node_id - 1].candidate.source
+        attempts = [node.id for node in fastest[:3] for _ in range(3)]  # all are noisy
+        assert [one.node_id for one in confirmed] == attempts
+        counted = {one.node_id: one.evaluation for one in confirmed[::3]}  # all are as wide
+        winner = max(counted, key=lambda node_id: counted[node_id].timing.speedup)
+        assert winner != confirmed[0].node_id
+        assert run.best_source == nodes[winner - 1].candidate.source
         assert run.search().told == [("prepared",)]
-        assert run.best_source == nodes[winner.node_id - 1].candidate.source
+        assert run.best_source == nodes[winner - 1].candidate.source
 
 
 class Numbered(FakeProposer):

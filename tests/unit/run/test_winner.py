@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.protocols.listener import Confirming, Recorded
+from adaexplore.core.protocols.listener import Confirming, Recorded, Waiting
 from adaexplore.run.results import summary_of
 from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, open_run
@@ -22,13 +23,15 @@ from adaexplore.store import RunRecord, create_run, open_run
 STEPS = 6
 
 
-def passed(speedup):
-    timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, speedup, (speedup, speedup), speedup, 7)
+def passed(speedup, spread=1.0):
+    interval = (speedup / spread, speedup * spread)
+    timing = Timing(10.0, (9.0, 11.0), {"eager": 20.0}, speedup, interval, speedup, 7)
     return Passed("fp32", 1e-7, timing)
 
 
 VERDICTS = [
     *(passed(speedup) for speedup in (0.9, 1.2, 1.2, 1.5, 2.0)),
+    passed(1.8, 1.6),
     Failed("wrong_output", "off by one"),
     Failed("infra_error", "the machine is gone"),
 ]
@@ -113,12 +116,36 @@ def test_the_star_the_claim_and_best_py_are_one_step(verdicts, kills):
         shutil.rmtree(folder)
 
 
+def test_a_contradicting_noisy_confirmation_is_measured_again_once_the_machine_is_quiet(tmp_path):
+    run = record()
+    create_run(
+        tmp_path / "run", replace(run, config=run.config.model_copy(update={"steps": 1}))
+    ).close()
+    evaluator = Scripted([passed(1.32), passed(0.094, 8.0), passed(1.31)])
+    waits = []
+    with open_run(tmp_path / "run") as directory:
+        search = Search(
+            directory.store,
+            {"fake": Numbered()},
+            evaluator,
+            directory.best_path,
+            sleep=waits.append,
+        )
+        events = list(search.run())
+        headline = summary_of(directory.store, directory.path).headline
+    assert [event.wait_s for event in events if isinstance(event, Waiting)] == waits == [5.0]
+    assert (headline.verdict, headline.confirmed) == ("faster", True)
+    assert headline.sentence.startswith("1.31×")
+
+
 def session(path, evaluator, in_writing, moment):
     """Search until the end or a kill, which comes at an event or where best.py is written."""
     KilledPath.left = moment if in_writing else 0
     with open_run(path) as directory:
         best = KilledPath(directory.best_path)
-        search = Search(directory.store, {"fake": Numbered()}, evaluator, best)
+        search = Search(
+            directory.store, {"fake": Numbered()}, evaluator, best, sleep=lambda _: None
+        )
         try:
             for count, event in enumerate(search.run(), start=1):
                 if isinstance(event, Recorded | Confirming):

@@ -17,6 +17,7 @@ from adaexplore.search import (
     needs_remeasure,
     next_to_confirm,
     reward_function,
+    settled,
     shrunk,
     step_rng,
     worst_of,
@@ -105,11 +106,12 @@ def _shipped(
     rng: random.Random,
 ) -> float:
     """The true speedup of what a search that ended here would ship."""
-    confirmed: dict[int, Evaluation] = {}
+    tries: dict[int, list[Evaluation]] = {}
     if settings.confirm:
-        while (chosen := next_to_confirm(searched, confirmed, settings.confirm_top)) is not None:
-            confirmed[chosen] = world.measure(kernels[chosen - 1], rng).evaluation
-    decided = confirmed or searched
+        while (chosen := next_to_confirm(searched, tries, settings.confirm_top)) is not None:
+            measured = world.measure(kernels[chosen - 1], rng).evaluation
+            tries.setdefault(chosen, []).append(measured)
+    decided = {i: settled(searched[i], some) for i, some in tries.items()} or searched
     winner = best_correct(decided)
     if winner is None or not needs_remeasure(decided[winner], None):
         return 1.0

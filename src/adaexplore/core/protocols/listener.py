@@ -56,7 +56,7 @@ class StepBegun:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A model is out of reach; the next attempt follows in `wait_s` seconds."""
+    """A model is out of reach or the machine busy; the next attempt follows in `wait_s` seconds."""
 
     reason: str
     wait_s: float

@@ -170,7 +170,7 @@ class Store(Protocol):
         ...
 
     def confirmations(self) -> list[Confirmation]:
-        """Return all confirmations in order; the last one of a node counts."""
+        """Return all confirmations in order; a node may have several."""
         ...
 
     def close(self) -> None:

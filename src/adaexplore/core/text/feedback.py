@@ -55,14 +55,20 @@ def verdict(evaluation: Evaluation) -> str:
         )
     timing = evaluation.timing
     against = f"{baseline_name(timing.strongest)}, the strongest baseline"
+    noise = "too noisy to tell: " if timing.is_too_noisy else ""
     parts = [
-        f"{speedup(timing.speedup)}, {evaluation.precision}-accurate",
+        f"{noise}{claim(timing)}, {evaluation.precision}-accurate",
         f"against {against}",
         f"95 % interval {interval(timing.speedup_ci)}",
     ]
     if evaluation.roofline:
         parts.append(f"{share(evaluation.roofline.share)} of the roofline")
     return ", ".join(parts)
+
+
+def claim(timing: Timing) -> str:
+    """Return the speedup that may be claimed, such as `1.32×`, or `≥ 1.01×` for a noisy one."""
+    return f"≥ {speedup(timing.claim)}" if timing.is_noisy else speedup(timing.speedup)
 
 
 def baseline_name(key: str) -> str:

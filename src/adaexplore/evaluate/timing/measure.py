@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from types import MappingProxyType
 
-from adaexplore.core.evaluation import Paired, Timing
+from adaexplore.core.evaluation import Paired, Timing, is_wide
 from adaexplore.evaluate.timing.statistics import median_interval
 
 CANDIDATE = "candidate"
@@ -50,8 +50,8 @@ class MeasuringEffort:
     until the interval of the speedup is narrower than `resolution` (relative, half width; `coarse`
     will do for a candidate that is slower than the best baseline in any case) or `budget_s` seconds
     are spent, within `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower
-    than the best known time gets `min_rounds` only. Rounds on a quiet machine are waited for within
-    `patience` times the budget.
+    than the best known time gets `min_rounds` only. Budget and `max_rounds` are stretched to
+    `patience` times as much while an interval is wide or the machine is not quiet.
     """
 
     block_us: float = 20_000.0
@@ -125,7 +125,9 @@ def measure(
         spent_s = time.monotonic() - started
         quiet = [r for r in rounds if all(block.waited <= _QUIET for block in r.values())]
         if len(quiet) >= effort.min_rounds:
-            if len(quiet) >= most or spent_s > effort.budget_s or _narrow(quiet, effort):
+            stretch = effort.patience if not hopeless and _is_wide(quiet) else 1.0
+            spent = len(quiet) >= stretch * most or spent_s > stretch * effort.budget_s
+            if spent or _narrow(quiet, effort):
                 return summarize(quiet, len(quiet) * counts[CANDIDATE], known_us)
         elif len(rounds) >= most or (
             len(rounds) >= effort.min_rounds and spent_s > effort.patience * effort.budget_s
@@ -240,6 +242,11 @@ def _paired(rounds: list[dict[str, float]]) -> Paired:
 
 def _ratios(rounds: list[dict[str, float]], baseline: str) -> list[float]:
     return [r[baseline] / r[CANDIDATE] for r in rounds]
+
+
+def _is_wide(rounds: Sequence[Round]) -> bool:
+    times = [_times(r) for r in rounds]
+    return is_wide(median_interval(_ratios(times, _best_baseline(times))))
 
 
 def _narrow(rounds: Sequence[Round], effort: MeasuringEffort) -> bool:

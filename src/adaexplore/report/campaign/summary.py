@@ -79,8 +79,10 @@ class CampaignGroup:
     """Judged problems of one precision class, either all set apart by a label or none.
 
     `reached` counts the precision classes of the winners. `faster` counts the winners whose
-    interval lies above 1. `unmeasured` counts correct problems that were judged without the device:
-    they are in no average, and there are no averages if all are unmeasured. `by_algebra` counts the
+    interval lies above 1. `unmeasured` counts correct problems that were judged without the device,
+    and `too_noisy` those whose noise left open if the winner is faster: they are in no average, and
+    there are no averages if no others are left. Averages are of what may be claimed (see
+    `Timing.claim`). `by_algebra` counts the
     winners that need less than the reference's work; where there are some, the averages `without`
     them stand beside the others.
     """
@@ -90,6 +92,7 @@ class CampaignGroup:
     results: tuple[Result, ...]
     correct: int
     unmeasured: int
+    too_noisy: int
     faster: int
     reached: Mapping[Precision, int]
     like_for_like: Averages | None
@@ -202,25 +205,28 @@ def summarize_campaign(
 
 
 def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> CampaignGroup:
-    timings = [result.timing for result in results if result.timing]
+    clear = [result for result in results if result.verdict != "too_noisy"]
+    timings = [result.timing for result in clear if result.timing]
     reached = Counter(result.claimed.precision for result in results if result.claimed)
     unmeasured = sum(result.verdict == "unmeasured" for result in results)
-    count = len(results) - unmeasured
-    by_algebra = sum(result.by_algebra for result in results)
-    others = [r.timing for r in results if r.timing and not r.by_algebra] if by_algebra else []
+    too_noisy = len(results) - len(clear)
+    count = len(clear) - unmeasured
+    by_algebra = sum(result.by_algebra for result in clear)
+    others = [r.timing for r in clear if r.timing and not r.by_algebra] if by_algebra else []
     left = count - by_algebra if by_algebra else 0
     return CampaignGroup(
         precision=precision,
         labelled=labelled,
         results=tuple(results),
-        correct=len(timings) + unmeasured,
+        correct=len(timings) + unmeasured + too_noisy,
         unmeasured=unmeasured,
+        too_noisy=too_noisy,
         faster=sum(result.verdict == "faster" for result in results),
         reached={name: reached[name] for name in PRECISIONS if reached[name]},
-        like_for_like=averages([t.speedup for t in timings], count) if count else None,
+        like_for_like=averages([t.claim for t in timings], count) if count else None,
         over_eager=averages([t.speedup_eager for t in timings], count) if count else None,
         by_algebra=by_algebra,
-        like_for_like_without=averages([t.speedup for t in others], left) if left else None,
+        like_for_like_without=averages([t.claim for t in others], left) if left else None,
         over_eager_without=averages([t.speedup_eager for t in others], left) if left else None,
     )
 
@@ -243,6 +249,7 @@ def _group_json(group: CampaignGroup) -> dict[str, Any]:
         "problems": len(group.results),
         "correct": group.correct,
         "unmeasured": group.unmeasured,
+        "too_noisy": group.too_noisy,
         "faster": group.faster,
         "reached": dict(group.reached),
         "like_for_like": _averages_json(group.like_for_like),

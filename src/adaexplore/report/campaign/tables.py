@@ -15,6 +15,8 @@ from adaexplore.report import text
 from adaexplore.report.averages import Averages
 from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, Result
 
+_SHORT_NAME = 17  # characters that fit a terminal of 80 columns
+
 
 def campaign_tables(summary: CampaignSummary) -> RenderableType:
     """Return the problems by precision class with averages, labelled ones apart, and costs."""
@@ -36,8 +38,9 @@ def title(group: CampaignGroup) -> str:
     name = f"{group.precision}, labelled problems" if group.labelled else group.precision
     aside = ", averaged apart" if group.labelled else ""
     estimated = f", {group.unmeasured} not measured" if group.unmeasured else ""
+    noisy = f", {group.too_noisy} too noisy to tell" if group.too_noisy else ""
     faster = f", {group.faster} clearly faster" if group.unmeasured < count else ""
-    return f"{name}: {group.correct} of {count} correct{estimated}{faster}{aside}"
+    return f"{name}: {group.correct} of {count} correct{estimated}{noisy}{faster}{aside}"
 
 
 def spending(summary: CampaignSummary) -> str:
@@ -92,9 +95,10 @@ def _problems(group: CampaignGroup) -> Table:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    table.add_column("times in µs", overflow="fold")
-    for name in ("steps", "eager", "compile", "best", "like for like", "over eager"):
-        table.add_column(name, justify="right", no_wrap=True)
+    short = all(len(result.name) <= _SHORT_NAME for result in group.results)
+    table.add_column("times in µs", overflow="fold", no_wrap=short)
+    for name in ("steps", "eager", "against", "best", "like for like", "over eager"):
+        table.add_column(name, justify="right", no_wrap=name != "against")
     table.add_column("roofline", justify="right", no_wrap=True)
     for result in group.results:
         table.add_row(result.name, str(result.steps), *_cells(result))
@@ -121,9 +125,10 @@ def _figures(timing: Timing, roofline: Roofline | None, star: str = "") -> Itera
     """Return the cells of a measurement, for a problem or for one of its workloads."""
     baselines = timing.baselines_us
     return (
-        *(_microseconds(baselines[b]) if b in baselines else "-" for b in ("eager", "compile")),
+        _microseconds(baselines["eager"]) if "eager" in baselines else "-",
+        f"{_microseconds(baselines[timing.strongest])} {timing.strongest}" if baselines else "-",
         _microseconds(timing.time_us),
-        f"{text.speedup(timing.speedup)}{star} {text.interval(timing.speedup_ci)}",
+        f"{text.claim(timing)}{star} {text.interval(timing.speedup_ci)}",
         text.speedup(timing.speedup_eager),
         text.share(roofline.share) if roofline else "-",
     )

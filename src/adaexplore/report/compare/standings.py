@@ -81,7 +81,7 @@ def checkpoint(
 
 
 def _log(timing: Timing | None) -> float:
-    return math.log(timing.speedup if timing else NO_KERNEL_SPEEDUP)
+    return math.log(timing.claim if timing else NO_KERNEL_SPEEDUP)
 
 
 def found_by(timings: Sequence[Timing | None]) -> FoundSpeedup:

@@ -13,14 +13,17 @@ from adaexplore.core.leader import Leader, is_refuted
 from adaexplore.core.node import Node, best_correct
 from adaexplore.report import text
 
-Verdict = Literal["faster", "no_gain", "not_confirmed", "unmeasured", "no_correct", "empty"]
+Verdict = Literal[
+    "faster", "no_gain", "too_noisy", "not_confirmed", "unmeasured", "no_correct", "empty"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
     """The claim of a run.
 
-    `verdict` is "faster" only if the claimed interval lies above 1. `sentence` is the claim in one
+    `verdict` is "faster" only if the claimed interval lies above 1, and "too_noisy" if a noisy one
+    includes 1. `sentence` is the claim in one
     line, `caveat` a reservation, empty without one. `node_id` and `origin` name the candidate.
     `claimed` is the measurement behind the verdict: the confirmation if there is one, else the
     search's own. It is None if nothing may be claimed, and never an estimate.
@@ -92,9 +95,19 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
     measured = f"95 % interval {text.interval(timing.speedup_ci)}, {passed.precision} class"
     if passed.workloads:
         measured += f", geometric mean of {len(passed.workloads)} workloads"
-    verdict: Verdict = "faster" if low > 1 else "no_gain"
-    if verdict == "faster":
+    verdict: Verdict = "faster" if low > 1 else "too_noisy" if timing.is_too_noisy else "no_gain"
+    if verdict == "faster" and timing.is_noisy:
+        sentence = (
+            f"At least {text.speedup(low)} like-for-like speedup over {baseline}; the measurement "
+            f"was noisy ({ratio}, {measured})."
+        )
+    elif verdict == "faster":
         sentence = f"{ratio} like-for-like speedup over {baseline} ({measured})."
+    elif verdict == "too_noisy":
+        sentence = (
+            f"Too noisy to tell: the best correct candidate measures {ratio} against {baseline} "
+            f"({measured}). Resume the run, or measure again, on a quiet machine."
+        )
     elif high < 1:
         sentence = (
             f"Nothing faster than the baseline: the best correct candidate runs at {ratio} "

@@ -203,7 +203,7 @@ def _curve(nodes: Sequence[Node]) -> tuple[CurvePoint, ...]:
             CurvePoint(
                 step=node.id,
                 best_id=best.id if best else None,
-                best_speedup=timing.speedup if timing else None,
+                best_speedup=timing.claim if timing else None,
             )
         )
     return tuple(points)

@@ -13,6 +13,7 @@ from adaexplore.report.run.summary import Row, Summary
 VERDICT_STYLES = {
     "faster": "bold green",
     "no_gain": "bold yellow",
+    "too_noisy": "bold yellow",
     "not_confirmed": "bold red",
     "unmeasured": "bold yellow",
     "no_correct": "bold red",

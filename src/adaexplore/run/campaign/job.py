@@ -20,7 +20,7 @@ from adaexplore.run.job import Job, NewRun, Servers, Slice
 from adaexplore.run.proposers import COMPILER, check_compiler, make_plan
 from adaexplore.run.records import command
 from adaexplore.run.session import device_of, load_problem
-from adaexplore.run.winner import confirmed_of, to_confirm
+from adaexplore.run.winner import to_confirm
 from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
 from adaexplore.search.headroom import headroom, stop_reason
@@ -194,8 +194,7 @@ class CampaignJob:
         if not (nodes and self._config.confirm):
             return False
         with read_run(self.path) as run:
-            confirmed = confirmed_of(run.store)
-        return to_confirm(nodes, confirmed, self._config.confirm_top) is not None
+            return to_confirm(nodes, run.store, self._config.confirm_top) is not None
 
 
 def _seconds(node: Node) -> float:

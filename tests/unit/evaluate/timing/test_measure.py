@@ -2,11 +2,13 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaexplore.core.evaluation import is_wide
 from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
     Block,
@@ -107,8 +109,36 @@ class TestMeasure:
             blocks.append(count)
             return [rng.uniform(50.0, 150.0)] * count
 
-        measure(parties(noisy, eager=constant(100.0)), MeasuringEffort(min_rounds=5, max_rounds=9))
+        effort = MeasuringEffort(min_rounds=5, max_rounds=9, patience=1.0)
+        measure(parties(noisy, eager=constant(100.0)), effort)
         assert len(blocks) == 1 + 9
+
+    def test_a_wide_interval_is_measured_on_until_it_is_narrow(self):
+        blocks = []
+
+        def noisy_at_first(count):
+            blocks.append(count)
+            slow = len(blocks) < 10 and len(blocks) % 2
+            return [150.0 if slow else 50.0] * count
+
+        effort = MeasuringEffort(min_rounds=5, max_rounds=9, patience=4.0)
+        timing = measure(parties(noisy_at_first, eager=constant(100.0)), effort)
+        assert 1 + 9 < len(blocks) < 1 + 4 * 9
+        assert timing.speedup == 2.0
+        assert not is_wide(timing.speedup_ci)
+
+    def test_a_machine_that_stays_noisy_ends_with_an_interval_that_says_so(self):
+        blocks = []
+
+        def noisy(count):
+            blocks.append(count)
+            return [50.0 if len(blocks) % 2 else 150.0] * count
+
+        effort = MeasuringEffort(min_rounds=5, max_rounds=9, patience=2.0)
+        timing = measure(parties(noisy, eager=constant(100.0)), effort)
+        assert len(blocks) == 1 + 2 * 9
+        assert timing.is_too_noisy
+        assert timing.claim == timing.speedup_ci[0] < 1.0
 
     def test_a_hopeless_candidate_gets_the_fewest_rounds(self):
         rng = random.Random(0)
@@ -296,8 +326,9 @@ class TestParent:
 
 def test_a_candidate_far_behind_the_best_known_is_measured_briefly():
     noisy = [Jittery(100.0), Jittery(100.0)]
-    measure(parties(noisy[0], eager=constant(90.0)), QUICK)
-    measure(parties(noisy[1], eager=constant(90.0)), QUICK, best_us=20.0)
+    effort = replace(QUICK, patience=1.0)
+    measure(parties(noisy[0], eager=constant(90.0)), effort)
+    measure(parties(noisy[1], eager=constant(90.0)), effort, best_us=20.0)
     assert noisy[0].blocks == 1 + QUICK.max_rounds
     assert noisy[1].blocks == 1 + QUICK.min_rounds
 

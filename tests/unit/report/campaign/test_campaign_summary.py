@@ -159,7 +159,7 @@ def test_unmeasured_problems_are_correct_and_in_no_average():
 def test_a_problem_lists_its_workloads():
     summary = campaign(result("a", on_two_workloads()), result("b", passed(3.0)))
     words = [line.split() for line in printed(summary, width=100).splitlines()]
-    assert ["long", "900", "720", "320", "2.25×", "2.21–2.29", "2.81×", "-"] in words
+    assert ["long", "900", "720", "compile", "320", "2.25×", "2.21–2.29", "2.81×", "-"] in words
     assert "2.25× (2.21–2.29), 320 µs" in render_campaign(summary)
 
 
@@ -189,6 +189,37 @@ def test_names_fit_a_narrow_terminal():
     assert "* not measured again in a fresh process" in text
     assert "no correct" in text
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_table_names_the_strongest_baseline():
+    baselines = {"eager": 900.0, "compile": 720.0, "graph": 600.0}
+    text = printed(campaign(result("a", passed(2.0, baselines=baselines))), width=100)
+    assert "600 graph" in text
+    assert "compile" not in text
+
+
+def test_what_is_too_noisy_to_tell_is_in_no_average_and_a_noisy_claim_is_its_lower_end():
+    found = [
+        with_interval(2.4, 1.2, 10.0),
+        with_interval(0.9, 0.05, 6.0),
+        passed(2.0),
+    ]
+    summary = campaign(*(result(f"p{i}", each) for i, each in enumerate(found)))
+    [group] = summary.groups
+    assert [each.verdict for each in group.results] == ["faster", "too_noisy", "faster"]
+    assert (group.correct, group.too_noisy, group.faster) == (3, 1, 2)
+    assert group.like_for_like.mean == pytest.approx((1.2 + 2.0) / 2)
+    text = printed(summary, width=120)
+    assert "3 of 3 correct, 1 too noisy to tell, 2 clearly faster" in text
+    assert "≥ 1.20×" in text
+    assert "≥ 1.20×" in render_campaign(summary)
+    assert summary.to_json()["groups"][0]["too_noisy"] == 1
+    assert summary.to_json()["groups"][0]["results"][0]["winner"]["claim"] == 1.2
+
+
+def with_interval(speedup, low, high):
+    found = passed(speedup)
+    return replace(found, timing=replace(found.timing, speedup_ci=(low, high)))
 
 
 def test_json_holds_all_data():

@@ -156,3 +156,36 @@ def test_says_that_no_candidate_is_correct():
     assert result.verdict == "no_correct"
     assert result.sentence == "No correct candidate in 3 steps: 2 compile_error, 1 timeout."
     assert result.claimed is None
+
+
+class TestNoise:
+    def test_a_wide_interval_above_one_claims_its_lower_end(self):
+        result = headline([node(1, spread_out(2.41, 1.006, 10.2))])
+
+        assert result.verdict == "faster"
+        assert result.sentence.startswith(
+            "At least 1.006× like-for-like speedup over torch.compile"
+        )
+
+    def test_a_wide_interval_that_includes_one_is_too_noisy_to_tell(self):
+        found = spread_out(0.094, 0.054, 6.43)
+        result = headline([node(1, passed(1.32))], confirmations={1: found})
+
+        assert (result.verdict, result.claimed) == ("too_noisy", found)
+        assert result.sentence.startswith("Too noisy to tell")
+
+    def test_a_narrow_interval_under_load_claims_its_lower_end(self):
+        found = spread_out(1.32, 1.2, 1.4)
+        loaded = replace(found, timing=replace(found.timing, waited=0.05))
+
+        assert headline([node(1, found)]).sentence.startswith("1.32×")
+        assert headline([node(1, loaded)]).sentence.startswith("At least 1.20×")
+
+    def test_a_clear_step_is_starred_before_a_noisy_one_that_measured_more(self):
+        nodes = [node(1, spread_out(2.41, 1.006, 10.2)), node(2, passed(1.5))]
+        assert headline(nodes).node_id == 2
+
+
+def spread_out(speedup, low, high):
+    found = passed(speedup)
+    return replace(found, timing=replace(found.timing, speedup_ci=(low, high)))
