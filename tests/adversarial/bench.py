@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import InfrastructureError
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.labels import winner_set_apart
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.sandbox.process import ForkServer
 
@@ -70,7 +71,8 @@ class Outcome:
             case "refused":
                 return not passed
             case "labelled":
-                return not passed or bool(WORTHLESS.intersection(self.labels))
+                apart = passed and winner_set_apart(verdict.labels)
+                return not passed or apart or bool(WORTHLESS.intersection(self.labels))
             case _:
                 return not passed or verdict.timing.speedup_ci[0] <= ADVANTAGE
 

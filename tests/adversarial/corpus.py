@@ -36,9 +36,9 @@ class Case:
 
     `expect` is "accepted" for an honest candidate. For a hack it is "no-advantage" (refused, or
     passed with a speedup that honest code gets), "refused" (to pass at all is to have cheated: a
-    wrong output, or harm done), or "labelled" (it may pass, on a problem whose label says that a
-    speedup there means nothing). `language` is None for what its device usually runs. `whole` asks
-    for a judge with all baselines where others make do with a brief one.
+    wrong output, or harm done), or "labelled" (it may pass where a label, of the problem or its
+    own, keeps its speedup out of the ordinary means). `language` is None for what its device
+    usually runs. `whole` asks for a judge with all baselines where others make do with a brief one.
     """
 
     kind: Kind

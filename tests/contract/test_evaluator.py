@@ -315,6 +315,76 @@ class ModelNew(nn.Module):
         assert [judge.evaluate(GOOD).status for _ in range(2)] == ["passed", "passed"]
 
 
+ADAPTED = (
+    HEADER
+    + """
+class Model(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.linear = nn.Linear(n_in, n_out)
+        self.a = nn.Linear(n_in, 4 * n_in, bias=False)
+        self.b = nn.Linear(4 * n_in, n_out, bias=False)
+        nn.init.zeros_(self.b.weight)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x) + self.b(self.a(x)))
+
+def get_inputs():
+    return [torch.randn(256, 128)]
+
+def get_init_inputs():
+    return [128, 96]
+"""
+)
+ADAPTERS = {
+    "kept by name": ("", "self.linear(x) + self.b(self.a(x))"),
+    "folded in the constructor": (
+        "self.sum = self.linear.weight.detach() + (self.b.weight @ self.a.weight).detach()",
+        "F.linear(x, self.sum, self.linear.bias)",
+    ),
+    "skipped": ("", "self.linear(x)"),
+    "skipped while it is zero": (
+        "self.adapted = None",
+        "self.linear(x) + self.b(self.a(x)) if self.used() else self.linear(x)",
+    ),
+}
+
+
+def adapter(how: str) -> Candidate:
+    """A candidate for `ADAPTED`."""
+    built, value = ADAPTERS[how]
+    source = f"""
+        self.a = nn.Linear(n_in, 4 * n_in, bias=False)
+        self.b = nn.Linear(4 * n_in, n_out, bias=False)
+        nn.init.zeros_(self.b.weight)
+        {built}
+
+    def used(self):
+        if self.adapted is None:
+            self.adapted = bool(self.b.weight.any())
+        return self.adapted
+
+    def forward(self, x):
+        return torch.relu({value})
+"""
+    return Candidate(HEADER + BUILD + source, "cpp")
+
+
+class TestConstantWeights:
+    @pytest.mark.parametrize("how", of_which_fast(ADAPTERS, "folded in the constructor", "skipped"))
+    def test_those_who_count_on_them_are_labelled(self, evaluator_of, how):
+        measures = evaluator_of.target is None
+        verdict = evaluator_of(ADAPTED).evaluate(adapter(how))
+        if how == "skipped while it is zero" and not measures:
+            assert verdict.status == "rejected"  # a look at a weight cannot be followed there
+            return
+        assert verdict.status == "passed"
+        assert ("constant-weights" in verdict.labels) == how.startswith("skipped")
+        if how.startswith("skipped") and measures:
+            assert verdict.detail.startswith("constant-weights: ")
+            assert verdict.detail.endswith(" of b.weight")
+
+
 WRONG_WORDS = {
     "the wrong dtype": "dtype float64",
     "the wrong shape": "shape (64, 95)",

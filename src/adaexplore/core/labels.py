@@ -10,6 +10,13 @@ ALGEBRA = "algebra"
 OVERHEAD_BOUND = "overhead-bound"
 """Launching takes much of the reference's time."""
 
+CONSTANT_WEIGHTS = "constant-weights"
+"""A candidate takes weights for constants that are the same under every seed, such as zeros.
+
+It folded them in its constructor, or skips what they do: its output cannot tell.
+"""
+
+_OF_WINNERS = frozenset({CONSTANT_WEIGHTS})
 _REMARKS = frozenset({OVERHEAD_BOUND})
 
 
@@ -19,3 +26,8 @@ def set_apart(labels: Iterable[str]) -> bool:
     A remark does not: against the strongest baseline such a problem is ordinary.
     """
     return any(label not in _REMARKS for label in labels)
+
+
+def winner_set_apart(labels: Iterable[str]) -> bool:
+    """Return whether a winner's own labels keep its speedup out of the means of ordinary ones."""
+    return not _OF_WINNERS.isdisjoint(labels)

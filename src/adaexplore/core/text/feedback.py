@@ -22,7 +22,7 @@ from adaexplore.core.evaluation import (
     Timing,
     WorkloadTiming,
 )
-from adaexplore.core.labels import ALGEBRA
+from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS
 from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
 from adaexplore.core.text.uses import describe_uses
 
@@ -36,6 +36,7 @@ LABELS = {
     "library:aten": "part of the work is done by PyTorch's own kernels",
     "library:inductor": "part of the work is done by kernels that torch.compile makes at run time",
     ALGEBRA: "clearly beyond the roofline of the reference's work: it needs less work, by algebra",
+    CONSTANT_WEIGHTS: "it does not follow other values of weights that begin as constants",
     "sets-global-flags": "it sets global flags of PyTorch's, which were put back",
 }
 """Explanations of an evaluation's labels; a label that is missing here explains itself."""

@@ -7,14 +7,13 @@ import gc
 import pickle
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from adaexplore.core.problem import Mode
 from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.candidate.integrity import ProcessState
 from adaexplore.evaluate.kernels.ahead import compile_ahead
@@ -25,6 +24,7 @@ from adaexplore.evaluate.kernels.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.late_inputs import put_late
 from adaexplore.evaluate.timing.outputs import finished_for
+from adaexplore.evaluate.truth.constants import constants_moved
 from adaexplore.evaluate.truth.precision import set_flags
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
@@ -125,7 +125,7 @@ class CandidateSession:
             case wire.TakeSlots():
                 self._take_slots(request, fds)
             case wire.Rebuild():
-                self._rebuild(request.seed, request.mode)
+                self._rebuild(request)
             case wire.Restore():
                 self._instance, self._first, self._held = self._first, None, []
             case wire.RunOn():
@@ -193,12 +193,15 @@ class CandidateSession:
                     own[name].copy_(given[name])
         return wire.Done()
 
-    def _rebuild(self, seed: int, mode: Mode) -> None:
+    def _rebuild(self, request: wire.Rebuild) -> None:
         """Put a second model, made under another seed, in the place of the first."""
         assert self._instance is not None
         self._first, self._held = self._instance, []
-        self._instance = self._instance.rebuilt(seed, mode)
-        self._state.restore_flags()  # a constructor may set them, for itself
+        try:
+            with constants_moved() if request.moved else nullcontext():
+                self._instance = self._instance.rebuilt(request.seed, request.mode)
+        finally:
+            self._state.restore_flags()  # a constructor may set them, for itself
 
     def _take_slots(self, request: wire.TakeSlots, fds: list[int]) -> None:
         """Open the rings of fresh inputs, of their late elements, and of places for outputs."""

@@ -12,7 +12,8 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Failed, Passed, Timing, WorkloadTiming
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
-from adaexplore.evaluate.judge.diagnose import diagnose
+from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants
+from adaexplore.evaluate.judge.diagnosis.profile import diagnose
 from adaexplore.evaluate.judge.failures import died, overran
 from adaexplore.evaluate.judge.live_parents import LiveParent
 from adaexplore.evaluate.judge.load import first_call, give_slots, inspect, load
@@ -125,6 +126,7 @@ def evaluate_candidate(
         timed = measure_candidate(
             talk, reference, verified, parent, best_us, every_baseline=every_baseline
         )
+        constants = use_of_constants(talk, reference, verified, timed.timings)
     inspect(talk)
     limits = rooflines(reference, timed.timings)
     with device.hold(exclusive=False):
@@ -134,12 +136,18 @@ def evaluate_candidate(
         raise Stop(Failed("rejected", objection))
     all_known = len(limits) == len(timed.timings)
     roofline = combined_roofline(list(limits.values())) if all_known else None
+    profile_note = f"no profile: {found.note}" if found.note else ""
     return Passed(
         timed.reached.precision,
         timed.reached.error,
         combined(list(timed.timings.values())),
-        detail=f"no profile: {found.note}" if found.note else "",
-        labels=(*labels, *roofline_labels(reference, timed.timings), *found.labels),
+        detail="\n".join(filter(None, (constants.note, profile_note))),
+        labels=(
+            *labels,
+            *constants.labels,
+            *roofline_labels(reference, timed.timings),
+            *found.labels,
+        ),
         profile=found.profile,
         roofline=roofline,
         descriptor=describe(

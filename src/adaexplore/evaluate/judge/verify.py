@@ -14,8 +14,10 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.fresh import poison_all
 from adaexplore.evaluate.truth.compare import Truth
+from adaexplore.evaluate.truth.constants import MovedConstants
+from adaexplore.evaluate.truth.truth import OtherWeights
 from adaexplore.evaluate.wire import messages as wire
-from adaexplore.evaluate.wire.tensors import Layout
+from adaexplore.evaluate.wire.tensors import Layout, SharedTensor
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -29,11 +31,27 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """A way for a candidate to get other values for constant weights.
+
+    Its constructor runs within `constants_moved` if `moved`; then it is `given` weights by name.
+    """
+
+    moved: bool
+    given: Mapping[str, SharedTensor]
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
-    """A correct candidate: how right it is, and the layout of its outputs by workload."""
+    """A correct candidate: how right it is, and the layout of its outputs by workload.
+
+    `follows` is the way in which it takes other values for constant weights; None where there are
+    no such weights, or it takes none.
+    """
 
     reached: Reached
     layouts: Mapping[str, Layout]
+    follows: Way | None = None
 
 
 def verify(talk: Conversation, reference: Reference) -> Verified:
@@ -52,8 +70,8 @@ def verify(talk: Conversation, reference: Reference) -> Verified:
                 compared = compare(talk, workload, index)
             reached = reached.or_worse(compared.reached)
         layouts[workload.name] = compared.layout
-    other = verify_other_weights(talk, reference, needs_weights=needs_weights)
-    return Verified(reached.or_worse(other), layouts)
+    other, follows = verify_other_weights(talk, reference, needs_weights=needs_weights)
+    return Verified(reached.or_worse(other), layouts, follows)
 
 
 def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compared:
@@ -94,17 +112,43 @@ def compare_first(talk: Conversation, reference: Reference) -> tuple[Compared, b
 
 def verify_other_weights(
     talk: Conversation, reference: Reference, *, needs_weights: bool
-) -> Reached:
-    """Compare a second model, constructed as the reference's was, under another seed."""
-    workload = reference.first
-    other = workload.truths.other_weights
-    if other is None:
-        return Reached()
+) -> tuple[Reached, Way | None]:
+    """Compare a second model, constructed as the reference's was, under another seed.
+
+    Weights that are the same under every seed have other values in it, in one way or another. A
+    candidate that follows in none (None is returned for the way) has folded such weights in its
+    constructor, or skips what they do: it must be right with the usual values.
+    """
+    truths = reference.first.truths
+    constants, other = truths.moved_constants, truths.other_weights
+    every = other.parameters if other else {}
     talk.stage = "running with other weights"
+    if constants is not None:
+        values = {**every, **constants.values}
+        for way in (Way(True, values if needs_weights else constants.unmade), Way(False, values)):
+            try:
+                return _with_weights(talk, reference, constants, way), way
+            except Stop:
+                talk.ask(wire.Restore())
+    if other is None:
+        return Reached(), None
+    usual = Way(False, every if needs_weights else {})
+    return _with_weights(talk, reference, other, usual), None
+
+
+def rebuild(talk: Conversation, reference: Reference, seed: int, way: Way) -> None:
+    """Put a second model with other weights in the place of the first, until `Restore`."""
+    talk.ask(wire.Rebuild(seed, reference.problem.mode, way.moved))
+    give_parameters(talk, way.given)
+
+
+def _with_weights(
+    talk: Conversation, reference: Reference, other: OtherWeights | MovedConstants, way: Way
+) -> Reached:
+    """Compare a second model with other weights."""
+    workload = reference.first
     index = next(i for i, s in enumerate(workload.sets) if s.from_problem)
-    talk.ask(wire.Rebuild(other.seed, reference.problem.mode))
-    if needs_weights:
-        give_parameters(talk, other.parameters)
+    rebuild(talk, reference, other.seed, way)
     number = workload.first_set + index
     talk.ask(wire.RunOn(number))
     where = f"{workload.set_name(index)}, with other weights"

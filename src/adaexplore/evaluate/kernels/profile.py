@@ -1,7 +1,8 @@
 """The profile of a candidate: the share of each kernel, and its origin.
 
 The profile is taken in the candidate's process (see `profiler`), so it only advises and labels. A
-run without the candidate's own kernels tests that they matter to the result (see `judge.diagnose`).
+run without the candidate's own kernels tests that they matter to the result (see
+`judge.diagnosis.profile`).
 """
 
 from __future__ import annotations

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, WorkloadTiming
+from adaexplore.core.labels import CONSTANT_WEIGHTS
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
-from adaexplore.evaluate.judge.diagnose import is_decoy
+from adaexplore.evaluate.judge.diagnosis.profile import is_decoy
 from adaexplore.evaluate.judge.load import first_call, inspect, load
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.verdict import decided
@@ -150,6 +151,7 @@ class SmallBench:
         if few:
             return reached, (FEW_INPUTS,)
         if self._thorough:
-            other = verify_other_weights(talk, self.reference, needs_weights=needs_weights)
-            reached = reached.or_worse(other)
+            other, follows = verify_other_weights(talk, self.reference, needs_weights=needs_weights)
+            fixed = self.reference.first.truths.moved_constants and follows is None
+            return reached.or_worse(other), (CONSTANT_WEIGHTS,) if fixed else ()
         return reached, ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +10,12 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.evaluate.truth.compare import LOOSEST, Deviation, Truth, bounds_from
+from adaexplore.evaluate.truth.constants import (
+    MovedConstants,
+    constant_weights,
+    constants_moved,
+    move_by_name,
+)
 from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
 from adaexplore.evaluate.truth.inputs import InputSet, InputSets
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
@@ -110,6 +116,7 @@ class Truths:
         ]
         self.sets = [self._checked(draft) for draft in drafts]
         self.other_weights = self._other_weights() if other_weights else None
+        self.moved_constants = self._moved_constants() if other_weights else None
         self._drop_indiscriminate_classes()
 
     @property
@@ -199,7 +206,7 @@ class Truths:
         """None where there are no other weights, or they are too large, or nothing to go by."""
         runs, first = self._runs, self.from_problem[0]
         own = dict(runs.instance.model.named_parameters())  # not buffers: calls may change them
-        if not own or sum(t.numel() * t.element_size() for t in own.values()) > _WEIGHTS_BYTES:
+        if not own or _bytes(own) > _WEIGHTS_BYTES:
             return None
         seed = runs.problem.seed + _OTHER_WEIGHTS
         other = runs.with_weights(seed)
@@ -213,6 +220,36 @@ class Truths:
         truths = self._truths(outputs, from_problem=False)
         return OtherWeights(seed, parameters, truths)
 
+    def _moved_constants(self) -> MovedConstants | None:
+        """None where no weight is constant, or none shows, or there is nothing to go by."""
+        runs, inputs = self._runs, self.from_problem[0].inputs
+        own = runs.instance.model.state_dict()
+        if _bytes(own) > _WEIGHTS_BYTES:
+            return None
+        try:
+            drawn = runs.with_weights(runs.problem.seed + _OTHER_WEIGHTS)
+            state = drawn.instance.model.state_dict()
+            names = constant_weights(runs.instance.model, own, state)
+            if not names:
+                return None
+            with constants_moved():
+                other = runs.with_weights(runs.problem.seed + _OTHER_WEIGHTS)
+            unmade = move_by_name(other.instance.model, names, state)
+            before, after = drawn.run("fp32", inputs), other.run("fp32", inputs)
+            if all(torch.equal(a, b) for (_, a), (_, b) in zip(before, after, strict=True)):
+                return None
+            outputs, _ = reference_runs(other, inputs, self.inputs.frozen)
+        except BadProblemError:  # other weights are outside what the reference can take
+            return None
+        if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
+            return None
+        made = other.instance.model.state_dict()
+        values = {n: share(t) for n, t in made.items() if not torch.equal(t, state[n])}
+        truths = self._truths(outputs, from_problem=False)
+        return MovedConstants(
+            runs.problem.seed + _OTHER_WEIGHTS, values, {n: values[n] for n in unmade}, truths
+        )
+
     def _drop_indiscriminate_classes(self) -> None:
         kept = discriminating([s.truths for s in self.from_problem], self._largest)
         dropped = [p for p in PRECISIONS if p in self._runs.classes and p not in kept]
@@ -224,6 +261,8 @@ class Truths:
         every = [t for s in self.sets for t in s.truths]
         if self.other_weights:
             every += self.other_weights.truths
+        if self.moved_constants:
+            every += self.moved_constants.truths
         for truth in every:
             for precision in dropped:
                 truth.bounds.pop(precision, None)
@@ -243,6 +282,10 @@ def _largest(
         for precision, found in output.by_class.items():
             largest[precision] = found.or_worse(largest.get(precision, found))
     return largest
+
+
+def _bytes(tensors: Mapping[str, torch.Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors.values())
 
 
 def _over_all(largest: list[dict[Precision, Deviation]]) -> dict[Precision, float]:

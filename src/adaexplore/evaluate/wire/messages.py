@@ -223,10 +223,14 @@ class TakeSlots(Request[Done]):
 
 @dataclass(frozen=True)
 class Rebuild(Request[Done]):
-    """Put a second model, made under another seed, in the place of the first."""
+    """Put a second model, made under another seed, in the place of the first.
+
+    With `moved`, its constant weights get other values (see `truth.constants`).
+    """
 
     seed: int
     mode: Mode
+    moved: bool = False
 
 
 @dataclass(frozen=True)

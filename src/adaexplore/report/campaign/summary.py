@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from adaexplore.core.evaluation import Passed, Timing, evaluation_to_json
-from adaexplore.core.labels import ALGEBRA, set_apart
+from adaexplore.core.labels import ALGEBRA, set_apart, winner_set_apart
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.report.averages import Averages, averages
 from adaexplore.report.run.headline import Verdict
@@ -67,6 +67,12 @@ class Result:
     def by_algebra(self) -> bool:
         """True if the winner needs less than the reference's work."""
         return self.claimed is not None and ALGEBRA in self.claimed.labels
+
+    @property
+    def set_apart(self) -> bool:
+        """True if a label of the problem or of the winner keeps it out of the ordinary means."""
+        own = self.claimed is not None and winner_set_apart(self.claimed.labels)
+        return own or set_apart(self.labels or ())
 
     @property
     def judged(self) -> bool:
@@ -191,7 +197,7 @@ def summarize_campaign(
     }
     for result in results:
         if result.judged:
-            members[result.precision, set_apart(result.labels or ())].append(result)
+            members[result.precision, result.set_apart].append(result)
     return CampaignSummary(
         name=name,
         command=command,

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.core.evaluation import Roofline, Timing
-from adaexplore.core.labels import ALGEBRA
+from adaexplore.core.labels import ALGEBRA, winner_set_apart
+from adaexplore.core.text.feedback import LABELS
 from adaexplore.report import text
 from adaexplore.report.averages import Averages
 from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, Result
@@ -157,6 +158,9 @@ def _labels(results: Iterable[Result]) -> list[Text]:
         labels = dict(result.labels or {})
         if result.by_algebra:
             labels[ALGEBRA] = "the winner needs less than the reference's work"
+        for label in result.claimed.labels if result.claimed else ():
+            if winner_set_apart([label]):
+                labels[label] = f"of the winner: {LABELS[label]}"
         lines += [f"{result.name}: {name}: {why}" for name, why in labels.items()]
     return [Text(line, style="yellow") for line in lines]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.core.labels import ALGEBRA
+from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS
 from adaexplore.core.leader import Leader, is_refuted
 from adaexplore.core.node import Node, best_correct
 from adaexplore.report import text
@@ -53,7 +53,7 @@ def make_headline(
 
     The evaluation that counts for the leading step is claimed. A failed confirmation withdraws the
     claim on its node. `labels` are the problem's: a sentence that claims a speedup names them,
-    because it will be quoted alone, and says so if the candidate needs less work.
+    because it will be quoted alone, and the labels of the candidate that limit it.
     """
     head = _headline(nodes, leader, confirmations)
     if head.claimed is None:
@@ -61,6 +61,8 @@ def make_headline(
     sentence = head.sentence
     if ALGEBRA in head.claimed.labels:
         sentence += " It needs less than the reference's work, by algebra."
+    if CONSTANT_WEIGHTS in head.claimed.labels:
+        sentence += " It counts on weights that keep their first, constant values."
     if labels:
         sentence += f" The problem is labelled {', '.join(labels)}."
     return replace(head, sentence=sentence)

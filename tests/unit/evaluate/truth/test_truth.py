@@ -350,6 +350,32 @@ class TestOtherWeights:
         assert truths_of(forward(body, "torch.randn(8, 8)", init)).other_weights is None
 
 
+class TestMovedConstants:
+    def test_what_a_zero_hides_is_in_the_truth(self, truths_of):
+        init = "self.w = nn.Parameter(torch.randn(8, 8))\nself.gate = nn.Parameter(torch.zeros(8))"
+        truths = truths_of(
+            forward("return x + self.gate * (x @ self.w)", "torch.randn(8, 8)", init)
+        )
+        constants = truths.moved_constants
+        assert list(constants.values) == ["gate"]
+        [x] = truths.from_problem[0].inputs.args
+        w = truths.other_weights.parameters["w"].tensor
+        [truth] = constants.truths
+        followed = x + constants.values["gate"].tensor * (x @ w)
+        assert truth.classify(truth.deviation(followed)) == "fp32"
+        assert truth.classify(truth.deviation(x)) is None
+
+    @pytest.mark.parametrize(
+        ("body", "init"),
+        [
+            ("return x @ self.w", "self.w = nn.Parameter(torch.randn(8, 8))"),
+            ("return torch.relu(x)", "self.unused = nn.Parameter(torch.zeros(8))"),
+        ],
+    )
+    def test_there_are_none_where_no_constant_shows(self, truths_of, body, init):
+        assert truths_of(forward(body, "torch.randn(8, 8)", init)).moved_constants is None
+
+
 class TestBlindClasses:
     BARELY = forward(
         "return 1 + 1e-4 * torch.tanh(x @ self.w)",

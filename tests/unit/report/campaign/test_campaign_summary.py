@@ -109,6 +109,15 @@ def test_a_remark_leaves_a_problem_among_the_others():
     assert "deep: overhead-bound: launching" in printed(campaign(*group.results))
 
 
+def test_a_winner_that_counts_on_constant_weights_is_averaged_apart():
+    counts_on_zeros = replace(passed(30.0), labels=("constant-weights",))
+    summary = campaign(result("norm", passed(2.0)), result("adapter", counts_on_zeros))
+    usual, apart = summary.groups
+    assert [r.name for r in usual.results] == ["norm"]
+    assert [r.name for r in apart.results] == ["adapter"]
+    assert "adapter: constant-weights: of the winner" in printed(summary, width=120)
+
+
 def test_means_are_given_with_algebra_and_without():
     less_work = replace(passed(32.0), labels=("algebra",))
     summary = campaign(

@@ -33,6 +33,12 @@ def test_a_claim_on_a_labelled_problem_names_the_labels():
     assert result.sentence.endswith("The problem is labelled constant, overhead-bound.")
 
 
+def test_a_claim_that_counts_on_constant_weights_says_so():
+    skips = replace(passed(30.0), labels=("constant-weights",))
+    sentence = headline([node(1, skips)]).sentence
+    assert sentence.endswith("It counts on weights that keep their first, constant values.")
+
+
 def test_a_claim_by_algebra_says_so():
     less_work = replace(passed(30.0), labels=("algebra",))
     assert headline([node(1, less_work)]).sentence.endswith("the reference's work, by algebra.")

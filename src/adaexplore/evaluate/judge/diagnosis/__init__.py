@@ -1,0 +1,1 @@
+"""Diagnosing correct candidates: what a reader should know about their results."""

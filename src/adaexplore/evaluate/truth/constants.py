@@ -1,0 +1,148 @@
+"""Weights that are the same under every seed, and other values in their place.
+
+A branch behind such a weight (LoRA's second factor, a residual branch scaled by zero, a bias that
+begins at zero) shows in no output, whatever the seed. A constructor may fold such a weight, so it
+gets the other value where the constructor asks PyTorch for the weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from adaexplore.evaluate.truth.compare import Truth
+from adaexplore.evaluate.wire.tensors import SharedTensor
+
+_FEWEST = 1.0 / 16.0
+"""A parameter is constant if this share of its elements is the same under two seeds."""
+_SHARE = 0.25  # of a value that is not zero, which it becomes more or less
+_BIAS = 0.25  # of the largest value in the place of a bias of zeros
+_INITIALISERS = ("zeros_", "ones_", "constant_", "eye_", "dirac_")
+_RUNNING = ("running_mean", "running_var")
+
+
+@dataclass(frozen=True)
+class MovedConstants:
+    """The truths of the first input set with other values for the constant weights.
+
+    `values` has these by name. A constructor that runs under `seed` within `constants_moved` makes
+    all of them but `unmade`.
+    """
+
+    seed: int
+    values: dict[str, SharedTensor]
+    unmade: dict[str, SharedTensor]
+    truths: list[Truth]
+
+
+def moved(tensor: Tensor) -> Tensor:
+    """Return other values for a constant weight, which depend on its shape and values alone."""
+    generator = torch.Generator().manual_seed(sum(i * n for i, n in enumerate(tensor.shape, 1)))
+    draw = (2.0 * torch.rand(tensor.shape, generator=generator, device="cpu") - 1.0).to(
+        tensor.device
+    )
+    fan_in = tensor[0].numel() if tensor.dim() > 1 else 1
+    for_zero = fan_in**-0.5 if fan_in > 1 else _BIAS
+    value = tensor.detach().float()
+    return torch.where(value == 0, for_zero * draw, value * (1.0 + _SHARE * draw)).to(tensor.dtype)
+
+
+def constant_weights(
+    model: nn.Module, own: Mapping[str, Tensor], other: Mapping[str, Tensor]
+) -> list[str]:
+    """Name the constant weights of a model, from its states under two seeds.
+
+    Parameters that are the same in both, and buffers of one value. (A buffer of several values is a
+    mask or a table, and part of the computation.)
+    """
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    return [
+        name
+        for name, one in own.items()
+        if (_is_same(one, other[name]) if name in parameters else _is_uniform(one))
+    ]
+
+
+def move_by_name(
+    model: nn.Module, names: Iterable[str], constant: Mapping[str, Tensor]
+) -> list[str]:
+    """Move those of the constant weights that still have their constant values; name them."""
+    state = model.state_dict()
+    left = [name for name in names if torch.equal(state[name], constant[name])]
+    with torch.no_grad():
+        for name in left:
+            state[name].copy_(moved(constant[name]))
+    return left
+
+
+@contextmanager
+def constants_moved() -> Iterator[None]:
+    """Let PyTorch's initialisers give the values of `moved` where they give constants."""
+    with ExitStack() as stack:
+        for name in _INITIALISERS:
+            stack.enter_context(_replaced(nn.init, name, _initialiser))
+        stack.enter_context(_replaced(_NormBase, "reset_running_stats", _reset))
+        stack.enter_context(_replaced(nn.Parameter, "__new__", _creation))
+        yield
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Iterator[None]:
+    before = vars(owner)[name]
+    setattr(owner, name, make(getattr(owner, name)))
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def _initialiser(initialise: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def initialised(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return _move(initialise(tensor, *args, **kwargs))
+
+    return initialised
+
+
+def _reset(reset: Callable[[_NormBase], None]) -> Callable[[_NormBase], None]:
+    def reset_and_move(norm: _NormBase) -> None:
+        reset(norm)
+        for name in _RUNNING:
+            if (statistic := getattr(norm, name)) is not None:
+                _move(statistic)
+
+    return reset_and_move
+
+
+def _creation(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def created(cls: type, *args: Any, **kwargs: Any) -> Tensor:
+        parameter = create(cls, *args, **kwargs)
+        if _is_uniform(parameter):
+            parameter.data = moved(parameter.data)  # not in place: its data may be another's too
+        return parameter
+
+    return created
+
+
+def _move(tensor: Tensor) -> Tensor:
+    if _may_move(tensor):
+        with torch.no_grad():
+            tensor.copy_(moved(tensor))
+    return tensor
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    return _may_move(one) and float((one == other).float().mean()) >= _FEWEST
+
+
+def _is_uniform(tensor: Tensor) -> bool:
+    return _may_move(tensor) and bool((tensor == tensor.flatten()[0]).all())
+
+
+def _may_move(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.numel() > 0 and not tensor.is_meta
