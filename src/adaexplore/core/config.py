@@ -81,7 +81,7 @@ class Config(BaseModel):
         "problem",
         False,
         "reject candidates whose own kernels do not do the work (cuBLAS, cuDNN or PyTorch's "
-        "kernels do); without it they are labelled. Needs a GPU",
+        "kernels do); without it they are labelled. Needs a GPU, or --target",
     )
     allow: Annotated[tuple[PathText, ...], BeforeValidator(split)] = option(
         "problem",
@@ -306,10 +306,12 @@ class Config(BaseModel):
         """The conditions on a candidate."""
         return Checks(precision=self.precision, require_custom=self.require_custom)
 
-    def check_device(self, device: str) -> None:
-        """Raise `BadInputError` for a condition that `device` cannot check."""
-        if self.require_custom and device == "cpu":
-            raise BadInputError("--require-custom needs a GPU: --device cuda")
+    def check_device(self, device: str, target: TargetName | None) -> None:
+        """Raise `BadInputError` for a condition that cannot be checked there."""
+        if self.require_custom and device == "cpu" and target is None:
+            raise BadInputError(
+                "--require-custom needs a GPU (--device cuda), or Triton without one (--target)"
+            )
 
     @property
     def chosen_policy(self) -> PolicyName:

@@ -86,8 +86,9 @@ def setup_of(config: Config) -> Setup:
         raise BadInputError(
             f"--language {language} does not run on --device {device}: {language} needs {needs}"
         )
-    config.check_device(device)
-    return Setup(device, language, target_of(config.target, device, language))
+    target = target_of(config.target, device, language)
+    config.check_device(device, target)
+    return Setup(device, language, target)
 
 
 def load_problem(path: Path, config: Config) -> Problem:

@@ -58,6 +58,12 @@ SPECIALISED = "specialised-to-its-sizes"
 SMALLER_BATCH = "verified-with-a-smaller-batch"
 NO_KERNEL = "no-custom-kernel"
 NEGLIGIBLE = "own-kernels-negligible"
+_NOT_OWN_WORK = {
+    "decoy": "its result is the same without its own kernels",
+    NO_KERNEL: "it launches no kernel of its own",
+    NEGLIGIBLE: "its own kernels do hardly any of the work",
+}
+"""Labels that refuse a candidate where own kernels are required, with the reasons."""
 _FAILURES_BY_SIZE = ("wrong_output", "runtime_error", "compile_error")
 """Failures of a candidate at sizes that it is not made for.
 
@@ -149,13 +155,14 @@ class OfflineBench:
             return compiled
         verdict = self._at_other_sizes(candidate, limit, compiled)
         if isinstance(verdict, Passed):
+            labels = _own_work(compiled)
+            idle = [name for name in (*verdict.labels, *labels) if name in _NOT_OWN_WORK]
+            if idle and self._problem.checks.require_custom:
+                return Failed("rejected", _NOT_OWN_WORK[idle[0]])
             notes = [_needs(compiled), verdict.detail]
             detail = "\n".join(filter(None, notes))
-            verdict = replace(verdict, detail=detail, descriptor=compiled.descriptor)
-            if not compiled.resources:
-                verdict = replace(verdict, labels=(*verdict.labels, NO_KERNEL))
-            elif compiled.custom_share < DECOY_SHARE:
-                verdict = replace(verdict, labels=(*verdict.labels, NEGLIGIBLE))
+            labels = (*verdict.labels, *labels)
+            verdict = replace(verdict, detail=detail, labels=labels, descriptor=compiled.descriptor)
         return verdict
 
     def _at_other_sizes(self, candidate: Candidate, limit: Limit, compiled: Compiled) -> Evaluation:
@@ -293,6 +300,13 @@ def _specialised(verdict: Passed, elsewhere: Failed, variant: Variant) -> Passed
         where = f"{where} with {_sizes(variant)}"
     note = f"right at {where}; elsewhere: {elsewhere.reason}"
     return replace(verdict, labels=(*verdict.labels, *labels), detail=note)
+
+
+def _own_work(compiled: Compiled) -> tuple[str, ...]:
+    """Label a candidate whose own kernels do none of the work, or hardly any."""
+    if not compiled.resources:
+        return (NO_KERNEL,)
+    return (NEGLIGIBLE,) if compiled.custom_share < DECOY_SHARE else ()
 
 
 def _needs(compiled: Compiled) -> str:

@@ -151,6 +151,25 @@ class TestRight:
         assert verdict.status == "passed"
         assert verdict.labels == ("no-custom-kernel",)
 
+    def test_a_candidate_without_a_kernel_is_refused_where_own_kernels_are_required(self, judge):
+        source = HEADER + (
+            "class ModelNew(nn.Module):\n    def forward(self, x): return torch.softmax(x, 1)\n"
+        )
+        verdict = judge(SOFTMAX, source, require_custom=True)
+        assert (verdict.status, verdict.reason) == ("rejected", "it launches no kernel of its own")
+
+    @pytest.mark.slow
+    def test_a_decoy_is_refused_where_own_kernels_are_required(self, judge):
+        decoy = changed(
+            SOFTMAX_KERNEL,
+            "softmax[(rows,)](x, out, ",
+            "out = torch.softmax(x, 1)\n        softmax[(1,)](x, out, ",
+        )
+        verdict = judge(SOFTMAX, decoy, require_custom=True)
+        assert verdict.status == "rejected"
+        assert "the same without its own kernels" in verdict.reason
+        assert judge(SOFTMAX, SOFTMAX_KERNEL, require_custom=True).status == "passed"
+
     @pytest.mark.parametrize(
         ("forward", "labels"),
         [
