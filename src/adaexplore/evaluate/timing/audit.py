@@ -10,10 +10,9 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from adaexplore.evaluate.timing.cpu_time import CpuMeter
 from adaexplore.evaluate.timing.waiting import thread_account_us
-from adaexplore.sandbox.family import family
 
 _TOLERANCE = 0.25  # of the claimed time: variation of the machine
 _SLACK_US = {
@@ -31,8 +30,6 @@ IDLE_LATENCY_US = 1000.0
 """An idle device runs a trivial kernel in less; beside another process it takes a time slice."""
 IDLE_KERNELS = "its kernels run while it is told to do nothing: work out of the timer's sight"
 
-_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
-
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -45,17 +42,13 @@ class Account:
     waited_us: float
     cpu_s: float
 
-    @staticmethod
-    def of(pid: int) -> Account:
-        """Return the account up to now."""
-        return Account(_first_waited_us(pid) + _first_waited_us(os.getpid()), cpu_seconds(pid))
-
 
 class Audit:
     """The audit of one candidate's process, which works on `device` with `threads` threads."""
 
     def __init__(self, pid: int, device: str, threads: int) -> None:
         self._pid = pid
+        self._meter = CpuMeter(pid)
         self._threads = threads
         kind = device.partition(":")[0]
         self._slack_us = _SLACK_US[kind]
@@ -69,7 +62,8 @@ class Audit:
 
     def account(self) -> Account:
         """Return the account up to now, for `block`."""
-        return Account.of(self._pid)
+        waited_us = _first_waited_us(self._pid) + _first_waited_us(os.getpid())
+        return Account(waited_us, self._meter.read())
 
     def block(
         self,
@@ -144,19 +138,6 @@ class Audit:
         """
         longest = max(count for _, _, count in self._unexplained)
         return min(block for block in self._unexplained if 2 * block[2] >= longest)
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process, its ended children and its living descendants."""
-    return sum(_cpu_seconds(member) for member in family(pid))
-
-
-def _cpu_seconds(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:  # the process has ended
-        return 0.0
-    return sum(int(ticks) for ticks in fields[11:15]) * _TICK_S
 
 
 def _first_waited_us(pid: int) -> float:

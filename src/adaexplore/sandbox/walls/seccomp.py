@@ -13,6 +13,7 @@ import ctypes
 import errno
 import fcntl
 import platform
+import signal
 import struct
 from dataclasses import dataclass
 from typing import Literal
@@ -32,6 +33,8 @@ _DENIED = (
     *("io_uring_setup", "io_uring_enter", "io_uring_register"),
     # memory and messages that outlive the process or are not counted
     *("shmget", "semget", "msgget", "mq_open", "memfd_secret"),
+    # a timer can send SIGCONT to a stopped process; those of setitimer send other signals
+    "timer_create",
 )
 _SCHEDULING = ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 _TARGETING = (*_SCHEDULING, "prlimit64")
@@ -44,6 +47,8 @@ _AF_UNIX = 1
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 _PRCTL_KEPT = (1, 4, 36)  # SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER: the sandbox's own
 _IOPRIO_WHO_PROCESS = 1
+_SETSIG = 10  # fcntl: the signal that a descriptor sends
+_EXIT_SIGNAL = 0xFF  # clone: the signal that the child's end sends
 
 _LOAD, _AND, _JUMP_EQUAL, _JUMP_ANY, _RETURN = 0x20, 0x54, 0x15, 0x45, 0x06  # linux/filter.h
 _ALLOW, _NOTIFY, _ERRNO = 0x7FFF_0000, 0x7FC0_0000, 0x0005_0000  # linux/seccomp.h
@@ -151,7 +156,11 @@ def _program(*, gpu: bool, signals: bool, supervised: bool) -> bytes:
     rules |= {
         "fork": [create],
         "vfork": [create],
-        "clone": [_low(0), (_JUMP_ANY, 0, 1, _CLONE_NAMESPACES), _DENY, create],
+        "clone": [
+            *(_low(0), (_AND, 0, 0, _EXIT_SIGNAL), (_JUMP_EQUAL, 0, 1, signal.SIGCONT), _DENY),
+            *(_low(0), (_JUMP_ANY, 0, 1, _CLONE_NAMESPACES), _DENY, create),
+        ],
+        "fcntl": _one_of(1, (_SETSIG,), _DENY, _PERMIT),
         # Its flags lie in memory, where a filter cannot read; the C library then uses clone.
         "clone3": [_error(errno.ENOSYS)],
         # The C library then writes zeros, which are counted, instead of reserving blocks.

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from adaexplore.evaluate.timing.audit import Account, Audit, cpu_seconds
+from adaexplore.evaluate.timing.audit import Account, Audit
+from adaexplore.evaluate.timing.cpu_time import CpuMeter
+from adaexplore.sandbox.family import children
 
 SLEEP = "import time; time.sleep(600)"
 SPIN = "while True: pass"
@@ -17,6 +19,16 @@ if os.fork() == 0:
     os.setsid()
     exec({SPIN!r})
 time.sleep(600)
+"""
+SPIN_WHEN_A_CHILD_HAS_VANISHED = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    while time.process_time() < 1.0: pass
+    os._exit(0)
+try: os.wait()
+except ChildProcessError: pass
+while True: pass
 """
 
 
@@ -121,7 +133,7 @@ class TestIdle:
     def test_work_between_the_blocks_is_seen(self, process, eventually, program, objects):
         pid = process(program)
         if objects:
-            assert eventually(lambda: cpu_seconds(pid) > 0.1)
+            assert eventually(lambda: CpuMeter(pid).read() > 0.1)
         else:
             time.sleep(0.3)  # for the interpreter to have started
         audit = Audit(pid, "cpu", threads=1)
@@ -130,9 +142,19 @@ class TestIdle:
         audit.idle_until_now()
         assert (audit.objection() is not None) == objects
 
+    def test_a_child_that_vanishes_takes_no_work_of_others_with_it(self, process, eventually):
+        pid = process(SPIN_WHEN_A_CHILD_HAS_VANISHED)
+        assert eventually(lambda: CpuMeter(pid).read() > 0.6)
+        audit = Audit(pid, "cpu", threads=1)
+        audit.idle_from_now()
+        assert eventually(lambda: not children(pid))
+        time.sleep(0.3)
+        audit.idle_until_now()
+        assert "told to do nothing" in audit.objection()
+
     def test_work_that_was_asked_for_is_not_counted(self, process, eventually):
         pid = process(SPIN)
-        assert eventually(lambda: cpu_seconds(pid) > 0.1)
+        assert eventually(lambda: CpuMeter(pid).read() > 0.1)
         audit = Audit(pid, "cpu", threads=1)
         audit.idle_from_now()
         audit.idle_until_now()
@@ -141,5 +163,5 @@ class TestIdle:
         assert audit.objection() is None
 
 
-def test_an_ended_process_has_used_nothing(process):
-    assert cpu_seconds(2**22 + 1) == 0.0
+def test_an_ended_process_has_used_nothing():
+    assert CpuMeter(2**22 + 1).read() == 0.0

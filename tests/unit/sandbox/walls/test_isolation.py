@@ -236,6 +236,15 @@ SYSTEM_CALLS = {
     "shared memory that outlives it": LIBC + CHECKED.format("shmget(0, 4096, 0o1600)"),
     "letting go of its orphans": LIBC + CHECKED.format("prctl(36, 0, 0, 0, 0)"),
     "outliving its server": LIBC + CHECKED.format("prctl(1, 0, 0, 0, 0)"),
+    "a timer that wakes it": LIBC
+    + "event = ctypes.create_string_buffer(bytes(8) + b'\\x12', 64)  # SIGEV_SIGNAL, SIGCONT\n"
+    + CHECKED.format("timer_create(1, event, ctypes.byref(ctypes.c_void_p()))"),
+    "input that wakes it": "import fcntl, os; fcntl.fcntl(os.pipe()[0], 10, 18)",
+    "a child whose end wakes it": LIBC
+    + "from adaexplore.sandbox.walls.syscalls import number\n"
+    + "child = libc.syscall(number('clone'), 18, 0, 0, 0, 0)\n"
+    + "if child == 0: libc._exit(0)\n"
+    + "if child < 0: raise OSError(ctypes.get_errno(), 'no')",
     "another's files by handle": LIBC + CHECKED.format("open_by_handle_at(-1, 0, 0)"),
 }
 

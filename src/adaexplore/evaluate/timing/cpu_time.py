@@ -1,0 +1,61 @@
+"""CPU time of a process and its descendants, which a process may leave out of no account."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from adaexplore.sandbox.family import family
+
+_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
+
+_Key = tuple[int, int]  # process id and start: ids are used again
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """CPU time of one process, and of its ended children that it has waited for."""
+
+    own_s: float
+    children_s: float
+
+
+_NOTHING = _Used(0.0, 0.0)
+
+
+class CpuMeter:
+    """Adds up the CPU time of a process and its descendants.
+
+    The time of a child that nobody waits for vanishes with it. So the time of each process is added
+    up by itself, and no process that vanishes hides the work of another.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._known: dict[_Key, _Used] = {}
+        self._total_s = 0.0
+
+    def read(self) -> float:
+        """Return the CPU time in seconds so far, never less than the last time."""
+        now = dict(filter(None, map(_used, family(self._pid))))
+        before = self._known
+        own_s = sum(used.own_s - before.get(key, _NOTHING).own_s for key, used in now.items())
+        waited_s = sum(
+            used.children_s - before.get(key, _NOTHING).children_s for key, used in now.items()
+        )
+        gone = [used for key, used in before.items() if key not in now]
+        known_s = sum(used.own_s + used.children_s for used in gone)  # part of what was waited for
+        self._total_s += own_s + max(waited_s - known_s, 0.0)
+        self._known = now
+        return self._total_s
+
+
+def _used(pid: int) -> tuple[_Key, _Used] | None:
+    """Read the account of a process; None if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    own_s, children_s = ((int(fields[i]) + int(fields[i + 1])) * _TICK_S for i in (11, 13))
+    return (pid, int(fields[19])), _Used(own_s, children_s)
