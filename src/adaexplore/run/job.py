@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.facts import ReferenceFacts
@@ -156,10 +157,11 @@ class Job:
             return reason
 
     def finish(self, limits: Slice) -> None:
-        """Tune and confirm the winner."""
+        """Judge the answers that came, then tune and confirm the winner."""
+        if self.asks.is_dir():
+            ask_files.take_replies(self.path, self.asks)
         with self._open() as directory:
-            search = self._search(directory, limits)
-            follow(search.tune(directory.store.run().config.tune), self._listener)
+            follow(self._search(directory, limits).finish(), self._listener)
 
     def answer(self, limits: Slice, new: Callable[[RunDirectory], int]) -> list[Path]:
         """Evaluate the replies that came, then ask for `new` steps; return the files that wait.
@@ -187,6 +189,20 @@ class Job:
             return []
         with read_run(self.path) as run:
             return ask_files.unanswered(run.store, self.asks)
+
+    def answered(self) -> int:
+        """Return the number of asks that have an answer and are not judged."""
+        if not self.exists:
+            return 0
+        with read_run(self.path) as run:
+            store = run.store
+            waiting = set(ask_files.unanswered(store, self.asks))
+            return sum(
+                record.state == "queued"
+                or (record.ask.id not in waiting and record.ask.proposer == MANUAL)
+                or bool(store.calls(record.ask.id))
+                for record in store.asks("open", "queued")
+            )
 
     def has_replies(self, waiting: Sequence[int]) -> bool:
         """Return True where a slice would continue with more than the asks that wait."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,6 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import (
     BudgetSpentError,
     Client,
-    ContextTooLongError,
-    Prompt,
     Reply,
 )
 from adaexplore.core.protocols.evaluator import Evaluator
@@ -35,14 +33,14 @@ from adaexplore.core.protocols.listener import (
     Waiting,
 )
 from adaexplore.core.protocols.policy import Policy
-from adaexplore.core.protocols.proposer import Dialogue, Proposer
+from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.llm.outage import OutageTolerantClient
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
 from adaexplore.run.study import Study
 from adaexplore.run.winner import Winner
-from adaexplore.run.workers import Landed, Script, Work, Workers, advance
+from adaexplore.run.workers import Landed, Script, Work, Workers, advance, next_reply
 from adaexplore.search import worst_of
 from adaexplore.search.headroom import stop_reason
 from adaexplore.store import Store
@@ -100,6 +98,8 @@ class Search:
     def run(self, until: int | None = None) -> Generator[Event, None, str]:
         """Search until the planned steps are recorded or there is a reason to stop; then confirm.
 
+        Answers that are there by then were paid for: each is judged, whatever the reason to stop.
+
         With `until`, pause once that number of steps is recorded, and confirm nothing. Returns the
         reason to stop, empty where there was none.
 
@@ -112,6 +112,8 @@ class Search:
         steps = min(until or self._run.steps, self._run.steps)
         yield from self._carry_out(self._planned(steps, facts))
         reason = self._stopped
+        if reason:
+            yield from self._judge_answered()
         if steps == self._run.steps or reason:
             yield from self._tune(self._run.config.tune)
             yield from self._confirm()
@@ -121,6 +123,13 @@ class Search:
         """Make `variants` variants of the best kernel in all, then confirm; raises as `run`."""
         yield from self._prepare()
         yield from self._tune(variants)
+        yield from self._confirm()
+
+    def finish(self) -> Generator[Event]:
+        """Judge the answers that are there, then tune and confirm; raises as `run`."""
+        yield from self._prepare()
+        yield from self._judge_answered()
+        yield from self._tune(self._run.config.tune)
         yield from self._confirm()
 
     def finish_queued(self) -> Generator[Event]:
@@ -151,6 +160,16 @@ class Search:
                 yield from self._stop(reason)
                 return
             yield next(left, None) or AskRecord(self._study.ask(self._choose(self._study)), "open")
+
+    def _judge_answered(self) -> Generator[Event]:
+        """Evaluate and record every proposal that needs no further answer."""
+        self._stopped = ""
+        yield from self._carry_out(iter(self._answered()))
+
+    def _answered(self) -> list[AskRecord]:
+        """Return the asks that wait for an evaluation alone."""
+        left = self._store.asks("open", "queued")
+        return [record for record in left if record.proposal or self._study.is_answered(record.ask)]
 
     @property
     def _searching(self) -> int:
@@ -281,7 +300,7 @@ class Search:
         dialogue = self._study.dialogue(ask)
         replies: list[Reply | None] = [None, *self._study.replies(ask)]
         while True:
-            match (yield partial(_next_reply, dialogue, replies, client)):
+            match (yield partial(next_reply, dialogue, replies, client)):
                 case Proposal() as proposal:
                     return self._study.queue(ask, proposal)
                 case prompt, reply:
@@ -324,20 +343,3 @@ class _Step:
 
     ask: Ask
     script: Script
-
-
-def _next_reply(
-    dialogue: Dialogue, replies: Sequence[Reply | None], client: Client | None
-) -> tuple[Prompt, Reply] | Proposal:
-    """Take a dialogue to its next reply, or to its end."""
-    try:
-        for reply in replies:
-            prompt = next(dialogue) if reply is None else dialogue.send(reply)
-    except StopIteration as end:
-        proposal: Proposal = end.value
-        return proposal
-    assert client
-    try:
-        return prompt, client.ask(prompt)
-    except ContextTooLongError:
-        return prompt, Reply("", client.model, "too_long")

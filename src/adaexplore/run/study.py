@@ -257,8 +257,13 @@ class Study:
             return prompts, replace(end.value, origin=ask.proposer)
         return prompts, None
 
+    def is_answered(self, ask: Ask) -> bool:
+        """Return True for an open ask whose replies make a proposal: a kill kept it from there."""
+        known = ask.proposer in self._proposers
+        return known and bool(self.replies(ask)) and self.replay(ask)[1] is not None
+
     def replies(self, ask: Ask) -> list[Reply]:
-        """Return the replies of an ask, in order."""
+        """Return the replies of an ask."""
         return [call.reply for call in self._store.calls(ask.id)]
 
     def expire_late(self) -> None:

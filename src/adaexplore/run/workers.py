@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Client, ContextTooLongError, Prompt, Reply
 from adaexplore.core.protocols.listener import Event
+from adaexplore.core.protocols.proposer import Dialogue
 
 Key = TypeVar("Key")
 
@@ -89,3 +92,20 @@ def map_parallel(
             return
         yield workers.next()
         under_way -= 1
+
+
+def next_reply(
+    dialogue: Dialogue, replies: Sequence[Reply | None], client: Client | None
+) -> tuple[Prompt, Reply] | Proposal:
+    """Take a dialogue to its next reply, or to its end."""
+    try:
+        for reply in replies:
+            prompt = next(dialogue) if reply is None else dialogue.send(reply)
+    except StopIteration as end:
+        proposal: Proposal = end.value
+        return proposal
+    assert client
+    try:
+        return prompt, client.ask(prompt)
+    except ContextTooLongError:
+        return prompt, Reply("", client.model, "too_long")

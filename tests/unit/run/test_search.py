@@ -15,8 +15,10 @@ from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols import listener as listener_module
+from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.core.uses import Use
 from adaexplore.run.search import Search
+from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run, open_run
 
 STEPS = 30
@@ -146,7 +148,7 @@ class Run:
         self.proposer = FakeProposer()
         self.evaluator = FakeEvaluator()
 
-    def search(self, listener=None):
+    def search(self, listener=None, spent=lambda: None):
         """Run one session, from opening the directory to its end."""
         listener = listener or Listener()
         with open_run(self.path) as directory:
@@ -157,6 +159,7 @@ class Run:
                 self.evaluator,
                 directory.best_path,
                 sleep=lambda _: None,
+                spent=spent,
             )
             listener_module.follow(search.run(), listener)
         return listener
@@ -284,6 +287,45 @@ class TestStoppingAndResuming:
         assert told == [("prepared",)]
         assert len(run.proposer.contexts) == proposed
         assert len(run.evaluator.evaluated) == evaluated
+
+
+class TestAnswered:
+    """Answers that are there when a search ends were paid for: they are judged."""
+
+    @pytest.mark.parametrize("why", ["the money is spent", "near the roofline"])
+    def test_a_queued_answer_is_judged_though_the_search_ends(self, new_run, monkeypatch, why):
+        run = new_run(confirm=False)
+        with pytest.raises(KeyboardInterrupt):
+            run.search(Listener(raise_at=("evaluating", 5)))
+        monkeypatch.setattr(
+            "adaexplore.run.search.stop_reason", lambda *_: why if "roof" in why else None
+        )
+        spent = why if "money" in why else None
+        listener = run.search(spent=lambda: spent)
+        assert [node.id for node in listener.nodes] == [5]
+        assert ("stopping", why) in listener.told
+        assert len(run.proposer.contexts) == 5
+
+    def test_a_reply_that_a_kill_kept_from_its_proposal_is_judged(self, new_run, monkeypatch):
+        run = new_run(confirm=False)
+        run.proposer = Answered()
+        with open_run(run.path) as directory:
+            study = Study(directory.store, {"fake": run.proposer})
+            ask, prompt = study.prompt("fake")
+            study.keep(ask.id, prompt, Reply("class ModelNew: number = 1", "some:model"))
+            study.prompt("fake")  # without a reply
+        listener = run.search(spent=lambda: "time is over")
+        assert [node.candidate.source for node in listener.nodes] == ["class ModelNew: number = 1"]
+        with open_run(run.path) as directory:
+            assert [record.ask.id for record in directory.store.asks("open")] == [2]
+
+
+class Answered(FakeProposer):
+    """A proposer that takes the one reply as the source."""
+
+    def begin(self, context):
+        reply = yield Prompt((Message("user", "Faster!"),), "large")
+        return Proposal(Candidate(reply.text, "cpp"), "fake", "answered")
 
 
 class TestTrouble:

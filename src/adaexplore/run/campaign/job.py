@@ -129,7 +129,13 @@ class CampaignJob:
         )
         left = max(self._job.most_steps - len(steps), 0)
         ended = stop_reason(nodes, facts, self._config) or ("" if left else "all steps made")
-        progress = Progress(arm, left, ended, unconfirmed=self._is_unconfirmed(nodes))
+        progress = Progress(
+            arm,
+            left,
+            ended,
+            unconfirmed=self._is_unconfirmed(nodes),
+            answered=self._job.answered(),
+        )
         if not self._is_manual:
             return progress
         waiting = self._job.waiting()

@@ -24,7 +24,7 @@ class Progress:
 
     `left` is the number of steps that it may still make now, 0 where `ended` is the reason that it
     makes no more. A job is `unconfirmed` until its winner is measured again. `asked` steps wait for
-    an answer and are not made yet.
+    an answer and are not made yet; `answered` ones are paid for and wait for their evaluation.
     """
 
     standing: Arm
@@ -32,6 +32,7 @@ class Progress:
     ended: str = ""
     unconfirmed: bool = False
     asked: int = 0
+    answered: int = 0
 
 
 class ProblemJob(Protocol):
@@ -59,7 +60,7 @@ class ProblemJob(Protocol):
         ...
 
     def finish(self) -> None:
-        """Measure the winner again."""
+        """Judge what is answered, and measure the winner again."""
         ...
 
     def suspend(self) -> None:
@@ -179,12 +180,13 @@ class Campaign:
         return True
 
     def _begin_finish(self) -> bool:
-        """Confirm a winner whose search has ended, or gets no more slices."""
+        """Finish a search that has ended or gets no more slices: what was paid for is judged."""
         over = self._allowed() < 1 or self._spent() is not None
         for runner in self._runners:
             ended = runner.progress.ended or over
             idle = not (runner.at_work or runner.lost or runner.finished)
-            if idle and ended and runner.progress.unconfirmed:
+            left = runner.progress.unconfirmed or runner.progress.answered
+            if idle and ended and left:
                 runner.finished = True
                 self._start(runner, runner.job.finish)
                 return True
@@ -239,7 +241,8 @@ class Campaign:
 
     def _keep_ready(self, runner: _Runner) -> None:
         """Suspend the job that has waited longest if too many are ready, and a job that ended."""
-        if runner.progress.ended and not runner.progress.unconfirmed:
+        progress = runner.progress
+        if progress.ended and not (progress.unconfirmed or progress.answered):
             runner.job.suspend()
             return
         self._ready.append(runner)

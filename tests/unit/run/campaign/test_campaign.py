@@ -16,12 +16,14 @@ class Job:
         self.steps, self.gain, self.room, self.error = steps, gain, room, error
         self.device, self.devices = "", devices
         self.made, self.confirmed, self.log = 0, 0, [] if log is None else log
+        self.answered, self.ended = 0, ""
 
     def progress(self):
         left = self.steps - self.made
         standing = Arm([self.gain] * self.made, [1.0] * self.made, self.room)
         unconfirmed = self.made > self.confirmed
-        return Progress(standing, left, "" if left else "all made", unconfirmed)
+        ended = self.ended if left else "all made"
+        return Progress(standing, left, ended, unconfirmed, answered=self.answered)
 
     def slice(self, steps, parallel):
         self.log.append(("slice", steps, parallel))
@@ -32,7 +34,7 @@ class Job:
 
     def finish(self):
         self.log.append(("finish", self.made))
-        self.confirmed = self.made
+        self.confirmed, self.answered = self.made, 0
 
     def suspend(self):
         self.log.append(("suspend",))
@@ -128,6 +130,16 @@ def test_when_the_time_is_over_winners_are_still_confirmed():
     Campaign(jobs, Rules("uniform", turn_steps=1, first_steps=1), spent).run()
     assert 0 < sum(job.made for job in jobs) < 10
     assert all(job.confirmed == job.made for job in jobs)
+
+
+@pytest.mark.parametrize("ended", ["near the roofline", ""])
+def test_answers_are_judged_though_the_search_has_ended_or_the_budget_is_spent(ended):
+    job = Job(steps=4)
+    job.made = job.confirmed = 2
+    job.answered, job.ended = 3, ended
+    Campaign([job], Rules(), lambda: "" if ended else "time is over").run()
+    assert job.log == [("finish", 2), ("suspend",)]
+    assert job.answered == 0
 
 
 def test_nothing_is_done_where_nothing_is_left_to_do():
