@@ -7,7 +7,7 @@ TORCH  ?= 2.13.0
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev demo demo-all docs checks test pages test-all test-gpu adversarial clean
+.PHONY: help install dev demo demo-all docs checks test pages test-all mutants test-gpu adversarial clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,11 @@ pages: $(VENV)/.dev  ## Run the README and all tutorials as they stand
 
 test-all: checks  ## The checks and all tests that need no GPU: also the long corpora, searches, kills and resumes
 	$(BIN)/pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
+	$(MAKE) mutants
+
+mutants: $(VENV)/.dev  ## Put single defects into copies of the source, for 20 minutes: 90 % must be noticed
+	@mkdir -p build && rm -f build/mutants.jsonl
+	$(BIN)/adaexplore-lab mutate --sample 16 --seed 15 --minutes 20
 
 test-gpu: $(VENV)/.dev  ## The tests that need an NVIDIA GPU
 	$(BIN)/pytest -m gpu

@@ -289,6 +289,74 @@ def lift(
     raise typer.Exit(command.measure(options))
 
 
+@app.command()
+def mutate(
+    targets: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[TARGET...]", help="Modules or folders below the root. Default: of the plan."
+        ),
+    ] = None,
+    root: Annotated[
+        Path, typer.Option(metavar="DIR", help="The root of the repository; a git checkout.")
+    ] = Path(),
+    lists: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Folder, below the root, of the plan mutate.toml, named.toml and equivalent.toml.",
+        ),
+    ] = Path("lab/mutants"),
+    sample: Annotated[
+        int, typer.Option(min=0, help="Mutants of each target, besides the named ones.")
+    ] = 15,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes the sample.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Mutants that are tried at a time.")] = 1,
+    minutes: Annotated[
+        float, typer.Option(min=0, help="Begin no mutant after so many minutes.")
+    ] = 20.0,
+    limit: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="For the tests of one mutant.")
+    ] = 300.0,
+    again: Annotated[
+        bool, typer.Option("--again", help="Try those that survived before once more.")
+    ] = False,
+    least: Annotated[
+        float, typer.Option(min=0, max=1, help="The least score for exit code 0.")
+    ] = 0.9,
+    outcomes: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="Outcomes, one a line; the same file goes on."),
+    ] = Path("build/mutants.jsonl"),
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write scores and survivors as JSON."),
+    ] = None,
+) -> None:
+    """Put single defects into the source, in a copy, and see whether the fast tests notice.
+
+    Tries the named mutants and a random sample of each target's. Prints the survivors and the share
+    that died. Exit code 1 if a named mutant survived or the score is below --least.
+    """
+    from adaexplore_lab.mutate import command
+
+    options = command.MutateOptions(
+        [str(target) for target in targets or ()],
+        root=root,
+        lists=lists,
+        sample=sample,
+        seed=seed,
+        jobs=jobs,
+        minutes=minutes,
+        limit_s=limit,
+        again=again,
+        least=least,
+        outcomes=outcomes,
+        output=output,
+    )
+    raise typer.Exit(command.mutate(options))
+
+
 @app.command(name="import")
 def import_memory(
     source: Annotated[

@@ -93,6 +93,21 @@ def test_the_older_of_equally_fast_kernels_represents_its_component(tree):
     assert tree.best_kernels[5] == 5
 
 
+def test_a_shorter_estimate_is_a_higher_speed():
+    tree = Tree()
+    for node_id, estimated_us in enumerate([2.0, 4.0], 1):
+        tree.add(node_id, ROOT_ID, "large", 0.5, (True, True, 0.0, -estimated_us))
+    assert tree[1].log_speed == pytest.approx(-math.log(2.0))
+    assert tree[2].log_speed == pytest.approx(-math.log(4.0))
+
+
+@pytest.mark.parametrize("rank", [WRONG, (True, True, 0.0, -math.inf), (True, False, 0.0, -2.0)])
+def test_a_kernel_that_was_neither_measured_nor_estimated_has_no_speed(rank):
+    tree = Tree()
+    tree.add(1, ROOT_ID, "large", 0.5, rank)
+    assert tree[1].log_speed == -math.inf
+
+
 def test_an_empty_tree_has_a_root_without_reward():
     root = Tree()[ROOT_ID]
     assert (root.visits, root.mean, root.max, root.children) == (0, 0.0, 0.0, [])

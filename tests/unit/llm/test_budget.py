@@ -1,4 +1,5 @@
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -138,6 +139,45 @@ def test_a_call_waits_for_the_reservations_of_others():
 
     assert began == [300]
     assert budget.spent.input_tokens == 900
+
+
+def test_all_calls_that_wait_are_refused_once_the_budget_is_used_up(eventually):
+    budget, started, refused = Budget(limit_tokens=1000), [], []
+
+    def waiting():
+        started.append(True)
+        try:
+            with budget.call(used(600)):
+                pass
+        except BudgetSpentError:
+            refused.append(True)
+
+    threads = [threading.Thread(target=waiting, daemon=True) for _ in range(3)]
+    with budget.call(used(600)) as usage:
+        for thread in threads:
+            thread.start()
+        assert eventually(lambda: len(started) == 3)
+        time.sleep(0.05)  # they wait right after
+        usage.append(used(900))
+    for thread in threads:
+        thread.join(5.0)
+    assert len(refused) == 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "call"),
+    [
+        ({"limit_usd": 0.5}, Usage(10, 10, cost_usd=0.5)),
+        ({"limit_tokens": 20}, Usage(10, 10, cost_usd=0.5)),
+    ],
+)
+def test_a_call_may_use_the_budget_up_to_its_limit_and_no_further(limits, call):
+    budget = Budget(**limits)
+    with budget.call(call) as usage:
+        usage.append(call)
+    more = Usage(1, 0, cost_usd=0.001)
+    with pytest.raises(BudgetSpentError), budget.call(more):
+        pass
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=40))

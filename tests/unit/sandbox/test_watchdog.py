@@ -134,6 +134,20 @@ class TestMemory:
         )
         assert (error.resource, str(error)) == ("memory", "more than 0.391 GiB of memory in all")
 
+    def test_a_thread_started_after_a_child_does_not_hide_the_child(self, worker):
+        code = """
+import os, threading, time
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.read(reader, 1)
+    kept = b'x' * (600 << 20)
+    time.sleep(600)
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+os.write(writer, b"!")
+time.sleep(600)
+"""
+        assert overrun(worker(total_bytes=400 * MIB), code).resource == "memory"
+
     def test_memory_of_the_fork_server_hides_none_of_the_worker(self, monkeypatch):
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         server = ForkServer.start(["worker_entries:hold_memory"])

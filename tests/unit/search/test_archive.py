@@ -38,6 +38,16 @@ def steps_from_root(parallel: int, steps: int = 40) -> list[bool]:
     return [node_id == ROOT_ID for node_id in chosen]
 
 
+def test_the_older_of_equal_kernels_stays_the_elite_of_its_cell():
+    policy = POLICIES["archive"](Config(founders=3, pool_size=3), top=1)
+    tree = Tree()
+    for node_id, (speedup, cell) in enumerate([(3.0, (1, 1)), (1.0, (0, 0)), (1.0, (0, 0))], 1):
+        tree.add(node_id, ROOT_ID, "large", speedup, (True, True, speedup, 0.0))
+        policy.record(tree, node_id, FakeTraits(cell))
+    chosen = [policy.select(tree, random.Random(seed)) for seed in range(40)]
+    assert {s.pool for s in chosen if s.step_kind == "large"} == {(1, 2)}
+
+
 @pytest.mark.parametrize("parallel", [1, 2, 4, 8, 16])
 def test_the_best_founder_is_expanded_not_the_first_to_arrive(parallel):
     founders = FOUNDERS + parallel - 1

@@ -226,6 +226,16 @@ class TestDiversePool:
         assert set(found) <= {(1, 2, 3, 4), (1, 2, 4, 3)}
         assert found[1, 2, 3, 4] > 280
 
+    def test_the_nearest_kernel_in_the_pool_says_how_new_one_is(self):
+        # On a line: 1 at 0, 2 at 1, 3 at 0.9 and 4 at 0.5, all equally fast.
+        tree = Tree()
+        for node_id in range(1, 5):
+            tree.add(node_id, ROOT_ID, "large", 0.5, correct(1.0))
+        traits = {n: FakeTraits((8 * at, 0.0)) for n, at in enumerate([0.0, 1.0, 0.9, 0.5], 1)}
+        assert self.drawn(tree, [1, 2], [3, 4], traits, 3)[1, 2, 4] > 280  # 0.5 away, 3 is 0.1
+        found = self.drawn(tree, [1], [2, 3, 4], traits, 3)
+        assert found[1, 2, 4] + found[1, 3, 4] > 280  # once 2 is in, 3 is near
+
     def test_the_size_bounds_the_pool(self, kernels):
         traits = dict.fromkeys(range(1, 5), FakeTraits((1.0, 0.0)))
         assert diverse_pool(kernels, [1, 2, 3], [4], traits, 2, random.Random(0)) == [1, 2]

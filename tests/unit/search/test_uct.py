@@ -60,6 +60,16 @@ def test_the_root_expands_beside_a_weak_only_child_after_enough_visits():
     assert select(tree) == Selection(ROOT_ID, "large")
 
 
+def test_steps_in_flight_are_children_already():
+    # As above with one large step in flight at the root: N = 4, k = 2.
+    #   expand 0.3 * sqrt(ln 4) / 2 = 0.1766 (0.3532 if the step did not count)
+    #   child  0.3 * sqrt(ln 4 / 3) = 0.2039: descend to 1
+    # Node 1: N = 3, k = 1: expand 0.3144, child 2 (n = 2): 0.3 * sqrt(ln 3 / 2) = 0.2223: expand.
+    tree = build((1, ROOT_ID, "large", 0.5), (2, 1, "small", 0.5), (3, 2, "small", 0.5))
+    tree.begin(ROOT_ID, "large")
+    assert select(tree, p_large=0.0) == Selection(1, "small")
+
+
 def test_the_expand_ratio_holds_expansion_back():
     # As above with ratio 0.5: expand 0.1572 < child 0.1815. Node 1: N = 3, one child with n = 2:
     #   expand 0.15 * sqrt(ln 3) = 0.1572, child 0.3 * sqrt(ln 3 / 2) = 0.2223: descend to 2.

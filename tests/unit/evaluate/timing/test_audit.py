@@ -152,6 +152,17 @@ class TestIdle:
         audit.idle_until_now()
         assert "told to do nothing" in audit.objection()
 
+    def test_work_in_an_earlier_span_is_not_forgotten(self, process, eventually):
+        pid = process(SPIN)
+        assert eventually(lambda: CpuMeter(pid).read() > 0.1)
+        audit = Audit(pid, "cpu", threads=1)
+        audit.idle_from_now()
+        time.sleep(0.3)
+        audit.idle_until_now()
+        audit.idle_from_now()
+        audit.idle_until_now()
+        assert "while it was told to do nothing" in audit.objection()
+
     def test_work_that_was_asked_for_is_not_counted(self, process, eventually):
         pid = process(SPIN)
         assert eventually(lambda: CpuMeter(pid).read() > 0.1)

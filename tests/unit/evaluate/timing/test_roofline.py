@@ -150,6 +150,49 @@ class TestWork:
         assert found.unavoidable_bytes == 8 * 64 * 128
 
 
+class GivenTimes:
+    """A clock by which each kind of call takes the next of some given times."""
+
+    def __init__(self, *times_us):
+        self._times_us = iter(times_us)
+
+    def warm(self, call):
+        pass
+
+    def block(self, call, count, sink, ready=None):
+        best = next(self._times_us)
+        return [best + extra for extra in range(count)]
+
+
+class TestPeaks:
+    """In the order in which they are timed: a copy, a sum, a matrix product, a tiny call."""
+
+    def test_a_copy_moves_each_byte_twice(self):
+        peaks = measure_peaks("cpu", GivenTimes(10.0, 10.0, 10.0, 10.0), 1 << 20, "fp32")
+        # Half of the bytes are copied: 2^19, read and written, in 10 us.
+        assert peaks.bytes_per_s == pytest.approx(2 * 524_288 / 10e-6)
+        assert peaks.flops_per_s == {"fp32": pytest.approx(2 * 1024**3 / 10e-6)}
+        assert peaks.overhead_us == pytest.approx(10.0)
+
+    def test_where_reading_alone_is_faster_it_sets_the_bandwidth(self):
+        peaks = measure_peaks("cpu", GivenTimes(40.0, 10.0, 20.0, 5.0), 1 << 20, "fp32")
+        assert peaks.bytes_per_s == pytest.approx(524_288 / 10e-6)
+        assert peaks.flops_per_s == {"fp32": pytest.approx(2 * 1024**3 / 20e-6)}
+        assert peaks.overhead_us == pytest.approx(5.0)
+
+    @pytest.mark.parametrize(("work_bytes", "copied"), [(0, 64 << 10), (1 << 40, 256 << 20)])
+    def test_neither_a_tiny_problem_nor_a_huge_one_sets_the_size(self, work_bytes, copied):
+        peaks = measure_peaks("cpu", GivenTimes(10.0, 90.0, 10.0, 10.0), work_bytes, "fp32")
+        assert peaks.bytes_per_s == pytest.approx(2 * copied / 10e-6)
+
+    def test_each_class_up_to_the_one_asked_for_has_its_rate(self):
+        peaks = measure_peaks("cpu", GivenTimes(1.0, 1.0, 20.0, 30.0, 1.0), 1 << 20, "half")
+        assert peaks.flops_per_s == {
+            "fp32": pytest.approx(2 * 1024**3 / 20e-6),
+            "half": pytest.approx(2 * 512**3 / 30e-6),
+        }
+
+
 def test_the_peaks_of_this_cpu_are_believable():
     peaks = measure_peaks("cpu", CpuClock(), 1 << 20, "fp32")
     assert 1e8 < peaks.bytes_per_s < 1e13

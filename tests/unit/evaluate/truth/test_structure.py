@@ -38,6 +38,23 @@ def test_what_only_the_problem_can_draw_stays_as_it_is(make):
     assert structure_of(draws(make)).frozen
 
 
+def without_repetition():
+    return torch.randperm(256)[:200].reshape(20, 10)
+
+
+def with_repetition():
+    return torch.randint(0, 256, (20, 10))
+
+
+def test_integers_that_never_repeat_though_some_should_stay_as_they_are():
+    assert structure_of(draws(without_repetition)).frozen
+    assert not structure_of(draws(with_repetition)).frozen
+
+
+def test_few_integers_of_many_tell_nothing_by_being_different():
+    assert not structure_of(draws(lambda: torch.randint(0, 10**6, (4, 8)))).frozen
+
+
 FREE = {
     "uniform": lambda: torch.rand(64, 64),
     "normal": lambda: torch.randn(64, 64),

@@ -282,6 +282,14 @@ class TestOtherChoices:
             out[7, 0], out[7, -1] = out[7, -1].clone(), out[7, 0].clone()
             assert truth.classify(truth.deviation(out)) is None
 
+    def test_a_fraction_of_an_index_is_wrong(self, truths_of):
+        body, inputs = "return torch.relu(x).argsort(-1).float()", "torch.randn(64, 128)"
+        truths = truths_of(forward(body, inputs))
+        [truth], x = truths.from_problem[0].truths, truths.from_problem[0].inputs.args[0]
+        indices = from_the_back(torch.relu(x), descending=False)[1].float()
+        assert truth.classify(truth.deviation(indices)) == "fp32"
+        assert truth.classify(truth.deviation(indices + 0.25)) is None
+
     def test_a_stable_sort_is_held_to_its_order(self, truths_of):
         source = "return torch.sort(torch.relu(x), dim=-1, stable=True)[1]"
         truths = truths_of(forward(source, "torch.randn(64, 128)"))
@@ -311,6 +319,12 @@ class TestOtherChoices:
 
 
 class TestSets:
+    def test_the_output_whose_size_depends_on_the_data_is_named(self, truths_of):
+        with pytest.raises(
+            BadProblemError, match=r"output\[1\] has the shape \(\d+,\) on one draw"
+        ):
+            truths_of(forward("return x + 1, x[x > 0]", "torch.randn(8, 8)"))
+
     def test_a_distribution_that_is_illegal_for_the_problem_is_left_out(self, truths_of):
         names = {s.name for s in truths_of(forward("return x.log()", "torch.rand(64, 64)")).sets}
         assert "negative" not in names
@@ -390,6 +404,13 @@ class TestBlindClasses:
             assert truth.classify(truth.deviation(truth.value.float())) == "fp32"
             constant = torch.ones_like(truth.value)
             assert truth.classify(truth.deviation(constant)) is None
+
+    def test_neither_is_it_on_inputs_drawn_later(self, truths_of):
+        truths = truths_of(self.BARELY, precision="half")
+        [renewed] = truths.of(truths.from_problem[1].inputs)
+        assert set(renewed.bounds) == {"fp32"}
+        constant = torch.ones_like(renewed.value)
+        assert renewed.classify(renewed.deviation(constant)) is None
 
     def test_a_class_in_which_it_would_not_is(self, truths_of):
         truths = truths_of(PLAIN, precision="half")

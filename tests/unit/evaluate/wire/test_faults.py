@@ -301,6 +301,10 @@ class TestCompilers:
         error = Raised("E", "x.cu(2): error: no", excerpt=excerpt)
         assert fault_of(error, self.SOURCE) == Fault("E", "no", frame="x.cu:2")
 
+    def test_an_excerpt_of_one_line_quotes_it(self):
+        error = Raised("E", "x.cu(2): error: no", excerpt=Place(1, kernel="not in the source;"))
+        assert fault_of(error, self.SOURCE).source_line == "not in the source;"
+
     def test_what_mlir_wrote_to_the_log_says_more_than_its_exception(self):
         log = "warning\n/w/candidate_1.py:3:4: error: operand #0 must be ranked tensor\n"
         error = Raised("RuntimeError", "PassManager::run failed")

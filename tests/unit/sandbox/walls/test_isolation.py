@@ -222,7 +222,7 @@ class TestOtherProcesses:
 import os, subprocess, time
 child = subprocess.Popen(["sleep", "600"])
 os.sched_setaffinity(child.pid, os.sched_getaffinity(0))
-os.setpriority(os.PRIO_PROCESS, 0, 5)
+os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))
 os.kill(child.pid, 0)
 child.terminate()
 result = child.wait()
@@ -361,3 +361,32 @@ class TestInForce:
         if probe.returncode:
             pytest.skip("namespaces are forbidden here")
         assert "namespace" in in_force["network"]
+
+    @pytest.mark.parametrize("failing", ["seccomp", "landlock"])
+    def test_a_mechanism_that_failed_is_reported_as_missing(self, python, in_force, failing):
+        code = f"""
+import os
+from pathlib import Path
+from adaexplore.sandbox.walls import isolation, landlock, seccomp
+
+def fail(**options):
+    raise OSError("none here")
+
+if {failing!r} == "seccomp":
+    seccomp.install = fail
+else:
+    landlock.restrict = lambda rules, scope_sockets: False
+isolation.confine(Path(os.getcwd()), Path(os.getcwd()), gpu=False)
+result = isolation.in_force({{}})
+"""
+        found = python(code, confined=None)
+        lines = "\n".join(found["missing"])
+        if failing == "seccomp":
+            assert found["system_calls"] == ""
+            assert "seccomp" not in found["network"] + found["signals"]
+            assert found["processes"] == "watch"
+            assert "candidates can make any system call: seccomp is not available here" in lines
+        else:
+            assert found["files"] == ""
+            assert "landlock" not in found["signals"]
+            assert "candidates can read your files: this kernel has no Landlock" in lines

@@ -51,6 +51,25 @@ class TestMemory:
         assert limited.call({"do": "grow", "bytes": 16 * MIB}, 60.0) == {"grown": 16 * MIB}
 
 
+LIMITED = {"RLIMIT_DATA": "memory_bytes", "RLIMIT_FSIZE": "file_bytes"}
+
+
+@pytest.mark.parametrize(("kind", "limit"), LIMITED.items())
+def test_a_confined_worker_cannot_raise_its_limits(worker, kind, limit):
+    code = f"""
+import resource
+_, hard = resource.getrlimit(resource.{kind})
+resource.setrlimit(resource.{kind}, (hard, hard))
+try:
+    resource.setrlimit(resource.{kind}, (hard, resource.RLIM_INFINITY))
+except (ValueError, OSError):
+    pass
+result = resource.getrlimit(resource.{kind})
+"""
+    limited = worker(confined="cpu", limits=ResourceLimits(**{limit: 2048 * MIB}))
+    assert limited.call({"do": "python", "code": code}, 60.0) == {"result": [2048 * MIB] * 2}
+
+
 class TestEnvironment:
     @pytest.mark.parametrize("view", ["os", "kernel"])
     def test_a_key_of_the_parent_is_invisible(self, worker, view):

@@ -1,0 +1,1 @@
+"""Mutation testing: single defects in the source, and whether the fast tests notice them."""

@@ -1,0 +1,25 @@
+"""The lists of mutants fit the source as it is."""
+
+from pathlib import Path
+
+from adaexplore_lab.mutate import choose, listed
+from adaexplore_lab.mutate.which_tests import WhichTests
+
+ROOT = Path(__file__).parents[3]
+LISTS = ROOT / "lab" / "mutants"
+
+
+def test_every_named_mutant_fits_its_file_and_has_tests():
+    tests = WhichTests(ROOT, listed.plan(LISTS / "mutate.toml").tests)
+    for mutant in listed.named(LISTS / "named.toml", ROOT):
+        assert tests.of(mutant.path), mutant.path
+
+
+def test_every_equivalent_mutant_is_one_of_its_file():
+    files = listed.files(LISTS / "equivalent.toml")
+    population = [mutant for file in files for mutant in choose.mutants_of(file, ROOT)]
+    listed.equivalent(LISTS / "equivalent.toml", population)
+
+
+def test_every_target_exists():
+    assert all((ROOT / path).exists() for path in listed.plan(LISTS / "mutate.toml").targets)
