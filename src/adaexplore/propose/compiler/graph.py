@@ -16,6 +16,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
+from adaexplore.propose.compiler.recurrence import MOST_OPERATIONS, MOST_STEPS, recurrent_steps
+
 MAX_LITERAL = 4096
 """Largest constant tensor, in elements, that is written out in a candidate's source."""
 
@@ -90,9 +92,11 @@ def trace(
     kwargs = {name: kwargs[name] for name in parameters if name in kwargs}
     with torch.no_grad():
         try:
+            _refuse_recurrence(recurrent_steps(model, args, kwargs))
             program = torch.export.export(model, args, kwargs, strict=False)
         except (RuntimeError, ValueError, TypeError, AssertionError, LookupError) as error:
             raise UnsupportedError(f"cannot be traced as one graph: {_line(error)}") from error
+    _refuse_size(len(program.graph_module.graph.nodes))
     graph = copy.deepcopy(program.graph_module)
     arguments = iter(_argument_leaves(args, kwargs, parameters))
     given = [*parameters[: len(args)], *kwargs]
@@ -159,6 +163,22 @@ def _is_tensor(node: Any) -> bool:
 def _line(error: BaseException) -> str:
     text = str(error).strip().splitlines() or [type(error).__name__]
     return text[0][:200]
+
+
+def _refuse_recurrence(steps: int) -> None:
+    if steps > MOST_STEPS:
+        raise UnsupportedError(
+            f"its recurrent layers make {steps} steps, each of which TorchInductor compiles by "
+            f"itself; more than {MOST_STEPS} take too long"
+        )
+
+
+def _refuse_size(operations: int) -> None:
+    if operations > MOST_OPERATIONS:
+        raise UnsupportedError(
+            f"its graph has {operations} operations; more than {MOST_OPERATIONS} take "
+            "TorchInductor too long"
+        )
 
 
 def _argument_leaves(

@@ -238,3 +238,45 @@ def test_says_in_one_line_why_a_reference_cannot_be_compiled() -> None:
     failure = reply(references.BRANCHING)["failure"]
     assert failure.startswith("example: cannot be traced as one graph")
     assert "\n" not in failure
+
+
+class TestRecurrence:
+    """TorchInductor unrolls recurrent layers: a long sequence ends in one line, and soon."""
+
+    def source(self, layer: str, steps: int, call: str = "self.layer(x)[0]") -> str:
+        return (
+            "import torch\nfrom torch import nn\n\n"
+            "class Model(nn.Module):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            f"        self.layer = {layer}\n"
+            f"    def forward(self, x):\n        return {call}\n\n"
+            f"def get_inputs():\n    return [torch.randn(2, {steps}, 8)]\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("layer", "steps", "counted"),
+        [
+            ("nn.LSTM(8, 8, batch_first=True)", 512, 512),
+            ("nn.GRU(8, 8, num_layers=2, bidirectional=True, batch_first=True)", 100, 400),
+            ("nn.RNN(8, 8, batch_first=True)", 4000, 4000),
+        ],
+    )
+    def test_a_long_sequence_is_refused_in_one_line(self, layer, steps, counted):
+        found = reply(self.source(layer, steps))
+        assert f"its recurrent layers make {counted} steps" in found["failure"]
+        assert "\n" not in found["failure"]
+
+    def test_the_steps_of_cells_in_a_loop_count(self):
+        call = "torch.stack([self.layer(x[:, i]) for i in range(x.shape[1])], 1)"
+        found = reply(self.source("nn.GRUCell(8, 8)", 65, call))
+        assert "its recurrent layers make 65 steps" in found["failure"]
+
+    def test_a_short_sequence_is_compiled(self):
+        assert "source" in reply(self.source("nn.GRU(8, 8, batch_first=True)", 3))
+
+    def test_a_written_out_recurrence_is_refused_by_its_operations(self, monkeypatch):
+        monkeypatch.setattr("adaexplore.propose.compiler.graph.MOST_OPERATIONS", 20)
+        call = "[x := torch.tanh(x) for _ in range(40)][-1]"
+        found = reply(self.source("nn.Identity()", 3, call))
+        assert "operations; more than 20 take TorchInductor too long" in found["failure"]
