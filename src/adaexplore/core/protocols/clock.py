@@ -12,7 +12,7 @@ Sink = Callable[[int, Any], None]
 """Takes the outputs of call number `i`, outside the timed window but before the next call."""
 
 Ready = Callable[[int], None]
-"""Completes the inputs of call number `i`, immediately before its timed window."""
+"""Gets the inputs of call number `i`, once the call before is done, outside the timed window."""
 
 
 class Clock(Protocol):

@@ -22,8 +22,9 @@ from adaexplore.evaluate.kernels.build.triton_host import tune_briefly
 from adaexplore.evaluate.kernels.launches import Launches, watched_launches
 from adaexplore.evaluate.kernels.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.timing.clock import clock_for
-from adaexplore.evaluate.timing.late_inputs import put_late
 from adaexplore.evaluate.timing.outputs import finished_for
+from adaexplore.evaluate.timing.slots import unseal
+from adaexplore.evaluate.timing.turnstile import Gate
 from adaexplore.evaluate.truth.constants import constants_moved
 from adaexplore.evaluate.truth.precision import set_flags
 from adaexplore.evaluate.wire import codec
@@ -102,8 +103,9 @@ class CandidateSession:
         self._held: list[NamedTensor] = []
         self._held_buffers: list[torch.Tensor] = []
         self._slots: list[Inputs] = []
-        self._late: list[tuple[list[torch.Tensor], list[torch.Tensor]]] = []
+        self._sealed: list[list[torch.Tensor]] = []
         self._places: list[list[torch.Tensor]] = []
+        self._gate: Gate | None = None
         self._clock: Clock | None = None
         self._launches = Launches()
         self._changed_flags: set[str] = set()
@@ -124,6 +126,8 @@ class CandidateSession:
                 self._sets.append(KnownInputs(inputs, self._buffers))
             case wire.TakeSlots():
                 self._take_slots(request, fds)
+            case wire.TakeTurnstile():
+                self._gate = Gate(*fds)
             case wire.Rebuild():
                 self._rebuild(request)
             case wire.Restore():
@@ -135,7 +139,7 @@ class CandidateSession:
             case wire.Warm():
                 self._warm(request.input_sets)
             case wire.Time():
-                return self._time(request.first, request.count, request.places)
+                return self._time(request.first, request.count)
             case ProfileCalls():
                 return self._profile(request)
             case ListLaunched():
@@ -204,14 +208,13 @@ class CandidateSession:
             self._state.restore_flags()  # a constructor may set them, for itself
 
     def _take_slots(self, request: wire.TakeSlots, fds: list[int]) -> None:
-        """Open the rings of fresh inputs, of their late elements, and of places for outputs."""
+        """Open the rings of fresh inputs and of places for outputs."""
         rings = [open_ring(handle, fds[i : i + 1]) for i, handle in enumerate(request.handles)]
-        count = request.inputs
-        inputs, late, outputs = rings[:count], rings[count : 2 * count], rings[2 * count :]
+        inputs, outputs = rings[: request.inputs], rings[request.inputs :]
         for i in range(request.count):
-            self._slots.append(_filled(request.form, [ring[i] for ring in inputs]))
-            self._late.append(([ring[i] for ring in inputs], [ring[i] for ring in late]))
-            self._places.append([ring[i] for ring in outputs])
+            self._slots.append(_filled(request.form, [ring.tensors[i] for ring in inputs]))
+            self._sealed.append([ring.words(i) for ring in inputs])
+            self._places.append([ring.tensors[i] for ring in outputs])
 
     def _run(self, index: int) -> wire.Outputs:
         """Call on an input set and deliver the outputs of the call before.
@@ -242,11 +245,13 @@ class CandidateSession:
         inputs = self._sets[input_sets[i % len(input_sets)]].inputs
         return self._instance.model(*inputs.args, **inputs.kwargs)
 
-    def _time(self, first: int, count: int, late_places: Sequence[int]) -> wire.Times:
+    def _time(self, first: int, count: int) -> wire.Times:
         """Time `count` calls, each on a slot of its own; outputs go to the slot's places."""
         assert self._instance is not None
         assert self._clock is not None
+        assert self._gate is not None
         model, slots, places = self._instance.model, self._slots, self._places
+        gate, sealed = self._gate, self._sealed
 
         def call(i: int) -> list[NamedTensor]:
             inputs = slots[first + i]
@@ -256,11 +261,12 @@ class CandidateSession:
             for (_, out), place in zip(outputs, places[first + i], strict=True):
                 place.copy_(out)
 
-        def complete(i: int) -> None:
-            put_late(*self._late[first + i], late_places)
+        def ready(i: int) -> None:
+            unseal(sealed[first + i], gate.enter())
 
         with torch.no_grad():
-            times = self._clock.block(call, count, deliver, complete)
+            times = self._clock.block(call, count, deliver, ready)
+            gate.leave()
         self._look_after_flags()
         return wire.Times(tuple(times))
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.judge.failures import raised
+from adaexplore.evaluate.timing.turnstile import Turnstile
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import SharedTensor
@@ -40,6 +41,7 @@ class Conversation:
         self._source = source
         self.deadline = deadline
         self.stage = "loading"
+        self.turnstile = Turnstile()
 
     @property
     def pid(self) -> int:
@@ -90,6 +92,11 @@ class Conversation:
         handles = tuple(shared.handle for shared in tensors)
         fds = [fd for shared in tensors for fd in shared.fds]
         self._ask(kind(handles=handles, **fields), fds)
+
+    def give_turnstile(self) -> None:
+        """Give the other end of `turnstile`, which this process then holds no more."""
+        self._ask(wire.TakeTurnstile(), [self.turnstile.other_end])
+        self.turnstile.forget_other_end()
 
     def _ask(self, request: wire.Request[_Reply], fds: Sequence[int]) -> _Reply:
         left_s = max(self.deadline - time.monotonic(), 0.1)

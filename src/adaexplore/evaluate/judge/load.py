@@ -54,22 +54,22 @@ def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tupl
 
 
 def give_slots(talk: Conversation, reference: Reference, layouts: Mapping[str, Layout]) -> None:
-    """Give memory for the timed calls, each on inputs of its own.
+    """Give a turnstile, and memory for the timed calls, each on inputs of its own.
 
     The places for outputs have the layout, by workload, that the verified outputs had.
     """
+    talk.give_turnstile()
     first = 0
     for workload in reference.timed:
         fresh = workload.fresh
         workload.first_slot, first = first, first + fresh.count
-        places = fresh.places(layouts[workload.name])
-        rings = [r.memory for r in (*fresh.rings, *fresh.late_inputs.rings, *places)]
+        inputs, places = fresh.given.rings, fresh.places(layouts[workload.name])
         talk.give(
             wire.TakeSlots,
-            rings,
-            form=form_of(fresh.slots[0]),
+            [ring.memory for ring in (*inputs, *places)],
+            form=form_of(fresh.given.inputs[0]),
             count=fresh.count,
-            inputs=len(fresh.rings),
+            inputs=len(inputs),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -14,6 +15,7 @@ from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
 from adaexplore.evaluate.timing.placement import threads_apart
+from adaexplore.evaluate.timing.turnstile import Left, MissedPassageError, Passages
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout
 from adaexplore.sandbox.process import WorkerDiedError
@@ -41,14 +43,12 @@ class TimedCandidate:
         self._device = workload.problem.device
         self._may_place = self._device == "cpu"  # not with threads that a call creates
         self._was_idle = False
-        self._is_first = True
         self._audit = Audit(talk.pid, self._device, torch.get_num_threads())
 
     def block(self, count: int) -> list[float]:
-        """Time `count` calls and check one of them, chosen after all were done.
+        """Time `count` calls and check one of them, chosen before and known to nobody.
 
-        The first block says how many calls fill the next ones. It returns the times that the
-        candidate's process reported: the fewer calls a block has, the more each could hide.
+        Its outputs are taken before the inputs of the next call are opened.
         """
         workload, fresh, audit = self._workload, self._workload.fresh, self._audit
         audit.idle_until_now()
@@ -60,26 +60,27 @@ class TimedCandidate:
         fresh.refill(count)
         fresh.poison(count)
         self._synchronize()
-        request = time_request(workload, count)
+        index = secrets.randbelow(count)
+        taken: list[torch.Tensor] = []
+
+        def left(i: int) -> None:
+            if i == index:
+                taken.extend(ring.copy_of(i) for ring in self._places)
+
         audit.idle_until_now()
-        start, since = audit.account(), time.perf_counter_ns()
+        start = audit.account()
         created = self._talk.created_tasks
         with self._placed():
             self._talk.thaw()
-            reply = self._talk.ask(request)
-            wall_us = (time.perf_counter_ns() - since) / 1000.0
+            times_us, passages = timed_calls(self._talk, workload, count, left)
             self._talk.freeze()
         self._may_place &= self._talk.created_tasks == created
-        index = secrets.randbelow(count)
-        outputs = [places.tensors[index].clone() for places in self._places]
         end = audit.account()
         audit.idle_from_now()
         self._look_at_the_device()
-        overhead_us = workload.baselines.overhead_us
-        times = audit.block(start, end, wall_us, reply.times_us, overhead_us)
-        self._check(index, [out.contiguous() for out in outputs])
-        first, self._is_first = self._is_first, False
-        return list(reply.times_us) if first else times
+        times = audit.block(start, end, passages, times_us, workload.baselines.own)
+        self._check(index, [out.contiguous() for out in taken])
+        return times
 
     def _placed(self) -> AbstractContextManager[None]:
         return threads_apart(self.pid) if self._may_place else nullcontext()
@@ -113,10 +114,20 @@ class TimedCandidate:
             torch.cuda.synchronize()
 
 
-def time_request(workload: JudgedWorkload, count: int) -> wire.Time:
-    """Return the request to time the first `count` slots of a workload."""
-    places = workload.fresh.late_inputs.places(0)
-    return wire.Time(workload.first_slot, count, tuple(places))
+def timed_calls(
+    talk: Conversation, workload: JudgedWorkload, count: int, left: Left | None = None
+) -> tuple[Sequence[float], Passages]:
+    """Have the first `count` slots of a workload timed, each opened when its call may begin.
+
+    Raises as `Conversation.ask` does, and `Stop` where the process does not pass its turnstile.
+    """
+    try:
+        with talk.turnstile.attended(count, workload.fresh.given.open, left) as passages:
+            reply = talk.ask(wire.Time(workload.first_slot, count))
+    except MissedPassageError:
+        reason = "its process has not asked for the inputs of every timed call"
+        raise Stop(Failed("rejected", reason)) from None
+    return reply.times_us, passages
 
 
 def _latency_us(device: str) -> float:
@@ -164,11 +175,11 @@ class TimedParent:
         try:
             self._talk.ask(wire.Warm(workload.set_numbers))
             workload.fresh.refill(count)
-            times = self._talk.ask(time_request(workload, count)).times_us
+            times_us, _ = timed_calls(self._talk, workload, count)
         except (Stop, TimeoutError, WorkerDiedError, LimitExceededError) as error:
             raise ParentLostError from error
         self.end()
-        return list(times)
+        return list(times_us)
 
     def end(self) -> None:
         """Stop the parent's process again."""

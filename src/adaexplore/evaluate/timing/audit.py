@@ -10,16 +10,16 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 
 from adaexplore.evaluate.timing.cpu_time import CpuMeter
+from adaexplore.evaluate.timing.turnstile import Passages
 from adaexplore.evaluate.timing.waiting import thread_account_us
 
 _TOLERANCE = 0.25  # of the claimed time: variation of the machine
-_SLACK_US = {
-    "cpu": 500.0,
-    "cuda": 1500.0,
-}  # of a block: messages, wake-ups, a GPU's switch
-_CALL_SLACK_US = {"cpu": 10.0, "cuda": 2.0}
+_SLACK_US = {"cpu": 1000.0, "cuda": 3000.0}  # of a block, before it is refused
+_CALL_SLACK_US = {"cpu": 10.0, "cuda": 5.0}  # two processes at a turnstile for a baseline's one
+_UNEVEN = 0.5
 _CALL_NOISE_US = 20.0
 """The additional time of an honest candidate's call on a machine that many share."""
 _CPU_WAKING_US = 200.0  # waking the pool's threads before a call, if they share a core
@@ -43,6 +43,26 @@ class Account:
     cpu_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the judge found on its own calls, those of the baselines.
+
+    `overhead_us` is the time of a call outside its timed window (passing the turnstile, flushing
+    the cache, handing over the outputs), `excess` how uneven a block of calls was (see `excess`).
+    """
+
+    overhead_us: float
+    excess: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _AuditedBlock:
+    missing_us: float
+    claimed_us: float
+    count: int
+    uneven: float
+
+
 class Audit:
     """The audit of one candidate's process, which works on `device` with `threads` threads."""
 
@@ -54,7 +74,7 @@ class Audit:
         self._slack_us = _SLACK_US[kind]
         self._call_slack_us = _CALL_SLACK_US[kind]
         self._waking_us = _CPU_WAKING_US if kind == "cpu" else 0.0
-        self._unexplained: list[tuple[float, float, int]] = []
+        self._blocks: list[_AuditedBlock] = []
         self._busy_s = self._accounted_s = 0.0
         self._latencies_us: list[float] = []
         self._idle_since: tuple[float, Account] | None = None
@@ -66,29 +86,24 @@ class Audit:
         return Account(waited_us, self._meter.read())
 
     def block(
-        self,
-        start: Account,
-        end: Account,
-        wall_us: float,
-        times_us: Sequence[float],
-        overhead_us: float,
+        self, start: Account, end: Account, passages: Passages, times_us: Sequence[float], own: Own
     ) -> list[float]:
-        """Record a block of calls that took `wall_us`, and the reported times of its calls.
+        """Record a block of calls: the judge's windows and the reported times.
 
-        `overhead_us` is the time of a call outside its timed window (flushing the cache, handing
-        over the outputs), which the judge measured on the baselines. Returns the times, each with
-        its part of the unexplained time: a small part may be noise, but no candidate may gain by
-        it.
+        `own` is what the judge found on the baselines. Returns the times, each with what the
+        windows leave open in a typical call: a small part may be noise, but no candidate may gain
+        by it.
         """
-        count, claimed_us = len(times_us), sum(times_us)
-        open_us = wall_us - claimed_us - count * overhead_us
+        windows_us, count, claimed_us = passages.windows_us, len(times_us), sum(times_us)
+        open_us = [w - t - own.overhead_us for w, t in zip(windows_us, times_us, strict=True)]
         waited_us = end.waited_us - start.waited_us
-        missing_us = open_us - waited_us - count * self._waking_us
-        self._unexplained.append((missing_us, claimed_us, count))
+        missing_us = sum(open_us) - waited_us - count * self._waking_us
+        uneven = excess(times_us) - own.excess
+        self._blocks.append(_AuditedBlock(missing_us, claimed_us, count, uneven))
         self._busy_s += end.cpu_s - start.cpu_s
-        around_us = count * (overhead_us + self._waking_us)
+        around_us = count * (own.overhead_us + self._waking_us) + passages.between_us
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
-        part_us = max((open_us - self._slack_us) / count - self._call_slack_us, 0.0)
+        part_us = max(median(open_us) - self._call_slack_us, 0.0)
         return [t + part_us for t in times_us]
 
     def latency(self, latency_us: float) -> None:
@@ -109,12 +124,19 @@ class Audit:
 
     def objection(self) -> str | None:
         """Return the reason not to believe the times, in one line; None if there is none."""
-        if self._unexplained:
-            missing, claimed, count = self._least_unexplained()
-            if missing > max(_TOLERANCE * claimed, 2 * self._slack_us, count * _CALL_NOISE_US):
+        if self._blocks:
+            least = min(self._full_blocks(), key=lambda block: block.missing_us)
+            missing, claimed = least.missing_us, least.claimed_us
+            if missing > max(_TOLERANCE * claimed, self._slack_us, least.count * _CALL_NOISE_US):
                 return (
                     f"a block of calls takes {missing + claimed:.0f} us by the judge's clock and "
                     f"{claimed:.0f} us by the one in its process: work out of the timer's sight"
+                )
+            uneven = min(block.uneven for block in self._full_blocks())
+            if uneven > _UNEVEN:
+                return (
+                    f"the mean of its calls is {uneven:.0%} further above their median than that "
+                    "of the baselines, in every block: some calls do the work of others"
                 )
         if self._busy_s > (1 + _TOLERANCE) * self._accounted_s + _MIN_BUSY_S:
             return (
@@ -130,14 +152,20 @@ class Audit:
             return IDLE_KERNELS
         return None
 
-    def _least_unexplained(self) -> tuple[float, float, int]:
-        """Return the full block with the least unexplained time.
+    def _full_blocks(self) -> list[_AuditedBlock]:
+        """Return the blocks that are about as long as the longest.
 
-        The short first block can hide little. The least counts, because noise only adds time, and
-        the unexplained time of the other blocks is added to their times.
+        The short first block shows little. Of the others the best counts, because noise only makes
+        them worse, and the unexplained time of all is added to their times.
         """
-        longest = max(count for _, _, count in self._unexplained)
-        return min(block for block in self._unexplained if 2 * block[2] >= longest)
+        longest = max(block.count for block in self._blocks)
+        return [block for block in self._blocks if 2 * block.count >= longest]
+
+
+def excess(times_us: Sequence[float]) -> float:
+    """Return how far the mean of times is above their median, as a share of the median."""
+    middle = median(times_us)
+    return max(fmean(times_us) / middle - 1.0, 0.0)
 
 
 def _first_waited_us(pid: int) -> float:

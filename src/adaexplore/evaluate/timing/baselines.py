@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from statistics import median
 
 from adaexplore.core.protocols.clock import Clock
+from adaexplore.evaluate.timing.audit import Own, excess
 from adaexplore.evaluate.timing.baselines_offered import (
     BUILD_ERRORS,
     Baseline,
@@ -22,6 +22,8 @@ from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.combine import geometric_mean
 from adaexplore.evaluate.timing.compiling import compiling_lent
 from adaexplore.evaluate.timing.fresh import FreshInputs
+from adaexplore.evaluate.timing.slots import unseal
+from adaexplore.evaluate.timing.turnstile import Gate, Turnstile
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
@@ -50,6 +52,7 @@ class Baselines:
         self._calls: dict[str, Call] = {EAGER: eager(self.subject)}
         self._left_out: set[str] = set()
         self._overheads_us: list[float] = []
+        self._excesses: list[float] = []
 
     @property
     def offered(self) -> list[str]:
@@ -66,10 +69,16 @@ class Baselines:
         """The clock, which holds memory on a GPU."""
         return clock_for(self._runs.problem.device)
 
+    @cached_property
+    def _turnstile(self) -> Turnstile:
+        """The turnstile of all baselines; nothing is timed in a confined process."""
+        return Turnstile()
+
     @property
-    def overhead_us(self) -> float:
-        """The time of a call outside its timed window, by the judge's clock, of the last blocks."""
-        return median(self._overheads_us[-_OVERHEADS:])
+    def own(self) -> Own:
+        """What the judge's clock found on the last blocks."""
+        overheads_us, excesses = self._overheads_us[-_OVERHEADS:], self._excesses[-_OVERHEADS:]
+        return Own(median(overheads_us), max(excesses))
 
     def build(self, name: str) -> bool:
         """Build a baseline and check its results; return whether it can be timed."""
@@ -110,30 +119,33 @@ class Baselines:
     def _block(self, run: Call, fresh: FreshInputs) -> Callable[[int], list[float]]:
         """Return a function that times calls of a baseline as candidates are timed.
 
-        On the CPU the slots are filled again between the warm-up and the calls, as they are for a
-        candidate: both begin with caches that hold the inputs of neither.
+        The calls pass a turnstile too, and work on memory that no candidate can write to.
         """
-        slots = fresh.own_slots
+        inputs, warming = fresh.own.inputs, fresh.warming
+        gate = Gate(self._turnstile.other_end)
 
         def warm_call(i: int) -> object:
-            return run(slots[i % len(slots)])
+            return run(warming[i % len(warming)])
 
         def call(i: int) -> list[NamedTensor]:
-            return run(slots[i])
+            return run(inputs[i])
 
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
             fresh.take(i, outputs)
 
+        def ready(i: int) -> None:
+            unseal(fresh.own.words[i], gate.enter())
+
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):
                 self._clock.warm(warm_call)
-                if self._runs.problem.device == "cpu":  # a GPU's cache is overwritten anyway
-                    fresh.refill(count)
-                    fresh.poison(count)
-                started = time.perf_counter_ns()
-                times = self._clock.block(call, count, deliver, fresh.complete)
-                wall_us = (time.perf_counter_ns() - started) / 1000.0
-            self._overheads_us.append((wall_us - sum(times)) / count)
+                fresh.prepare_own(count)
+                with self._turnstile.attended(count, fresh.own.open) as passages:
+                    times = self._clock.block(call, count, deliver, ready)
+                    gate.leave()
+            around_us = [w - t for w, t in zip(passages.windows_us, times, strict=True)]
+            self._overheads_us.append(median(around_us))
+            self._excesses.append(excess(times))
             return times
 
         return block

@@ -68,9 +68,10 @@ class CudaClock:
         starts = [_event() for _ in range(count)]
         ends = [_event() for _ in range(count)]
         for i in range(count):
-            self._flush.zero_()
             if ready:
+                torch.cuda.synchronize(self._device)  # the outputs of the call before are there
                 ready(i)
+            self._flush.zero_()
             starts[i].record()
             outputs = call(i)
             ends[i].record()

@@ -2,8 +2,8 @@
 
 A call on known inputs can be answered from a cache. So the judge draws the problem's own inputs
 anew, under secret seeds, before each block of timed calls. Every call of the block has a slot to
-itself, and its outputs land in the judge's memory before the block ends. The judge chooses the
-outputs to compare after that.
+itself, which is closed until its turn (see `slots` and `turnstile`), and a place in the judge's
+memory for its outputs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 
 from adaexplore.core.problem import Workload
-from adaexplore.evaluate.timing.late_inputs import LateInputs
+from adaexplore.evaluate.timing.slots import Slots, kept_for
 from adaexplore.evaluate.truth.inputs import vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
@@ -24,6 +24,7 @@ from adaexplore.evaluate.wire.tensors import (
     SharedTensor,
     copy_memory,
     fingerprint,
+    private_ring,
     share_ring,
 )
 from adaexplore.sandbox.user.user_code import Instance
@@ -31,20 +32,22 @@ from adaexplore.sandbox.user.values import Inputs, NamedTensor, map_tensors, ten
 
 _MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
 _FEWEST = 2
+_WARMING = 2
 _DRAWN = Workload()
 _DRAW_BUDGET_S = 0.05  # for filling all slots once
-_CPU_BYTES = 256 << 20
-_CUDA_SHARE = 0.03  # of the device's memory
+_CPU_BYTES = 512 << 20
+_CUDA_SHARE = 0.04  # of the device's memory
 
 
 class FreshInputs:
-    """Slots of inputs like `first` and places for outputs like `outputs`, in shared memory.
+    """Slots of inputs like `first` and places for outputs like `outputs`.
 
-    Candidates get `slots`, and can write to them. `own_slots` are for the judge's calls: the same,
-    but with indices that no other process can put out of range. A block should have `wanted` calls;
-    memory, which `sharing` workloads share, and the time that drawing takes may allow fewer. Where
-    draws of the workload differ in shape, or not at all, the slots hold variations of `first` (see
-    `vary`). Raises `BadProblemError` where the reference cannot take these.
+    Candidates get `given`, and can write to it. Baselines work on `own`, and on places of their
+    own, in memory that no candidate can open; `warming` are inputs for them to warm up on. A block
+    should have `wanted` calls; memory, which `sharing` workloads share, and the time that drawing
+    takes may allow fewer. Where draws of the workload differ in shape, or not at all, the slots
+    hold variations of `first` (see `vary`). Raises `BadProblemError` where the reference cannot
+    take these.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class FreshInputs:
     ) -> None:
         self._instance = instance
         self._workload = workload
-        self._first = first
+        self._first = first = map_tensors(_copied, first)  # candidates can write to the original
         self._structures = [structure_of([t]) for t in tensors_of(first)]
         started = time.perf_counter()
         other = instance.inputs(secrets.randbelow(2**31), workload)
@@ -67,39 +70,41 @@ class FreshInputs:
         self._redraws = _same_form(first, other) and _marks(first) != _marks(other)
         if not self._redraws:
             instance(self._drawn(secrets.randbelow(2**31)))
-        tensors = tensors_of(first)
-        self.count = _affordable(wanted, seconds, tensors + [t for _, t in outputs], sharing)
-        self.rings: list[SharedRing] = [share_ring(t, self.count) for t in tensors]
-        self.out_rings: list[SharedRing] = [
-            share_ring(t.contiguous(), self.count) for _, t in outputs
-        ]
+        places = [t.contiguous() for _, t in outputs]
+        self.count = count = _affordable(wanted, seconds, tensors_of(first), places, sharing)
+        kept = kept_for(first, count)
+        self.given = Slots(first, count, share_ring, kept)
+        self.own = Slots(first, count, private_ring, kept)
+        self.out_rings: list[SharedRing] = [share_ring(place, count) for place in places]
+        self._own_out_rings = [private_ring(place, count) for place in places]
         self._taken: dict[Layout, list[SharedRing]] = {}
-        self.slots = [self._slot(i) for i in range(self.count)]
-        self.own_slots = [map_tensors(_private, slot) for slot in self.slots]
-        self._own_tensors = [tensors_of(slot) for slot in self.own_slots]
-        self.late_inputs = LateInputs(self.rings, tensors)
+        self.warming = [self._drawn(secrets.randbelow(2**31)) for _ in range(_WARMING)]
         self._seeds: list[int] = []
-        self.refill(self.count)
+        for index in range(0 if self._on_cpu else count):
+            self.own.fill(index, self._drawn(secrets.randbelow(2**31)))
+        self.refill(count)
 
     def refill(self, count: int) -> None:
-        """Put new inputs into the first `count` slots, except the late elements (`complete`)."""
+        """Put new inputs into the first `count` slots of candidates, and close these."""
         self._seeds = [secrets.randbelow(2**31) for _ in range(count)]
-        for seed, slot, own in zip(self._seeds, self.slots, self.own_slots, strict=False):
-            drawn = tensors_of(self._drawn(seed))
-            for shared, mine, tensor in zip(tensors_of(slot), tensors_of(own), drawn, strict=True):
-                copy_memory(shared, tensor)
-                if mine is not shared:
-                    copy_memory(mine, tensor)
-        self.late_inputs.withhold(count)
+        for index, seed in enumerate(self._seeds):
+            self.given.fill(index, self._drawn(seed))
 
-    def complete(self, index: int) -> None:
-        """Put the late elements of a slot into the judge's own; candidates do so with theirs."""
-        self.late_inputs.give(index, self._own_tensors[index])
+    def prepare_own(self, count: int) -> None:
+        """Prepare the first `count` slots of baselines as those of candidates are prepared.
+
+        On a GPU they hold the same inputs again, closed: its cache is overwritten before each call.
+        """
+        if self._on_cpu:
+            self.refill(count)
+            poison_rings(self._own_out_rings, count)
+        else:
+            self.own.close(count)
 
     def original(self, index: int) -> Inputs | None:
         """Draw the inputs of a slot again; return None if the slot holds something else now."""
         drawn = self._drawn(self._seeds[index])
-        slot = self.slots[index]
+        slot = self.given.inputs[index]
         pairs = zip(tensors_of(slot), tensors_of(drawn), strict=True)
         if all(torch.equal(a, b) for a, b in pairs) or _marks(slot) == _marks(drawn):
             return drawn  # equal numbers, or where NaN are among them equal bits
@@ -107,9 +112,7 @@ class FreshInputs:
 
     def poison(self, count: int) -> None:
         """Fill the first `count` places for outputs with values that no honest result holds."""
-        for ring in self.out_rings:
-            for tensor in ring.tensors[:count]:
-                poison(tensor)
+        poison_rings(self.out_rings, count)
 
     def places(self, layout: Layout) -> list[SharedRing]:
         """Return the places for outputs in a layout.
@@ -120,21 +123,29 @@ class FreshInputs:
         return [ring.laid_out(strides) for ring, strides in pairs]
 
     def take(self, index: int, outputs: list[NamedTensor]) -> None:
-        """Copy the outputs of a call to their place, as candidates do after every call."""
+        """Copy a baseline's outputs to a place of its own, as candidates do after every call."""
         layout = tuple(tensor.stride() for _, tensor in outputs)
         if layout not in self._taken:
-            self._taken[layout] = self.places(layout)
+            pairs = zip(self._own_out_rings, layout, strict=True)
+            self._taken[layout] = [ring.laid_out(strides) for ring, strides in pairs]
         for ring, (_, tensor) in zip(self._taken[layout], outputs, strict=True):
             ring.tensors[index].copy_(tensor)
 
-    def _slot(self, index: int) -> Inputs:
-        rings = iter(self.rings)
-        return map_tensors(lambda _: next(rings).tensors[index], self._first)
+    @property
+    def _on_cpu(self) -> bool:
+        return not self.out_rings[0].memory.tensor.is_cuda
 
     def _drawn(self, seed: int) -> Inputs:
         if self._redraws:
             return self._instance.inputs(seed, self._workload)
         return vary(self._first, self._structures, seed)
+
+
+def poison_rings(rings: Sequence[SharedRing], count: int) -> None:
+    """Poison the first `count` tensors of each ring."""
+    for ring in rings:
+        for tensor in ring.tensors[:count]:
+            poison(tensor)
 
 
 def poison_all(buffers: Sequence[SharedTensor]) -> None:
@@ -155,19 +166,37 @@ def poison(tensor: torch.Tensor) -> None:
         tensor.fill_(torch.iinfo(tensor.dtype).min)
 
 
-def _affordable(wanted: int, draw_s: float, tensors: list[torch.Tensor], sharing: int) -> int:
-    """Return the number of slots that memory and time allow."""
-    each = max(sum(t.numel() * t.element_size() for t in tensors), 1)
-    device = tensors[0].device
+def _affordable(
+    wanted: int,
+    draw_s: float,
+    inputs: list[torch.Tensor],
+    outputs: list[torch.Tensor],
+    sharing: int,
+) -> int:
+    """Return the number of slots that memory and time allow.
+
+    Candidates and baselines have memory of their own, and the CPU's slots theirs while closed.
+    """
+    device = outputs[0].device
+    each = 2 * _bytes(outputs) + (3 if device.type == "cpu" else 2) * _bytes(inputs)
     most = _CPU_BYTES
     if device.type == "cuda":
         most = int(_CUDA_SHARE * torch.cuda.get_device_properties(device).total_memory)
     in_time = int(_DRAW_BUDGET_S / max(draw_s, 1e-6))
-    return max(min(wanted, _MOST[device.type], most // sharing // each, in_time), _FEWEST)
+    most_in_memory = most // sharing // max(each, 1)
+    return max(min(wanted, _MOST[device.type], most_in_memory, in_time), _FEWEST)
 
 
-def _private(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.clone()
+def _bytes(tensors: list[torch.Tensor]) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    copy = torch.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+    )
+    copy_memory(copy, tensor)
+    return copy
 
 
 def _same_form(a: Inputs, b: Inputs) -> bool:

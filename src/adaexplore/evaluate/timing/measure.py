@@ -19,6 +19,8 @@ PARENT = "parent"
 _NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
 _QUIET = 0.02  # share of a block that its threads may wait for a processor
 _MOST_WAITED = 0.99
+_TURN_US = 5.0  # of waiting, for a call: two processes take turns at a turnstile
+_FEWEST_CALLS = 2  # of a candidate
 
 TimeBlock = Callable[[int], list[float]]
 """Times that many calls and returns microseconds each."""
@@ -30,12 +32,13 @@ class Block:
 
     `time_us` is the median of its calls in microseconds, and `excess_us` what their mean is above
     it. `waited` is the share of the block's time for which threads of the party were ready to run
-    and had no processor; several threads may add up to more than 1.
+    and had no processor; several threads may add up to more than 1. `calls` is their number.
     """
 
     time_us: float
     excess_us: float = 0.0
     waited: float = 0.0
+    calls: int = 1
 
 
 Round = Mapping[str, Block]
@@ -108,10 +111,7 @@ def measure(
     effort = effort or MeasuringEffort()
     rng = random.Random(0)
     pilot = {name: median(block(min(3, most_calls))) for name, block in parties.items()}
-    counts = {
-        name: _count(effort.block_us if name == CANDIDATE else effort.other_us, time_us, most_calls)
-        for name, time_us in pilot.items()
-    }
+    least_us = dict(pilot)
     best_us = min(best_us, *(t for name, t in pilot.items() if name != CANDIDATE))
     hopeless = pilot[CANDIDATE] > effort.hopeless * best_us
     most = effort.min_rounds if hopeless else effort.max_rounds
@@ -120,27 +120,29 @@ def measure(
     while True:
         order = list(parties)
         rng.shuffle(order)
+        counts = {name: _count(name, least_us[name], effort, most_calls) for name in parties}
         blocks = {name: _timed(parties[name], counts[name], waited_us) for name in order}
         rounds.append({name: blocks[name] for name in parties})
+        least_us = {name: min(least_us[name], blocks[name].time_us) for name in parties}
         spent_s = time.monotonic() - started
         quiet = [r for r in rounds if all(block.waited <= _QUIET for block in r.values())]
         if len(quiet) >= effort.min_rounds:
             stretch = effort.patience if not hopeless and _is_wide(quiet) else 1.0
             spent = len(quiet) >= stretch * most or spent_s > stretch * effort.budget_s
             if spent or _narrow(quiet, effort):
-                return summarize(quiet, len(quiet) * counts[CANDIDATE], known_us)
+                return summarize(quiet, _samples(quiet), known_us)
         elif len(rounds) >= most or (
             len(rounds) >= effort.min_rounds and spent_s > effort.patience * effort.budget_s
         ):
-            return widened(summarize(rounds, len(rounds) * counts[CANDIDATE], known_us), rounds)
+            return widened(summarize(rounds, _samples(rounds), known_us), rounds)
 
 
 def _timed(block: TimeBlock, count: int, waited_us: Callable[[], float]) -> Block:
     waited_before_us, since = waited_us(), time.perf_counter_ns()
     times = block(count)
     wall_us = (time.perf_counter_ns() - since) / 1000.0
-    waited = max(waited_us() - waited_before_us, 0.0) / max(wall_us, 1.0)
-    return Block(median(times), max(fmean(times) - median(times), 0.0), waited)
+    waited = max(waited_us() - waited_before_us - count * _TURN_US, 0.0) / max(wall_us, 1.0)
+    return Block(median(times), max(fmean(times) - median(times), 0.0), waited, count)
 
 
 def widened(timing: Timing, rounds: Sequence[Round]) -> Timing:
@@ -270,5 +272,17 @@ def _is_baseline(party: str) -> bool:
     return party not in (CANDIDATE, PARENT)
 
 
-def _count(block_us: float, time_us: float, most: int) -> int:
-    return int(min(max(block_us / max(time_us, 1.0), 1), most))
+def _count(party: str, least_us: float, effort: MeasuringEffort, most: int) -> int:
+    """Return how many calls make a block of a party whose least time of a call is known.
+
+    A candidate that is slow on purpose at first gets a short block once, and never one call alone.
+    """
+    if party == CANDIDATE:
+        block_us, fewest = effort.block_us, _FEWEST_CALLS
+    else:
+        block_us, fewest = effort.other_us, 1
+    return min(max(int(block_us / max(least_us, 1.0)), fewest), most)
+
+
+def _samples(rounds: Sequence[Round]) -> int:
+    return sum(r[CANDIDATE].calls for r in rounds)

@@ -213,12 +213,17 @@ class TakeInputs(Request[Done]):
 
 @dataclass(frozen=True)
 class TakeSlots(Request[Done]):
-    """Rings for `count` more timed calls: `inputs` for inputs, as many for late ones, outputs."""
+    """Rings for `count` more timed calls: first `inputs` for inputs, then those for outputs."""
 
     form: Pickled
     count: int
     inputs: int
     handles: tuple[TensorHandle, ...]
+
+
+@dataclass(frozen=True)
+class TakeTurnstile(Request[Done]):
+    """The end of a turnstile, which the process passes before every timed call."""
 
 
 @dataclass(frozen=True)
@@ -254,11 +259,10 @@ class Warm(Request[Done]):
 
 @dataclass(frozen=True)
 class Time(Request[Times]):
-    """Time `count` calls on the slots from `first` on; late elements belong at `places`."""
+    """Time `count` calls on the slots from `first` on."""
 
     first: int
     count: int
-    places: tuple[int, ...]
 
     def accepts(self, reply: Times) -> bool:
         """Return True if every call has a positive, finite time."""

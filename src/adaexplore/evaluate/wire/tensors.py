@@ -7,11 +7,12 @@ data, so a candidate's process never shares anything with the judge.
 from __future__ import annotations
 
 import base64
+import ctypes
 import fcntl
 import mmap
 import os
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -66,6 +67,10 @@ def share(tensor: torch.Tensor) -> SharedTensor:
     return shared
 
 
+Allocate = Callable[[int, torch.dtype, torch.device], SharedTensor]
+"""Allocates a vector: number of elements, dtype, device."""
+
+
 @dataclass(frozen=True)
 class SharedRing:
     """Several tensors of one shape behind each other in one piece of shared memory.
@@ -77,9 +82,21 @@ class SharedRing:
     tensors: list[torch.Tensor]
     step: int
 
-    def rows(self, count: int, start: int, length: int) -> torch.Tensor:
-        """Return the same stretch of the memory of the first `count` tensors, a row for each."""
-        return self.memory.tensor.as_strided((count, length), (self.step, 1), start)
+    def words(self, index: int) -> torch.Tensor:
+        """Return the memory of one tensor as integers, up to where the next one begins."""
+        start = index * self.step
+        return self.memory.tensor[start : start + self.step].view(torch.int64)
+
+    def copy_of(self, index: int) -> torch.Tensor:
+        """Return a copy of one tensor, complete when this returns; one thread makes it."""
+        words, part = self.words(index), self.tensors[index]
+        if words.is_cuda:
+            copy = words.clone()
+            torch.cuda.synchronize(words.device)
+        else:
+            copy = torch.empty_like(words)
+            move_memory(copy, words)
+        return copy.view(part.dtype).as_strided(part.shape, part.stride(), 0)
 
     def laid_out(self, strides: Strides) -> SharedRing:
         """Return the same memory with the dimensions of each tensor in the order of `strides`.
@@ -96,19 +113,33 @@ class SharedRing:
 
 def share_ring(like: torch.Tensor, count: int) -> SharedRing:
     """Make `count` tensors of the shape, strides and dtype of `like`, not yet filled."""
+    return _ring(like, count, _share_memory)
+
+
+def private_ring(like: torch.Tensor, count: int) -> SharedRing:
+    """Make tensors as `share_ring` does, in memory that no other process can open.
+
+    On the CPU it is a memory file too, whose pages are like those of shared memory.
+    """
+    return _ring(like, count, _share_memory if like.device.type == "cpu" else _own_memory)
+
+
+def _ring(like: torch.Tensor, count: int, allocate: Allocate) -> SharedRing:
     elements = _flat(like).numel() if like.numel() else 0
     multiple = max(_ALIGNMENT_BYTES // like.element_size(), 1)
     step = max(-(-elements // multiple), 1) * multiple
-    memory = _share_memory(count * step, like.dtype, like.device)
+    memory = allocate(count * step, like.dtype, like.device)
     form = RingForm(count, step, tuple(like.shape), tuple(like.stride()))
     memory = replace(memory, handle=replace(memory.handle, ring=form))
     return SharedRing(memory, _parts(memory.tensor, form), step)
 
 
-def open_ring(handle: TensorHandle, fds: Sequence[int]) -> list[torch.Tensor]:
-    """Open the tensors of a ring from `share_ring`; closes `fds`."""
+def open_ring(handle: TensorHandle, fds: Sequence[int]) -> SharedRing:
+    """Open a ring from `share_ring`; closes `fds`."""
     assert handle.ring is not None
-    return _parts(_open(handle, iter(fds)), handle.ring)
+    memory = _open(handle, iter(fds))
+    parts = _parts(memory, handle.ring)
+    return SharedRing(SharedTensor(memory, handle), parts, handle.ring.step)
 
 
 def _parts(memory: torch.Tensor, ring: RingForm) -> list[torch.Tensor]:
@@ -150,12 +181,18 @@ def _share_memory(elements: int, dtype: torch.dtype, device: torch.device) -> Sh
     try:
         fd = os.memfd_create("adaexplore-tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     except PermissionError:  # a confined process (see `examine`) shares with no other
-        return SharedTensor(torch.empty(elements, dtype=dtype), handle)
+        return _own_memory(elements, dtype, device)
     os.ftruncate(fd, elements * dtype.itemsize)
     # The process that opens it may write to it, but cannot shrink it under the judge.
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     memory = _map(fd, elements, dtype)
     return SharedTensor(memory, replace(handle, kind="cpu", elements=elements), (fd,))
+
+
+def _own_memory(elements: int, dtype: torch.dtype, device: torch.device) -> SharedTensor:
+    """A vector of uninitialised memory of this process alone."""
+    handle = TensorHandle("private", (elements,), (1,), _name(dtype))
+    return SharedTensor(torch.empty(elements, dtype=dtype, device=device), handle)
 
 
 def _pool(device: torch.device) -> Any:
@@ -207,10 +244,12 @@ def copy_memory(home: torch.Tensor, source: torch.Tensor) -> None:
         _flat(home).copy_(_flat(source))
 
 
-def stretch(tensor: torch.Tensor, start: int = 0, length: int | None = None) -> torch.Tensor:
-    """Return elements of a tensor in the order of its memory, from `start` on."""
-    flat = _flat(tensor) if tensor.numel() else tensor.flatten()
-    return flat[start:] if length is None else flat[start : start + length]
+def move_memory(home: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy memory of one size on the CPU in the calling thread alone.
+
+    PyTorch would share the work with threads that keep processors busy for a while afterwards.
+    """
+    ctypes.memmove(home.data_ptr(), source.data_ptr(), source.nbytes)
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ import torch
 from adaexplore.core.problem import Access
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.load import give_slots
+from adaexplore.evaluate.judge.timed import timed_calls
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.sandbox.user.user_code import Instance
@@ -56,7 +57,7 @@ def timed(server, fresh):
         workload = SimpleNamespace(name="w", fresh=fresh, first_slot=0)
         give_slots(talk, SimpleNamespace(timed=[workload]), {"w": (strides,)})
         fresh.poison(CALLS)
-        talk.ask(wire.Time(0, CALLS, tuple(fresh.late_inputs.places(0))))
+        timed_calls(talk, workload, CALLS)
 
     yield timed
     for worker in workers:
@@ -76,14 +77,14 @@ def timed(server, fresh):
 def test_every_output_is_right_in_the_places_of_the_verified_layout(timed, fresh, result, strides):
     timed(result, strides)
     [places] = fresh.places((strides,))
-    for slot, place in zip(fresh.slots, places.tensors, strict=True):
+    for slot, place in zip(fresh.given.inputs, places.tensors, strict=True):
         assert torch.equal(place, tensors_of(slot)[0] * 2)
 
 
 def test_an_output_in_the_verified_layout_is_copied_in_the_order_of_memory(timed, fresh):
     timed("(x * 2).t().contiguous().t()", (1, 8))
     [ring] = fresh.out_rings
-    for slot, place in zip(fresh.slots, ring.tensors, strict=True):
+    for slot, place in zip(fresh.given.inputs, ring.tensors, strict=True):
         assert torch.equal(place.flatten(), (tensors_of(slot)[0] * 2).t().flatten())
 
 

@@ -6,9 +6,12 @@ import time
 
 import pytest
 
-from adaexplore.evaluate.timing.audit import Account, Audit
+from adaexplore.evaluate.timing.audit import Account, Audit, Own, excess
 from adaexplore.evaluate.timing.cpu_time import CpuMeter
+from adaexplore.evaluate.timing.turnstile import Passages
 from adaexplore.sandbox.family import children
+
+OWN = Own(overhead_us=10.0)
 
 SLEEP = "import time; time.sleep(600)"
 SPIN = "while True: pass"
@@ -47,70 +50,74 @@ def process():
         one.wait()
 
 
-def audited(pid, wall_us, times_us, *, device="cuda:0", waited_us=0.0, cpu_s=0.0, overhead_us=10.0):
+def block(audit, window_us, times_us, *, own=OWN, waited_us=0.0, cpu_s=0.0, between_us=0.0):
+    """Tell the audit of a block whose calls have windows of one length."""
+    start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
+    windows = window_us if isinstance(window_us, list) else [window_us] * len(times_us)
+    return audit.block(start, end, Passages(windows, between_us), times_us, own)
+
+
+def audited(pid, window_us, times_us, *, device="cuda:0", **more):
     audit = Audit(pid, device, threads=2)
     for _ in range(3):
-        start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
-        audit.block(start, end, wall_us, times_us, overhead_us)
+        block(audit, window_us, times_us, **more)
     return audit.objection()
 
 
 class TestBlocks:
     def test_times_that_fill_the_block_are_believed(self):
-        assert audited(1, 10_500.0, [1000.0] * 10) is None
+        assert audited(1, 1050.0, [1000.0] * 10) is None
 
     def test_times_that_leave_most_of_it_open_are_not(self):
-        assert "out of the timer's sight" in audited(1, 20_000.0, [1000.0] * 10)
+        assert "out of the timer's sight" in audited(1, 2000.0, [1000.0] * 10)
 
     def test_overhead_is_part_of_the_account(self):
-        assert audited(1, 20_000.0, [1000.0] * 10, overhead_us=1000.0) is None
+        assert audited(1, 2000.0, [1000.0] * 10, own=Own(1000.0)) is None
 
     def test_waiting_for_a_processor_is_nobody_s_fault(self):
-        assert audited(1, 20_000.0, [1000.0] * 10, waited_us=9_000.0) is None
+        assert audited(1, 2000.0, [1000.0] * 10, waited_us=9_000.0) is None
 
     def test_waiting_that_comes_from_working_much_is(self):
-        objection = audited(1, 20_000.0, [1000.0] * 10, waited_us=9_000.0, cpu_s=0.2)
+        objection = audited(1, 2000.0, [1000.0] * 10, waited_us=9_000.0, cpu_s=0.2)
         assert "CPU time" in objection
 
+    def test_threads_that_wait_while_inputs_are_copied_have_not_worked(self):
+        assert audited(1, 1050.0, [1000.0] * 10, cpu_s=0.2, between_us=90_000.0) is None
+
     def test_waking_threads_is_allowed_for_on_the_cpu(self):
-        assert audited(1, 5_000.0, [50.0] * 20) is not None
-        assert audited(1, 5_000.0, [50.0] * 20, device="cpu") is None
+        assert audited(1, 250.0, [50.0] * 20) is not None
+        assert audited(1, 250.0, [50.0] * 20, device="cpu") is None
 
-    def test_one_disturbed_block_is_forgiven(self):
+    @pytest.mark.parametrize("walls", [(101, 900, 101), (200, 900, 101)], ids=["one", "two"])
+    def test_disturbed_blocks_are_forgiven_for_the_sake_of_one_that_is_not(self, walls):
         audit = Audit(1, "cuda:0", threads=2)
-        for wall_us in (10_100.0, 90_000.0, 10_100.0):
-            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [10_000.0], 0.0)
-        assert audit.objection() is None
-
-    def test_disturbed_blocks_are_forgiven_for_the_sake_of_one_that_is_not(self):
-        audit = Audit(1, "cuda:0", threads=2)
-        for wall_us in (20_000.0, 90_000.0, 10_100.0):
-            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [10_000.0], 0.0)
+        for wall_ms in walls:
+            block(audit, wall_ms * 1000.0, [100_000.0])
         assert audit.objection() is None
 
     def test_a_short_first_block_excuses_none_of_the_full_ones(self):
         audit = Audit(1, "cuda:0", threads=2)
-        for count in (1, 20, 20):
-            wall_us = count * 2_000.0
-            audit.block(Account(0.0, 0.0), Account(0.0, 0.0), wall_us, [1_000.0] * count, 0.0)
+        for count, window_us in ((1, 1_000.0), (20, 2_000.0), (20, 2_000.0)):
+            block(audit, window_us, [1_000.0] * count)
         assert "out of the timer's sight" in audit.objection()
 
     def test_many_short_calls_on_a_busy_machine_are_believed(self):
-        assert audited(1, 512 * 45.0, [25.0] * 512) is None
+        assert audited(1, 45.0, [25.0] * 512) is None
 
     @pytest.mark.parametrize("told_us", [1.0, 20.0, 100.0])
-    def test_what_is_not_accounted_for_is_added_to_the_times(self, told_us):
-        audit = Audit(1, "cpu", threads=2)
-        nothing = Account(0.0, 0.0)
-        times = audit.block(nothing, nothing, 100 * 130.0, [told_us] * 100, 10.0)
-        assert times == pytest.approx([105.0] * 100)  # 5 us are one message's, 10 us a call's
+    def test_what_a_window_leaves_open_is_added_to_the_times(self, told_us):
+        times = block(Audit(1, "cpu", threads=2), 130.0, [told_us] * 100)
+        assert times == pytest.approx([110.0] * 100)  # 10 us are allowed for
 
-    def test_times_that_account_for_all_stay_as_they_are(self):
-        nothing = Account(0.0, 0.0)
-        times = Audit(1, "cpu", threads=2).block(
-            nothing, nothing, 2_400.0, [100.0, 102.0] * 10, 10.0
-        )
-        assert times == [100.0, 102.0] * 10
+    def test_one_call_that_was_disturbed_is_no_reason_to_add_to_all(self):
+        windows = [110.0] * 9 + [4_000.0]
+        times = block(Audit(1, "cpu", threads=2), windows, [100.0] * 10)
+        assert times == [100.0] * 10
+
+    def test_hidden_work_in_most_calls_is_added_however_the_others_are(self):
+        told = [1.0] * 6 + [100.0] * 4
+        times = block(Audit(1, "cpu", threads=2), 110.0, told)
+        assert sorted(times)[4] >= 90.0
 
     def test_a_device_that_is_busy_while_all_is_still_is_seen(self):
         audit = Audit(1, "cuda:0", threads=2)
@@ -122,6 +129,28 @@ class TestBlocks:
 
     def test_no_block_is_no_objection(self):
         assert Audit(1, "cpu", threads=2).objection() is None
+
+
+class TestUneven:
+    ALL_IN_ONE = [1_000.0] + [10.0] * 9
+
+    def audited(self, blocks, own=OWN):
+        audit = Audit(1, "cpu", threads=2)
+        for times in blocks:
+            block(audit, [t + 10.0 for t in times], times, own=own)
+        return audit.objection()
+
+    def test_calls_that_do_the_work_of_others_are_refused(self):
+        assert "the work of others" in self.audited([self.ALL_IN_ONE] * 3)
+
+    def test_a_single_even_block_shows_that_it_was_noise(self):
+        assert self.audited([self.ALL_IN_ONE, [100.0] * 10, self.ALL_IN_ONE]) is None
+
+    def test_baselines_that_are_as_uneven_excuse_it(self):
+        assert self.audited([self.ALL_IN_ONE] * 3, Own(10.0, excess(self.ALL_IN_ONE))) is None
+
+    def test_a_fast_call_among_slow_ones_is_no_excess(self):
+        assert excess([1.0, 100.0, 100.0]) == 0.0
 
 
 class TestIdle:

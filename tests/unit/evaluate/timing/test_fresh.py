@@ -38,7 +38,10 @@ def fresh_of(tmp_path):
 
 
 def content(fresh):
-    return [[t.clone() for t in tensors_of(slot)] for slot in fresh.slots]
+    """The inputs of every slot, opened as the judge does it for a candidate."""
+    for i in range(fresh.count):
+        fresh.given.open(i)
+    return [[t.clone() for t in tensors_of(slot)] for slot in fresh.given.inputs]
 
 
 def equal(a, b):
@@ -63,13 +66,13 @@ class TestRefill:
         assert changed == [True, False, False, False]
 
     def test_what_is_no_tensor_stays(self, fresh_of):
-        assert [slot.args[2] for slot in fresh_of(RANDOM).slots] == [3] * 4
+        assert [slot.args[2] for slot in fresh_of(RANDOM).given.inputs] == [3] * 4
 
     def test_the_addresses_stay(self, fresh_of):
         fresh = fresh_of(RANDOM)
-        before = [[t.data_ptr() for t in tensors_of(slot)] for slot in fresh.slots]
+        before = [[t.data_ptr() for t in tensors_of(slot)] for slot in fresh.given.inputs]
         fresh.refill(fresh.count)
-        assert [[t.data_ptr() for t in tensors_of(slot)] for slot in fresh.slots] == before
+        assert [[t.data_ptr() for t in tensors_of(slot)] for slot in fresh.given.inputs] == before
         assert len({pointer for slot in before for pointer in slot}) == 8
 
     @pytest.mark.parametrize(
@@ -93,103 +96,68 @@ class TestRefill:
             assert torch.equal(slot[0] != 0, torch.eye(8) != 0)
 
 
-def complete(fresh):
-    """As the judge completes its own slots and a candidate's process the shared ones."""
-    for i, slot in enumerate(fresh.slots):
-        fresh.complete(i)
-        fresh.late_inputs.give(i, tensors_of(slot))
-
-
-class TestWithheld:
-    def test_until_a_call_begins_every_slot_lacks_some(self, fresh_of):
-        fresh = fresh_of("def get_inputs():\n    return [torch.randn(40, 16), torch.randn(3)]\n")
-        assert [fresh.original(i) for i in range(fresh.count)] == [None] * fresh.count
-        before = content(fresh)
-        complete(fresh)
-        for early, late in zip(before, content(fresh), strict=True):
-            assert 1 <= int((early[0] != late[0]).sum()) <= 64
-            assert bool((early[1] != late[1]).all())
-
-    def test_where_they_are_changes(self, fresh_of):
-        fresh = fresh_of("def get_inputs():\n    return [torch.randn(100_000)]\n")
-        places = set()
-        for _ in range(4):
-            fresh.refill(fresh.count)
-            places.add(fresh.late_inputs.places(0)[0])
-        assert len(places) == 4
-
-    def test_slots_that_were_not_filled_again_keep_theirs(self, fresh_of):
-        fresh = fresh_of("def get_inputs():\n    return [torch.randn(100_000)]\n")
-        complete(fresh)
-        before = content(fresh)
-        fresh.refill(1)
-        complete(fresh)
-        assert fresh.original(0) is not None
-        assert all(map(equal, before[1:], content(fresh)[1:]))
-
-    def test_empty_inputs_lack_nothing(self, fresh_of):
-        fresh = fresh_of("def get_inputs():\n    return [torch.randn(4), torch.empty(0, 3)]\n")
-        complete(fresh)
-        assert fresh.original(0) is not None
-
-
 class TestOriginal:
     def test_it_is_what_the_slot_holds(self, fresh_of):
         fresh = fresh_of(RANDOM)
-        complete(fresh)
         for i, slot in enumerate(content(fresh)):
             assert equal(tensors_of(fresh.original(i)), slot)
 
     def test_a_slot_that_was_written_to_has_none(self, fresh_of):
         fresh = fresh_of(RANDOM)
-        complete(fresh)
-        tensors_of(fresh.slots[1])[0][0, 0] += 1
+        content(fresh)
+        tensors_of(fresh.given.inputs[1])[0][0, 0] += 1
         assert fresh.original(1) is None
         assert fresh.original(0) is not None
 
+    def test_empty_inputs_are_no_difference(self, fresh_of):
+        fresh = fresh_of("def get_inputs():\n    return [torch.randn(4), torch.empty(0, 3)]\n")
+        content(fresh)
+        assert fresh.original(0) is not None
 
-class TestOwnSlots:
-    def test_they_hold_the_same(self, fresh_of):
+
+class TestOwn:
+    """Memory of the baselines: nothing that a candidate writes changes it."""
+
+    def test_its_slots_are_filled_as_those_of_candidates_are(self, fresh_of):
         fresh = fresh_of(RANDOM)
-        fresh.refill(fresh.count)
-        complete(fresh)
-        for slot, own in zip(fresh.slots, fresh.own_slots, strict=True):
-            assert equal(tensors_of(slot), tensors_of(own))
+        fresh.prepare_own(fresh.count)
+        for i in range(fresh.count):
+            fresh.own.open(i)
+        for slot, own in zip(content(fresh), fresh.own.inputs, strict=True):
+            assert equal(slot, tensors_of(own))
 
-    def test_indices_in_them_are_out_of_anybody_s_reach(self, fresh_of):
+    def test_inputs_that_a_candidate_writes_to_are_not_in_it(self, fresh_of):
         fresh = fresh_of(RANDOM)
-        for slot in fresh.slots:
-            slot.args[1].fill_(10**6)
-        assert all(int(own.args[1].max()) < 5 for own in fresh.own_slots)
+        for ring in fresh.given.rings:
+            ring.memory.tensor.zero_()
+        fresh.prepare_own(fresh.count)
+        for i in range(fresh.count):
+            fresh.own.open(i)
+            for ring in fresh.given.rings:  # while the call runs
+                ring.memory.tensor.fill_(100)
+            x, indices, _ = fresh.own.inputs[i].args
+            assert float(x.abs().max()) < 50
+            assert int(indices.max()) < 5
 
-
-LAYOUTS = {
-    "contiguous": lambda t: t,
-    "transposed": lambda t: t.t().contiguous().t(),
-}
-
-
-class TestOutputs:
-    def test_what_was_taken_is_there_and_nothing_else(self, fresh_of):
+    def test_outputs_of_baselines_do_not_lie_where_candidates_write(self, fresh_of):
         fresh = fresh_of(RANDOM)
         fresh.poison(fresh.count)
         fresh.take(2, [("output", torch.full((8, 16), 7.0))])
-        [places] = fresh.places(((16, 1),))
-        kept = [bool(place.isnan().all()) for place in places.tensors]
-        assert kept == [True, True, False, True]
-        assert bool((places.tensors[2] == 7).all())
+        assert all(bool(place.isnan().all()) for place in fresh.out_rings[0].tensors)
 
-    @pytest.mark.parametrize("layout", LAYOUTS)
-    def test_a_baseline_s_output_is_copied_in_the_order_of_memory(self, fresh_of, layout):
-        fresh = fresh_of(RANDOM)
-        out = LAYOUTS[layout](torch.arange(128.0).reshape(8, 16))
-        fresh.take(1, [("output", out)])
-        [ring], [places] = fresh.out_rings, fresh.places((out.stride(),))
-        assert places.tensors[1].stride() == out.stride()
-        assert torch.equal(places.tensors[1], out)
-        memory = out.as_strided((128,), (1,))
-        assert torch.equal(ring.tensors[1].flatten(), memory)
+    def test_first_inputs_that_a_candidate_changes_are_not_varied(self, tmp_path):
+        source = HEADER + "def get_inputs():\n    return [torch.ones(8, 16)]\n"
+        instance = Instance.load(
+            source, "Model", device="cpu", seed=0, mode="as-built", folder=tmp_path
+        )
+        first = instance.inputs(0)
+        fresh = FreshInputs(instance, first, instance(first), 2)
+        first.args[0].fill_(1e-40)
+        fresh.refill(2)
+        assert all(float(slot[0].min()) >= 0.5 for slot in content(fresh))
 
+
+class TestOutputs:
     def test_places_in_any_layout_are_poisoned(self, fresh_of):
         fresh = fresh_of(RANDOM)
         [places] = fresh.places(((1, 8),))
@@ -227,8 +195,7 @@ def test_captured_tokens_are_reordered_for_every_call(fresh_of, tmp_path):
     tokens = torch.randint(0, 50, (4, 16), generator=torch.Generator().manual_seed(0))
     torch.save({"args": [tokens, 3], "kwargs": {}}, tmp_path / "captured.pt")
     fresh = fresh_of("", workload=Workload("captured", file=str(tmp_path / "captured.pt")))
-    complete(fresh)
-    slots = [slot.args[0] for slot in fresh.slots]
+    slots = [slot[0] for slot in content(fresh)]
     for i, one in enumerate(slots):
         assert torch.equal(one.flatten().sort()[0], tokens.flatten().sort()[0])
         assert not any(torch.equal(one, other) for other in [tokens, *slots[i + 1 :]])

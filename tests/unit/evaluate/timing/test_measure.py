@@ -86,13 +86,33 @@ class TestMeasure:
         assert slow.blocks[-1] == 4
         assert fast.blocks[-1] == 100  # no more, however fast
 
-    def test_a_call_longer_than_a_block_is_made_once(self):
-        candidate = Counting(1e6)
-        measure(
-            parties(candidate, eager=constant(1e6)),
-            MeasuringEffort(block_us=20_000.0, min_rounds=3),
-        )
-        assert candidate.blocks[-1] == 1
+    def test_calls_longer_than_a_block_are_made_one_by_one_but_twice_by_a_candidate(self):
+        candidate, eager = Counting(1e6), Counting(1e6)
+        measure(parties(candidate, eager=eager), MeasuringEffort(block_us=20_000.0, min_rounds=3))
+        assert candidate.blocks[-1] == 2
+        assert eager.blocks[-1] == 1
+
+    def test_a_candidate_that_is_slow_at_first_gets_no_short_blocks(self):
+        blocks = []
+
+        def slow_at_first(count):
+            blocks.append(count)
+            return [1e6 if len(blocks) <= 2 else 100.0] * count
+
+        timing = measure(parties(slow_at_first, eager=constant(100.0)), QUICK)
+        assert blocks[:3] == [3, 2, 2]
+        assert set(blocks[3:]) == {100}
+        assert timing.samples == sum(blocks[1:])
+
+    def test_taking_turns_at_a_turnstile_is_no_load(self):
+        waited_us = [0.0]
+
+        def turns(count):
+            waited_us[0] += 3.0 * count
+            return [1.0] * count
+
+        every = parties(turns, eager=turns)
+        assert measure(every, QUICK, waited_us=lambda: waited_us[0]).waited == 0.0
 
     def test_rounds_end_when_the_interval_is_narrow(self):
         candidate = Counting(100.0)

@@ -29,7 +29,8 @@ CAPTURE = offline.Capture("", "fp32")
     "request_",
     [
         wire.RunOn(3),
-        wire.Time(128, 2, (5, 0)),
+        wire.Time(128, 2),
+        wire.TakeTurnstile(),
         wire.Rest(),
         wire.Load("x = 1", "cpu", 0, "train", "fp32", Access(reads=("/a",)), ""),
         wire.TakeInputs("", (wire.TensorHandle("cpu", (2,), (1,), "float32", elements=2),)),
@@ -50,7 +51,7 @@ def test_an_unknown_request_is_refused(data):
 def test_a_reply_is_read_into_its_class():
     [out] = wire.read_reply(wire.RunOn(0), {"outputs": [OUTPUT]}).outputs
     assert (out.shape, out.strides) == ((2, 3), (3, 1))
-    assert wire.read_reply(wire.Time(0, 2, ()), {"times_us": [1.5, 2]}).times_us == (1.5, 2.0)
+    assert wire.read_reply(wire.Time(0, 2), {"times_us": [1.5, 2]}).times_us == (1.5, 2.0)
     profile = wire.read_reply(
         kernels.ProfileCalls("cpu", (0,)), {"calls": 1, "kernels": [KERNEL], "triton": []}
     )
@@ -70,18 +71,18 @@ def test_a_reply_is_read_into_its_class():
         (wire.RunOn(0), {"outputs": [OUTPUT | {"shape": [True, 3]}]}),
         (wire.RunOn(0), {"outputs": [OUTPUT | {"dtype": None}]}),
         (wire.RunOn(0), {"outputs": [{k: v for k, v in OUTPUT.items() if k != "device"}]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, 0.0]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, math.nan]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, math.inf]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, "1"]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, True]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, -1.0]}),
+        (wire.Time(0, 2), {"times_us": [1.0]}),
+        (wire.Time(0, 2), {"times_us": [1.0, 0.0]}),
+        (wire.Time(0, 2), {"times_us": [1.0, math.nan]}),
+        (wire.Time(0, 2), {"times_us": [1.0, math.inf]}),
+        (wire.Time(0, 2), {"times_us": [1.0, "1"]}),
+        (wire.Time(0, 2), {"times_us": [1.0, True]}),
+        (wire.Time(0, 2), {"times_us": [1.0, -1.0]}),
         (wire.RunOn(0), {"outputs": [OUTPUT | {"strides": [10**30, 1]}]}),
         (PROFILE, {"calls": 10**400, "kernels": [], "triton": []}),
         (PROFILE, {"calls": 1, "kernels": [KERNEL | {"launches": 10**400}], "triton": []}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, 10**400]}),
-        (wire.Time(0, 2, ()), {"times_us": [1.0, 2.0], "outputs": []}),
+        (wire.Time(0, 2), {"times_us": [1.0, 10**400]}),
+        (wire.Time(0, 2), {"times_us": [1.0, 2.0], "outputs": []}),
         (kernels.ListLaunched(), {"kernels": [{"name": "k", "code": 1, "instructions": []}]}),
         (kernels.ProfileCalls("cpu", ()), {"calls": 1, "kernels": "mine", "triton": []}),
         (CAPTURE, {"works": [WORK | {"memory_bytes": math.nan}], "launched": []}),

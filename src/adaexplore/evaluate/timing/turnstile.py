@@ -1,0 +1,129 @@
+"""The turnstile: a timed process gets the inputs of a call after the outputs of the one before.
+
+Before each timed call the process asks for its inputs. The judge, on a thread of its own, notes the
+time, looks at the outputs of the call before, opens the inputs and answers. So no call can do the
+work of another, and the judge's own clock has a window for every call. Baselines pass a turnstile
+too, so that what a passage costs is measured on them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+_ASKED = b"?"
+_KEY = struct.Struct("=q")
+_LAST_S = 1.0  # after the block, for the passage after its last call
+
+Opened = Callable[[int], int]
+"""Opens the inputs of call number `i`; returns the key for the timed process, or 0."""
+
+Left = Callable[[int], None]
+"""Looks at the outputs of call number `i`."""
+
+
+class MissedPassageError(Exception):
+    """The timed process has not passed after every call."""
+
+
+@dataclass(slots=True)
+class Passages:
+    """The judge's clock at the passages of a block.
+
+    `windows_us` are the times from the opening of a call's inputs to the next question;
+    `between_us` is the time in which the judge opened inputs and took outputs.
+    """
+
+    windows_us: list[float] = field(default_factory=list)
+    between_us: float = 0.0
+
+
+class Turnstile:
+    """The judge's end; `other_end` is a descriptor for the `Gate` of the timed process."""
+
+    def __init__(self) -> None:
+        self._socket, other = socket.socketpair()
+        self.other_end = other.detach()
+        weakref.finalize(self, self._socket.close)
+        self.forget_other_end = weakref.finalize(self, os.close, self.other_end)
+
+    @contextmanager
+    def attended(self, count: int, opened: Opened, left: Left | None = None) -> Iterator[Passages]:
+        """Attend to the passages of `count` calls, which are made in the body.
+
+        Raises `MissedPassageError` where the body ends before the last of them. After an exception
+        nobody can pass again.
+        """
+        passages = Passages()
+        with ThreadPoolExecutor(1) as threads:
+            attending = threads.submit(self._attend, count, opened, left, passages)
+            try:
+                yield passages
+                _finish(attending)
+                if len(passages.windows_us) < count:
+                    raise MissedPassageError
+            except BaseException as error:
+                self._socket.shutdown(socket.SHUT_RDWR)
+                failure = attending.exception()
+                if failure and failure is not error:
+                    raise failure from None
+                raise
+
+    def _attend(self, count: int, opened: Opened, left: Left | None, passages: Passages) -> None:
+        since = 0
+        try:
+            for i in range(count + 1):
+                if not self._socket.recv(1):
+                    return
+                asked = time.perf_counter_ns()
+                if i > 0:
+                    passages.windows_us.append((asked - since) / 1000.0)
+                    if left:
+                        left(i - 1)
+                if i < count:
+                    key = opened(i)
+                    since = time.perf_counter_ns()
+                    passages.between_us += (since - asked) / 1000.0
+                    self._socket.sendall(_KEY.pack(key))
+        except OSError:
+            return  # the other end is closed: its process has ended
+        except BaseException:
+            self._socket.shutdown(socket.SHUT_RDWR)  # the timed process must not wait for ever
+            raise
+
+
+def _finish(attending: Future[None]) -> None:
+    try:
+        attending.result(_LAST_S)
+    except TimeoutError:
+        raise MissedPassageError from None
+
+
+class Gate:
+    """The timed process's end of a turnstile, by its descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def enter(self) -> int:
+        """Ask for the inputs of the next call; return the key that opens them.
+
+        The outputs of the call before must have been delivered.
+        """
+        self.leave()
+        answer = os.read(self._descriptor, _KEY.size)
+        if len(answer) < _KEY.size:
+            raise ConnectionError("the judge has closed the turnstile")
+        key: int = _KEY.unpack(answer)[0]
+        return key
+
+    def leave(self) -> None:
+        """Say that the outputs of the last call have been delivered."""
+        os.write(self._descriptor, _ASKED)

@@ -1,0 +1,100 @@
+"""The timed process is a thread here; it has only the descriptor of its end."""
+
+import os
+import time
+
+import pytest
+
+from adaexplore.evaluate.timing.turnstile import Gate, MissedPassageError, Turnstile
+
+
+@pytest.fixture
+def turnstile():
+    return Turnstile()
+
+
+@pytest.fixture
+def gate(turnstile):
+    return Gate(turnstile.other_end)
+
+
+def test_inputs_are_opened_when_the_outputs_of_the_call_before_were_looked_at(turnstile, gate):
+    events = []
+
+    def opened(i):
+        events.append(("opened", i))
+        return 100 + i
+
+    with turnstile.attended(3, opened, lambda i: events.append(("left", i))):
+        for i in range(3):
+            assert gate.enter() == 100 + i
+            events.append(("call", i))
+        gate.leave()
+    assert events == [(name, i) for i in range(3) for name in ("opened", "call", "left")]
+
+
+def test_keys_may_be_any_number_of_63_bits(turnstile, gate):
+    keys = [0, 1, (1 << 63) - 1]
+    with turnstile.attended(3, keys.__getitem__):
+        assert [gate.enter() for _ in keys] == keys
+        gate.leave()
+
+
+def test_every_call_has_a_window_by_the_judge_s_clock(turnstile, gate):
+    def slowly(i):
+        time.sleep(0.03)
+        return 0
+
+    with turnstile.attended(2, slowly) as passages:
+        gate.enter()
+        gate.enter()
+        time.sleep(0.02)
+        gate.leave()
+    first_us, second_us = passages.windows_us
+    assert first_us < 20_000 < second_us
+    assert passages.between_us >= 60_000
+
+
+def enter(gate, calls):
+    for _ in range(calls):
+        gate.enter()
+
+
+@pytest.mark.parametrize("calls", [0, 2])
+def test_a_process_that_does_not_pass_after_every_call_is_noticed(turnstile, gate, calls):
+    with pytest.raises(MissedPassageError), turnstile.attended(2, lambda _: 0):
+        enter(gate, calls)
+
+
+def test_a_process_that_closes_its_end_is_noticed(turnstile):
+    with pytest.raises(MissedPassageError), turnstile.attended(2, lambda _: 0):
+        turnstile.forget_other_end()
+
+
+def test_failing_to_open_ends_the_wait_of_the_process_and_is_what_is_raised(turnstile, gate):
+    def fails(_):
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"), turnstile.attended(2, fails):
+        gate.enter()
+
+
+def test_an_exception_of_the_body_comes_through(turnstile):
+    with pytest.raises(LookupError), turnstile.attended(2, lambda _: 0):
+        raise LookupError
+
+
+def test_what_was_asked_before_a_block_gets_no_more_than_its_calls(turnstile, gate):
+    os.write(turnstile.other_end, b"?" * 50)
+    opened = []
+    with turnstile.attended(2, lambda i: opened.append(i) or 0):
+        gate.enter()
+    assert opened == [0, 1]
+
+
+def test_the_ends_are_closed_with_the_turnstile():
+    turnstile = Turnstile()
+    descriptor = turnstile.other_end
+    del turnstile
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
