@@ -254,3 +254,17 @@ kernel.write_text("changed")
             server.spawn("worker_entries:echo", name="late")
         server.close()
         assert not server.root.exists()
+
+
+def test_a_workers_folder_is_nobody_elses(server):
+    worker = server.spawn("worker_entries:echo", name="private")
+    assert worker.folder.stat().st_mode & 0o777 == 0o700
+    worker.kill()
+
+
+def test_a_closed_server_leaves_no_zombie():
+    server = ForkServer.start()
+    worker = server.spawn("worker_entries:act", name="last")
+    pid = parent_of(worker.pid)
+    server.close()
+    assert not Path(f"/proc/{pid}").exists()

@@ -1,7 +1,7 @@
 """The founding phase of the `archive` policy."""
 
 import random
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
 import pytest
@@ -54,3 +54,11 @@ def test_the_best_founder_is_expanded_not_the_first_to_arrive(parallel):
     places = steps_from_root(parallel)
     assert all(places[:founders])
     assert not any(places[founders:])
+
+
+def test_before_any_gain_both_kinds_of_step_are_as_likely():
+    policy, tree = POLICIES["archive"](Config(founders=1)), Tree()
+    tree.add(1, ROOT_ID, "large", 1.0, (True, True, 1.0, 0.0))
+    policy.record(tree, 1, FakeTraits())
+    kinds = Counter(policy.select(tree, random.Random(seed)).step_kind for seed in range(400))
+    assert 150 < kinds["large"] < 250  # mean 200, standard deviation 10

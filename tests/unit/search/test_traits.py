@@ -98,3 +98,16 @@ class TestCompiled:
         bare = traits_of(node(TRITON, form="f0"))
         assert bare.cell == (2, 0, 0, 1, 0, 0, 0)
         assert math.hypot(*bare.vector) <= 1.0 + 1e-9
+
+
+def test_tokens_that_share_a_place_have_either_sign():
+    # In every place that many share, signs are drawn apart.
+    signs = {}
+    for number in range(400):
+        [(place, value)] = [
+            (place, value) for place, value in enumerate(traits(f"t{number}").vector) if value
+        ]
+        signs.setdefault(place, []).append(value > 0)
+    shared = [found for found in signs.values() if len(found) >= 8]
+    assert len(shared) > 4
+    assert all(0 < sum(found) < len(found) for found in shared)

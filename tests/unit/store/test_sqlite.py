@@ -3,6 +3,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,14 @@ def test_a_run_on_a_read_only_file_system_can_be_read(path):
 def test_a_programming_error_is_not_explained():
     cause = sqlite3.IntegrityError("UNIQUE constraint failed")
     assert explain(IntegrityError("INSERT", {}, cause)) is None
+
+
+def test_the_database_refuses_a_row_without_a_value(tmp_path):
+    create_run(tmp_path / "run", sample_run()).close()
+    query = (
+        "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
+        """WHERE m.type = 'table' AND NOT c."notnull" """
+    )
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as connection:
+        optional = set(connection.execute(query))
+    assert optional == {("nodes", "ask_id"), ("asks", "proposal")}

@@ -16,6 +16,7 @@ from adaexplore.evaluate.offline import libdevice
         ("__nv_fabsf", [-2.0], 2.0),
         ("__nv_fadd_rn", [1.0, 2.0], 3.0),
         ("__nv_frsqrt_rn", [4.0], 0.5),
+        ("__nv_rsqrtf", [4.0], 0.5),
         ("__nv_fmaf", [2.0, 3.0, 4.0], 10.0),
         ("__nv_roundf", [-2.5], -3.0),
         ("__nv_isnand", [math.nan], 1.0),

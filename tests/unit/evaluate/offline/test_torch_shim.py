@@ -12,6 +12,9 @@ ASKED = {
     "of the multiprocessors": (
         "assert torch.cuda.get_device_properties(x.device).multi_processor_count == 132"
     ),
+    "of the shared memory that a block has without asking": (
+        "assert torch.cuda.get_device_properties(0).shared_memory_per_block == 49152"
+    ),
     "to move": "x = x.cuda().to('cuda').to(x.device, torch.float32).to(device='cuda:0')",
     "for memory": "x = x + torch.zeros(1, device='cuda') + torch.ones(1, device=x.device) - 1",
     "for a device's memory by default": "with torch.device('cuda'): x = x + torch.zeros(1)",

@@ -71,3 +71,12 @@ def test_rooflines_agree_with_times():
     assert both.share == pytest.approx(both.floor_us / combined([SLOW, FAST]).time_us)
     assert (both.bound_by, both.flops_per_s) == ("memory", 0.0)
     assert geometric_mean([0.0, 3.0]) == 0.0
+
+
+def test_the_conditions_are_the_worst_of_all():
+    measured = [
+        replace(SLOW, conditions=Conditions(0.5, 1980, 71, ("power cap",))),
+        replace(FAST, conditions=Conditions(2.5, 1200, 55, ("power cap", "sync boost"))),
+        replace(FAST, conditions=Conditions(1.0, None, None)),
+    ]
+    assert combined(measured).conditions == Conditions(2.5, 1200, 71, ("power cap", "sync boost"))

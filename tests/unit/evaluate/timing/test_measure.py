@@ -14,6 +14,7 @@ from adaexplore.evaluate.timing.measure import (
     Block,
     MeasuringEffort,
     discounted,
+    effort_for,
     measure,
     summarize,
     widened,
@@ -385,3 +386,23 @@ class TestDiscounted:
     def test_nobody_gains_by_a_quiet_moment_that_was_slower(self):
         timing = discounted(self.TIMING, {"eager": 400.0, "compile": 300.0})
         assert (timing.speedup, timing.speedup_eager) == (3.0, 4.0)
+
+
+class TestEffort:
+    def test_seven_rounds_are_the_fewest_without_other_wishes(self):
+        candidate = Counting(100.0)
+        measure(parties(candidate, eager=constant(100.0)))
+        assert len(candidate.blocks) == 1 + 7
+
+    @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+    def test_a_brief_look_takes_a_fraction_of_the_time(self, device):
+        brief, full = effort_for(device, brief=True), effort_for(device)
+        assert (brief.budget_s, full.budget_s) == (0.5, 3.0)
+        assert brief.other_us < full.other_us
+        assert brief.max_rounds < full.max_rounds
+
+    def test_a_gpus_baselines_take_shorter_blocks_than_a_candidate_that_may_hide_work(self):
+        effort = effort_for("cuda:0")
+        assert (effort.block_us, effort.other_us) == (20_000.0, 10_000.0)
+        assert effort_for("cuda:0", brief=True).block_us == 20_000.0
+        assert effort_for("cpu", brief=True).block_us == 5_000.0

@@ -144,6 +144,21 @@ class TestWhat:
 
 
 class TestNumbers:
+    @pytest.mark.parametrize(
+        ("at", "off", "is_wrong"),
+        [
+            (0, 1.5e-4, True),  # a ten-thousandth of the largest element, 1
+            (0, 0.7e-4, False),
+            (1, 1.5e-3, True),  # and a thousandth of its own size
+            (1, 1.05e-3, False),
+        ],
+    )
+    def test_an_element_is_wrong_from_a_thousandth_on(self, at, off, is_wrong):
+        truth = torch.tensor([0.0, 1.0, -0.5, 0.25])
+        out = truth.clone()
+        out[at] += off
+        assert found(out, truth).share == (0.25 if is_wrong else 0.0)
+
     def test_the_first_wrong_element(self, truth):
         out = edit(edit(truth, (50, 7), 100.0), (80, 3), -5.0)
         mismatch = found(out, truth)

@@ -38,6 +38,12 @@ def test_what_only_the_problem_can_draw_stays_as_it_is(make):
     assert structure_of(draws(make)).frozen
 
 
+def test_one_draw_that_differs_shows_that_an_input_changes():
+    one, other = torch.randn(64, 64), torch.randn(64, 64)
+    for some in ([one, other, one], [one, one, other], [other, one, one]):
+        assert not structure_of(some).frozen
+
+
 def without_repetition():
     return torch.randperm(256)[:200].reshape(20, 10)
 

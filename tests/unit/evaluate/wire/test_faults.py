@@ -301,6 +301,12 @@ class TestCompilers:
         error = Raised("E", "x.cu(2): error: no", excerpt=excerpt)
         assert fault_of(error, self.SOURCE) == Fault("E", "no", frame="x.cu:2")
 
+    @pytest.mark.parametrize(("at", "line"), [(1, 2), (2, 3), (3, 4), (4, 0), (0, 0)])
+    def test_every_line_of_an_excerpt_is_found_and_none_beyond(self, at, line):
+        source = "x = 1\ndef kernel():\n    a = 2\n    b = 3\n"
+        places = (Place(at, "", "def kernel():\n    a = 2\n    b = 3"),)
+        assert fault_of(Raised("ValueError", "no", places=places), source).line == line
+
     def test_an_excerpt_of_one_line_quotes_it(self):
         error = Raised("E", "x.cu(2): error: no", excerpt=Place(1, kernel="not in the source;"))
         assert fault_of(error, self.SOURCE).source_line == "not in the source;"

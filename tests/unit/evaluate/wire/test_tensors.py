@@ -1,3 +1,6 @@
+import fcntl
+import os
+
 import pytest
 import torch
 from hypothesis import given
@@ -223,3 +226,12 @@ class TestFingerprint:
         before = fingerprint(tensor)
         tensor[-1] = 1.0
         assert fingerprint(tensor) != before
+
+
+def test_whoever_opens_shared_memory_cannot_change_its_size():
+    [fd] = share(torch.ones(1024)).fds
+    for size in (0, 1 << 20):
+        with pytest.raises(PermissionError):
+            os.ftruncate(fd, size)
+    with pytest.raises(PermissionError):
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
