@@ -1124,6 +1124,12 @@ class TestRepeats:
         if right.measured:
             assert again.timing == replace(right.timing, parent=None)  # so it was believed
 
+    def test_a_forged_code_gets_no_time_of_another(self, judge, measures):
+        fast = judge.evaluate(forging("torch.relu(x + 0.0)"))
+        slow = judge.evaluate(forging("[torch.relu(x + 0.0) for _ in range(64)][-1]"))
+        assert fast.descriptor.code == slow.descriptor.code
+        assert slow.timing.time_us > 2 * fast.timing.time_us
+
     def test_what_it_is_made_of_is_told(self, judge):
         descriptor = judge.evaluate(GOOD).descriptor
         assert descriptor.library

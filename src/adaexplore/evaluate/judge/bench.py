@@ -67,6 +67,8 @@ class CandidateBench:
         started, device_s = time.monotonic(), 0.0
         for last_try in (False, True):
             verdict, held_s = self._evaluate(candidate, timeout_s, parent, again)
+            if verdict.status == "infra_error" and self._parents.clear():  # they may keep it busy
+                verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
             if verdict.status == "out_of_memory" and (self._parents.clear() or not self._on_cpu):
                 with device_lock(self._reference.problem.device, exclusive=True):  # nobody beside
                     verdict, held_s = self._evaluate(candidate, timeout_s, None, again)

@@ -56,7 +56,10 @@ class LiveParents:
             return None
         digest = candidate.digest
         self._live.move_to_end(digest)
-        _, talk = self._live[digest]
+        worker, talk = self._live[digest]
+        if not _is_alone(worker.pid):  # it may have got children while it was timed
+            self._live.pop(digest)[0].end()
+            return None
         talk.deadline = deadline
         return LiveParent(talk, lambda: self._live.pop(digest)[0].end())
 

@@ -18,6 +18,7 @@ from adaexplore.evaluate.judge.failures import COMPILING, LOADING
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
+from adaexplore.evaluate.timing.fresh import poison_all
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout, SharedTensor
 from adaexplore.languages import DIALECTS
@@ -47,6 +48,7 @@ def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tupl
     )
     talk.stage = "receiving its inputs"
     for workload in reference.workloads:
+        poison_all(workload.buffers)  # they hold results of the reference, or of another candidate
         talk.give(wire.TakeBuffers, workload.buffers)
         for checked in workload.sets:
             talk.give(wire.TakeInputs, checked.shared, form=form_of(checked.inputs))

@@ -13,6 +13,7 @@ from adaexplore.core.evaluation import Failed, Passed, Timing, WorkloadTiming
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants
+from adaexplore.evaluate.judge.diagnosis.known_time import has_time_of
 from adaexplore.evaluate.judge.diagnosis.profile import diagnose
 from adaexplore.evaluate.judge.failures import died, overran
 from adaexplore.evaluate.judge.live_parents import LiveParent
@@ -119,10 +120,15 @@ def evaluate_candidate(
         give_slots(talk, reference, verified.layouts)
     own = _own_kernels(talk)
     same = measured.get(code_of_candidate(candidate.source, own))
-    if same and same.precision == verified.reached.precision:
+    if same and same.precision != verified.reached.precision:
+        same = None
+    if same and _is_written_alike(same, candidate):
         inspect(talk)
         return _taken_over(same, candidate, verified.reached, labels)
     with device.hold(exclusive=True):
+        if same and has_time_of(talk, reference, verified, same):
+            inspect(talk)
+            return _taken_over(same, candidate, verified.reached, labels)
         timed = measure_candidate(
             talk, reference, verified, parent, best_us, every_baseline=every_baseline
         )
@@ -165,6 +171,11 @@ def _own_kernels(talk: Conversation) -> OwnKernels:
         return OwnKernels()
 
 
+def _is_written_alike(same: Passed, candidate: Candidate) -> bool:
+    """Return whether the sources are the same but for words; a candidate cannot forge that."""
+    return same.descriptor is not None and same.descriptor.form == fingerprint(candidate.source)
+
+
 def _without_parent(workload: WorkloadTiming) -> WorkloadTiming:
     assert isinstance(workload.timing, Timing)
     return replace(workload, timing=replace(workload.timing, parent=None))
@@ -173,11 +184,7 @@ def _without_parent(workload: WorkloadTiming) -> WorkloadTiming:
 def _taken_over(
     same: Passed, candidate: Candidate, reached: Reached, labels: tuple[str, ...]
 ) -> Passed:
-    """Return an earlier measurement for a correct candidate that compiles to the same code.
-
-    The candidate could have forged its code, and gains a time that is not the best
-    (docs/evaluator.md).
-    """
+    """Return an earlier measurement for a correct candidate that compiles to the same code."""
     assert same.descriptor
     assert same.measured
     return replace(
