@@ -5,6 +5,7 @@ new implementation joins by adding its name to `IMPLEMENTATIONS`.
 """
 
 import textwrap
+import time
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -579,6 +580,15 @@ class TestTimeLimit:
         assert verdict.status == "timeout"
         assert f"not done after {SHORT_S[evaluator_of.device]:g} s" in verdict.reason
         assert hasty_judge.evaluate(GOOD).status == "passed"
+
+    @pytest.mark.slow
+    def test_a_first_call_that_hangs_ends_long_before_the_time_limit(self, evaluator_of, measures):
+        patient = evaluator_of(LINEAR, timeout_s=120.0)
+        began = time.monotonic()
+        verdict = patient.evaluate(linear("import time; time.sleep(3600)"))
+        assert verdict.status == "timeout"
+        assert verdict.reason.startswith("it hangs, while its first call")
+        assert time.monotonic() - began < 60
 
 
 class TestGreed:

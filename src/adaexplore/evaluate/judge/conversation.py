@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from adaexplore.core.evaluation import Failed
@@ -16,7 +17,8 @@ from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import SharedTensor
 from adaexplore.sandbox.family import family
-from adaexplore.sandbox.process import Worker
+from adaexplore.sandbox.process import Worker, WorkerDiedError
+from adaexplore.sandbox.stall import StallWatch
 
 _Reply = TypeVar("_Reply")
 
@@ -42,6 +44,7 @@ class Conversation:
         self.deadline = deadline
         self.stage = "loading"
         self.turnstile = Turnstile()
+        self._watch: StallWatch | None = None
 
     @property
     def pid(self) -> int:
@@ -74,6 +77,18 @@ class Conversation:
             with contextlib.suppress(ProcessLookupError):  # it has ended; the next request says so
                 os.kill(pid, number)
 
+    @contextlib.contextmanager
+    def impatient(self, quiet_s: float) -> Iterator[None]:
+        """End the candidate where one of its requests makes no progress for this long."""
+        if math.isinf(quiet_s):
+            yield
+            return
+        with StallWatch(self.pid, self._worker.folder, quiet_s, self._worker.kill) as self._watch:
+            try:
+                yield
+            finally:
+                self._watch = None
+
     def ask(self, request: wire.Request[_Reply]) -> _Reply:
         """Send a request and return its reply.
 
@@ -100,7 +115,14 @@ class Conversation:
 
     def _ask(self, request: wire.Request[_Reply], fds: Sequence[int]) -> _Reply:
         left_s = max(self.deadline - time.monotonic(), 0.1)
-        data = self._worker.call(wire.encode(request), left_s, fds)
+        watch = self._watch
+        try:
+            with watch.request() if watch else contextlib.nullcontext():
+                data = self._worker.call(wire.encode(request), left_s, fds)
+        except WorkerDiedError:
+            if watch and watch.stalled:
+                raise Stop(Failed("timeout", _stalled(watch.quiet_s, self.stage))) from None
+            raise
         try:
             if "raised" not in data:
                 return wire.read_reply(request, data)
@@ -109,3 +131,7 @@ class Conversation:
             reason = f"its process sent a malformed reply, while {self.stage}"
             raise Stop(Failed("rejected", reason)) from None
         raise Stop(raised(error, self.stage, self._source, self._worker.log_tail()))
+
+
+def _stalled(quiet_s: float, stage: str) -> str:
+    return f"it hangs, while {stage}: it neither ended nor compiled anything for {quiet_s:.0f} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import pickle
 import time
 from collections.abc import Mapping
@@ -24,6 +25,10 @@ from adaexplore.evaluate.wire.tensors import Layout, SharedTensor
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.user.values import Inputs, map_tensors
+
+_LEAST_PATIENCE_S = 20.0
+_TUNING_CALLS = 1000
+_COMPILES_UNSEEN = ("torch.compile", "torch.jit", "torch.export", "torch.fx", "torch._")
 
 
 def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tuple[str, ...]:
@@ -73,6 +78,18 @@ def give_slots(talk: Conversation, reference: Reference, layouts: Mapping[str, L
             count=fresh.count,
             inputs=len(inputs),
         )
+
+
+def patience_s(reference: Reference, candidate: Candidate) -> float:
+    """Return the seconds that a first call may go on without compiling anything.
+
+    Autotuning makes many calls, some of them slow. What traces or compiles in memory shows nothing
+    of it, and has no limit of its own.
+    """
+    if any(name in candidate.source for name in _COMPILES_UNSEEN):
+        return math.inf
+    eager_us = max(workload.baselines_us.get("eager", 0.0) for workload in reference.timed)
+    return max(_LEAST_PATIENCE_S, _TUNING_CALLS * eager_us / 1e6)
 
 
 def first_call(talk: Conversation) -> None:

@@ -17,7 +17,7 @@ from adaexplore.evaluate.judge.diagnosis.known_time import has_time_of
 from adaexplore.evaluate.judge.diagnosis.profile import diagnose
 from adaexplore.evaluate.judge.failures import died, overran
 from adaexplore.evaluate.judge.live_parents import LiveParent
-from adaexplore.evaluate.judge.load import first_call, give_slots, inspect, load
+from adaexplore.evaluate.judge.load import first_call, give_slots, inspect, load, patience_s
 from adaexplore.evaluate.judge.measure import (
     measure_candidate,
     roofline_labels,
@@ -110,12 +110,13 @@ def evaluate_candidate(
     `Descriptor.code`. The candidate is timed beside the strongest baselines, or every one. Raises
     `Stop`, `TimeoutError`, `WorkerDiedError` or `LimitExceededError`.
     """
+    patience = patience_s(reference, candidate)
     with device.while_nobody_times():
         labels = load(talk, reference, candidate)
         inspect(talk)
-        with device.hold(exclusive=False):
+        with device.hold(exclusive=False), talk.impatient(patience):
             first_call(talk)
-    with device.hold(exclusive=False):
+    with device.hold(exclusive=False), talk.impatient(patience):
         verified = verify(talk, reference)
         give_slots(talk, reference, verified.layouts)
     own = _own_kernels(talk)
