@@ -1,7 +1,11 @@
 """Plugins of the tests of adaexplore, and the profile of Hypothesis for the fast tests."""
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("fast", max_examples=20)
+# For mutants: a failure is enough, the smallest example of it is not needed.
+settings.register_profile(
+    "mutants", max_examples=20, derandomize=True, phases=[Phase.explicit, Phase.generate]
+)
 
 pytest_plugins = ["shared_fixtures"]

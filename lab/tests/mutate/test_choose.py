@@ -79,9 +79,21 @@ def test_an_equivalent_mutant_is_found_by_its_lines(file):
 def test_an_equivalent_mutant_that_no_longer_exists_is_an_error(file):
     population = mutants("a.py", "def f(a):\n    return a < 3\n")
     entries = file("equivalent.toml", EQUIVALENT.format("return a > 3"))
-    with pytest.raises(BadInputError, match=r"no mutant of a\.py is 'return a > 3' any more"):
+    with pytest.raises(BadInputError, match="no mutant fits this entry any more"):
         listed.equivalent(entries, population)
     assert listed.equivalent(entries, mutants("b.py", "a = 1\n")) == set()  # not mutated now
+
+
+@pytest.mark.parametrize(
+    ("entry", "count"),
+    [("", 2), ('function = "f"', 1), ('function = "f"\nold = "return 1"\nnew = "return 2"', 1)],
+)
+def test_mutants_for_a_gpu_are_those_of_a_file_a_function_or_a_line(file, entry, count):
+    population = mutants("a.py", "def f():\n    return 1\n\n\ndef g(b):\n    c(b)\n    return b\n")
+    population += mutants("b.py", "b = 2\n")
+    population = [m for m in population if m.added.strip() != "pass"]
+    entries = file("gpu.toml", f'[[gpu]]\nfile = "a.py"\n{entry}\nreason = "x"\n')
+    assert len(listed.on_gpu(entries, population)) == count
 
 
 def test_the_tests_of_a_module_mirror_it_or_import_it_or_are_listed(file, tmp_path):

@@ -21,7 +21,7 @@ def test_clipped():
     assert clipped(5) == 3
     assert clipped(2) == 2
 """
-CONFTEST = 'import hypothesis\n\nhypothesis.settings.register_profile("fast")\n'
+CONFTEST = 'import hypothesis\n\nhypothesis.settings.register_profile("mutants")\n'
 MORE = """
 
 def test_doubled():
@@ -62,6 +62,7 @@ def root(file, tmp_path):
     file("lab/mutants/mutate.toml", PLAN)
     file("lab/mutants/named.toml", NAMED)
     file("lab/mutants/equivalent.toml", "")
+    file("lab/mutants/gpu.toml", "")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     return tmp_path
 
@@ -113,7 +114,7 @@ def test_survivors_are_told_and_the_run_goes_on_where_it_ended(mutate, root):
     (root / "lab/mutants/equivalent.toml").write_text(EQUIVALENT)
     (root / "tests/unit/test_small.py").write_text(TESTS + MORE)
     result, record = mutate()
-    assert "0 to try" in result.out
+    assert ", 0 to try" in result.out
     assert record["scores"]["src/adaexplore"]["equivalent"] == 1
     result, record = mutate("--again")
     assert (result.code, record["survivors"]) == (0, [])

@@ -67,13 +67,20 @@ def mutate(options: MutateOptions) -> int:
     populations = {target: choose.mutants_of(target, root) for target in targets}
     everything = [mutant for population in populations.values() for mutant in population]
     equivalent = listed.equivalent(lists / "equivalent.toml", everything)
+    on_gpu = listed.on_gpu(lists / "gpu.toml", everything)
+    for target, population in populations.items():
+        populations[target] = [m for m in population if m.identity not in on_gpu]
     chosen = {NAMED: listed.named(lists / "named.toml", root)}
     for target, population in populations.items():
         chosen[target] = choose.sample(population, options.sample, options.seed)
     outcomes = Outcomes(options.outcomes)
     in_order = [*chosen[NAMED], *choose.in_turn([chosen[target] for target in targets])]
     to_try = _to_try(in_order, outcomes, equivalent, again=options.again)
-    say(console, f"{len(in_order)} mutants, {len(to_try)} to try")
+    say(
+        console,
+        f"{len(in_order)} of {len(everything)} mutants chosen, {len(to_try)} to try; "
+        f"{len(on_gpu)} need a GPU and are left out",
+    )
     trial = Trial(
         root,
         WhichTests(root, plan.tests),

@@ -16,7 +16,7 @@ from typing import Literal
 from adaexplore.core import BadInputError
 from adaexplore_lab.mutate.mutants import Mutant
 
-_PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=fast")
+_PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants")
 _FAST = ("-m", "not slow and not gpu")
 _FAILED = ("FAILED ", "ERROR ")
 _NO_TESTS = 5  # exit code of pytest

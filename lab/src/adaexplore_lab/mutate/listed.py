@@ -51,9 +51,9 @@ def named(file: Path, root: Path) -> list[Mutant]:
     return found
 
 
-def files(file: Path) -> list[str]:
-    """Return the source files of which a list calls mutants equivalent."""
-    return sorted({entry["file"] for entry in _entries(file, "equivalent", ("file",))})
+def files(file: Path, table: str) -> list[str]:
+    """Return the source files that the entries of a table are about."""
+    return sorted({entry["file"] for entry in _entries(file, table, ("file",))})
 
 
 def equivalent(file: Path, mutants: Sequence[Mutant]) -> set[str]:
@@ -61,17 +61,37 @@ def equivalent(file: Path, mutants: Sequence[Mutant]) -> set[str]:
 
     An entry has the stripped lines of the change, and the reason why nobody could notice it.
     """
-    keys = {(m.path, m.function, m.removed.strip(), m.added.strip()): m.identity for m in mutants}
-    found = set()
-    for entry in _entries(file, "equivalent", ("file", "function", "old", "new", "reason")):
-        key = entry["file"], entry["function"], entry["old"].strip(), entry["new"].strip()
-        if key in keys:
-            found.add(keys[key])
-        elif any(m.path == entry["file"] for m in mutants):
-            raise BadInputError(
-                f"{file}: no mutant of {entry['file']} is {entry['new']!r} any more"
-            )
+    return _listed(file, "equivalent", ("function", "old", "new", "reason"), mutants)
+
+
+def on_gpu(file: Path, mutants: Sequence[Mutant]) -> set[str]:
+    """Return the identities of the mutants of `mutants` that only a GPU could show.
+
+    An entry without lines is about all mutants of a function, one without a function about those of
+    a file.
+    """
+    return _listed(file, "gpu", ("reason",), mutants)
+
+
+def _listed(file: Path, table: str, fields: Sequence[str], mutants: Sequence[Mutant]) -> set[str]:
+    found: set[str] = set()
+    mutated = {mutant.path for mutant in mutants}
+    for entry in _entries(file, table, ("file", *fields)):
+        fitting = {mutant.identity for mutant in mutants if _fits(entry, mutant)}
+        if not fitting and entry["file"] in mutated:
+            raise BadInputError(f"{file}: no mutant fits this entry any more: {dict(entry)}")
+        found |= fitting
     return found
+
+
+def _fits(entry: Mapping[str, str], mutant: Mutant) -> bool:
+    facts = {
+        "file": mutant.path,
+        "function": mutant.function,
+        "old": mutant.removed.strip(),
+        "new": mutant.added.strip(),
+    }
+    return all(entry[key].strip() == facts[key] for key in facts if key in entry)
 
 
 def _entries(file: Path, table: str, fields: Sequence[str]) -> list[Mapping[str, str]]:
