@@ -33,7 +33,7 @@ class AnswerDot:
 
 @dataclass(frozen=True, slots=True)
 class AnswerBand:
-    """The dots of a collection from the slowest to the fastest, between two places."""
+    """The dots of a collection from the slowest to the fastest; `number` counts bands from 1."""
 
     collection: str
     left: float
@@ -68,9 +68,10 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class VerdictBar:
-    """The verdicts on the answers of a collection, as parts of one bar."""
+    """The verdicts on the answers of a collection, as parts of one bar; `number` counts from 1."""
 
     collection: str
+    number: int
     parts: tuple[BarPart, ...]
 
 
@@ -90,14 +91,14 @@ def describe(summary: BenchSummary) -> str:
 def bars(summary: BenchSummary) -> list[VerdictBar]:
     """Return the bar of each collection with at least one verdict."""
     found = []
-    for total in summary.totals:
+    for number, total in enumerate(summary.totals, 1):
         kinds = Counter(
             _kind(v) for v in summary.verdicts if v.entry.collection == total.collection
         )
         count = sum(kinds.values())
         parts = [BarPart(kind, kinds[kind], kinds[kind] / count) for kind in BARS if kinds[kind]]
         if parts:
-            found.append(VerdictBar(total.collection, tuple(parts)))
+            found.append(VerdictBar(total.collection, number, tuple(parts)))
     return found
 
 
@@ -136,7 +137,7 @@ def _band(
         _dot(verdict, timing, left + _GAP + inner * (place + 0.5) / len(ordered), axis)
         for place, (verdict, timing) in enumerate(ordered)
     )
-    return AnswerBand(name, round(left, 1), round(left + width, 1), number, dots)
+    return AnswerBand(name, round(left, 1), round(left + width, 1), number + 1, dots)
 
 
 def _dot(verdict: BenchVerdict, timing: Timing, x: float, axis: SpeedupAxis) -> AnswerDot:

@@ -15,9 +15,9 @@ from adaexplore.report.bench.summary import BenchGroup, BenchSummary, timing_of
 
 GROUP_HEADS = (
     *("collection", "category", "answers", "judged", "right", "faster"),
-    *("geometric mean", "without algebra", "over eager"),
+    *("mean", "without algebra", "over eager"),
     *(f"fast_{p:g}" for p in FAST_P),
-    "labelled: right of judged",
+    "labelled",
     "their mean",
 )
 ANSWER_HEADS = (
@@ -27,10 +27,11 @@ ANSWER_HEADS = (
 _TEXT_COLUMNS = frozenset({"collection", "category", "problem", "verdict", "class", "labels"})
 _TEXT_ALSO = frozenset({"strongest baseline", "cause"})
 NOTE = (
-    "Means are over right answers to problems without a label, like for like over the strongest "
-    "baseline of the same precision class; fast_p is the share of all judged answers to such "
-    "problems that are right and more than p times as fast. Faster: the whole 95 % interval lies "
-    "above 1."
+    "Means are geometric, over right answers to problems without a label, like for like over the "
+    "strongest baseline of the same precision class; fast_p is the share of all judged answers to "
+    "such problems that are right and more than p times as fast. Faster: the whole 95 % interval "
+    "lies above 1. Labelled: the right ones of the answers to problems whose label says that a "
+    "speedup means little, and their mean."
 )
 
 
