@@ -266,6 +266,8 @@ class TestModules:
         fast = adaexplore.optimize(problem, **own).best_module()
         x = torch.randn(64, 64)
         torch.testing.assert_close(fast(x), torch.relu(x) + 1)
+        with pytest.raises(RuntimeError, match="computes no gradients"):
+            fast(x.requires_grad_())
 
 
 INTERRUPTED = """

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
 from adaexplore.problems.graph_source import UnwritableError, state_of
-from adaexplore.problems.optimized import Captured, own_randomness
+from adaexplore.problems.optimized import Captured, form_of, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
 from adaexplore.problems.written import (
     Examples,
@@ -81,7 +81,8 @@ def capture(
         weights=written.weights.file,
         weights_digest=written.weights.digest,
     )
-    return Captured(problem, module, given, returned, shapes)
+    forms = tuple(tuple(map(form_of, row)) for row in inputs)
+    return Captured(problem, module, given, returned, forms)
 
 
 def _example_inputs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,17 +15,27 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Access, Problem
 from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.value_tree import ValueTree, bound
-from adaexplore.sandbox.user.user_code import Instance, Stored
+from adaexplore.sandbox.user.imports import make_importable
+from adaexplore.sandbox.user.user_code import Instance, Stored, import_file
+
+TensorForm = tuple[torch.Size, torch.dtype, torch.device | None]
+"""Shape, dtype and device of a tensor; no device for a number, which goes with any."""
+
+
+def form_of(tensor: Tensor) -> TensorForm:
+    """Return the form of a tensor."""
+    device = tensor.device if tensor.dim() or tensor.is_cuda else None
+    return tensor.shape, tensor.dtype, device
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
     """A live module as a problem, with what turns the winner into a module again.
 
-    `given` and `returned` are the structures of a call's arguments and of its result; `shapes` are
+    `given` and `returned` are the structures of a call's arguments and of its result; `forms` are
     those of the tensors of each example call.
     """
 
@@ -32,7 +43,7 @@ class Captured:
     module: nn.Module
     given: ValueTree
     returned: ValueTree
-    shapes: tuple[tuple[torch.Size, ...], ...]
+    forms: tuple[tuple[TensorForm, ...], ...]
 
     def optimized(self, source: str, folder: Path) -> Optimized:
         """Return the candidate in `source` (class `ModelNew`) as a module like the captured one.
@@ -57,37 +68,139 @@ class Captured:
             for name, tensor in (stored | state_of(self.module)).items():
                 if name in own and own[name].shape == tensor.shape:  # as the judge gives weights
                     own[name].copy_(tensor)
-        return Optimized(instance.model, self)
+        origin = _Origin(instance.module.__name__, source, self.problem.access)
+        return Optimized(instance.model, self, origin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The Python module of a candidate, by which a pickle finds its class in another process."""
+
+    name: str
+    source: str
+    access: Access
+
+    def import_again(self) -> None:
+        """Import the source unless this process has done so."""
+        if self.name not in sys.modules:
+            file = Path(tempfile.mkdtemp(prefix="adaexplore-winner-")) / f"{self.name}.py"
+            file.write_text(self.source, encoding="utf-8")
+            make_importable(self.access)
+            import_file(self.name, file, self.access.file)
 
 
 class Optimized(nn.Module):
     """A verified candidate in the place of the module that it was found for, for inference.
 
-    It takes the same arguments and returns the same structure. A call with other arguments than the
-    example calls, or with tensors of other shapes, raises `ValueError`: nobody verified the
-    candidate on them.
+    It takes the same arguments and returns the same structure, and its state dict has the names of
+    the candidate's own. Its weights require no gradient. A call raises `ValueError` for other
+    arguments than the example calls, for tensors of other forms, and once weights were moved or
+    cast: nobody verified the candidate on them. It raises `RuntimeError` where a gradient or
+    another mode is asked for.
     """
 
-    def __init__(self, model: nn.Module, captured: Captured) -> None:
+    def __init__(self, model: nn.Module, captured: Captured, origin: _Origin) -> None:
         super().__init__()
-        self.model = model
-        self._signature = inspect.signature(captured.module.forward)
+        self.model = model.requires_grad_(False)
+        self.training = captured.module.training
+        self._verified_in_training = captured.module.training
+        self._origin = origin
+        self._signature = _without_annotations(inspect.signature(captured.module.forward))
         self._given = captured.given
         self._returned = captured.returned
-        self._shapes = captured.shapes
+        self._forms = captured.forms
+        self._weight_forms = _forms_of(model)
+        self._moved = ""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate as the module is called."""
         tensors, given = ValueTree.split(bound(self._signature, args, kwargs))
         if given != self._given:
             raise ValueError("verified for the arguments of the example calls, not for these")
-        shapes = tuple(t.shape for t in tensors)
-        if shapes not in self._shapes:
-            verified = " or ".join(map(_in_words, self._shapes))
-            raise ValueError(f"verified for tensors of {verified}, not of {_in_words(shapes)}")
+        self._refuse_other_forms(tuple(map(form_of, tensors)))
+        self._refuse_other_uses(tensors)
         with torch.no_grad():
             outputs = self.model(*tensors)
         return self._returned.join([outputs] if isinstance(outputs, Tensor) else outputs)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the state under the names that the captured module has."""
+        return self.model.state_dict(*args, **kwargs)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        for name in [n for n in state_dict if n.startswith(prefix)]:
+            state_dict[f"{prefix}model.{name.removeprefix(prefix)}"] = state_dict.pop(name)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Optimized:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        now = _forms_of(self.model)
+        changed = [name for name, form in self._weight_forms.items() if now.get(name) != form]
+        self._moved = f"{changed[0]} was moved or cast" if changed else ""
+        return self
+
+    def _refuse_other_forms(self, forms: tuple[TensorForm, ...]) -> None:
+        if forms in self._forms:
+            return
+        shapes = [[shape for shape, *_ in each] for each in self._forms]
+        given = [shape for shape, *_ in forms]
+        words = _forms_in_words if given in shapes else _shapes_in_words
+        verified = " or ".join(map(words, self._forms))
+        raise ValueError(f"verified for tensors of {verified}, not of {words(forms)}")
+
+    def _refuse_other_uses(self, tensors: list[Tensor]) -> None:
+        if self._moved:
+            raise ValueError(
+                f"{self._moved}, and nobody verified that; optimize the module as it is to run"
+            )
+        if self.training != self._verified_in_training:
+            mode = "train" if self._verified_in_training else "eval"
+            raise RuntimeError(f"verified in the mode of .{mode}(); call .{mode}() on it")
+        _refuse_gradients(self.model, tensors)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _restored, (self._origin,), self.__dict__
+
+
+def _restored(origin: _Origin) -> Optimized:
+    """Return an empty module whose state may be unpickled: its candidate's class can be found."""
+    origin.import_again()
+    return Optimized.__new__(Optimized)
+
+
+def for_inference(model: nn.Module) -> nn.Module:
+    """Return a candidate's model with frozen weights, which raises where gradients are asked for.
+
+    Otherwise, kernels would leave them out without a word.
+    """
+    model.requires_grad_(False)
+    model.register_forward_pre_hook(_refuse_gradients_of_call, with_kwargs=True)
+    return model
+
+
+def _refuse_gradients_of_call(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    tensors, _ = ValueTree.split((args, kwargs))
+    _refuse_gradients(model, tensors)
+
+
+def _refuse_gradients(model: nn.Module, tensors: list[Tensor]) -> None:
+    if torch.is_grad_enabled() and any(t.requires_grad for t in (*tensors, *model.parameters())):
+        raise RuntimeError(
+            "an optimized module computes no gradients: call it under torch.no_grad(), or on "
+            "inputs and with weights that require none"
+        )
+
+
+def _without_annotations(signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature that can be pickled: annotations may name local classes."""
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return signature.replace(parameters=bare, return_annotation=signature.empty)
+
+
+def _forms_of(model: nn.Module) -> dict[str, TensorForm]:
+    return {name: form_of(tensor) for name, tensor in model.state_dict().items()}
 
 
 @contextmanager
@@ -104,5 +217,12 @@ def own_randomness() -> Iterator[None]:
                 numpy.random.set_state(drawn)
 
 
-def _in_words(shapes: tuple[torch.Size, ...]) -> str:
-    return ", ".join("x".join(map(str, shape)) or "scalar" for shape in shapes)
+def _shapes_in_words(forms: tuple[TensorForm, ...]) -> str:
+    return ", ".join("x".join(map(str, shape)) or "scalar" for shape, *_ in forms)
+
+
+def _forms_in_words(forms: tuple[TensorForm, ...]) -> str:
+    return ", ".join(
+        f"{'x'.join(map(str, shape)) or 'scalar'} {str(dtype).partition('.')[2]} on {device}"
+        for shape, dtype, device in forms
+    )

@@ -25,6 +25,9 @@ class _Place:
     def __repr__(self) -> str:
         return "tensor"
 
+    def __reduce__(self) -> str:
+        return "_TENSOR"  # copies are this very object
+
 
 _TENSOR = _Place()
 

@@ -69,6 +69,7 @@ def module_of(problem: Problem, source: str, folder: Path) -> nn.Module:
     """
     import torch
 
+    from adaexplore.problems.optimized import for_inference
     from adaexplore.sandbox.user.user_code import Instance
 
     with torch.random.fork_rng():
@@ -89,7 +90,7 @@ def module_of(problem: Problem, source: str, folder: Path) -> nn.Module:
         for name in own.keys() & given.keys():
             if own[name].shape == given[name].shape:  # as the judge gives weights
                 own[name].copy_(given[name])
-    return winner.model
+    return for_inference(winner.model)
 
 
 def _calls(inputs: Any, kwargs: Any) -> list[tuple[tuple[Any, ...], Mapping[str, Any]]]:

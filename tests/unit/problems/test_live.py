@@ -1,7 +1,13 @@
 """A live module becomes a problem that computes the same, and its winner a module again."""
 
+import copy
 import functools
+import os
+import pickle
 import random
+import subprocess
+import sys
+import textwrap
 
 import pytest
 import torch
@@ -197,6 +203,90 @@ class TestOtherCalls:
         model, args, kwargs = fast
         with pytest.raises(ValueError, match="not for these"):
             model(*args, **kwargs | {"factor": 3.0})
+
+
+class TestUses:
+    """What users do with an optimized module: right, or one clear error."""
+
+    @pytest.fixture
+    def module(self):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()).eval()
+
+    @pytest.fixture
+    def fast(self, module, tmp_path):
+        captured = capture(module, [rand(3, 4)], folder=tmp_path)
+        return captured.optimized(candidate(captured), tmp_path)
+
+    @pytest.mark.parametrize("way", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+    def test_a_copy_has_weights_of_its_own(self, module, fast, way):
+        same(fast(rand(3, 4)), module(rand(3, 4)))
+        twin = way(nn.Sequential(fast, nn.Identity()))
+        with torch.no_grad():
+            for parameter in fast.parameters():
+                parameter.zero_()
+        same(twin(rand(3, 4)), module(rand(3, 4)))
+
+    def test_another_process_loads_what_was_saved(self, module, fast, tmp_path):
+        torch.save(fast, tmp_path / "fast.pt")
+        torch.save(module(rand(3, 4)), tmp_path / "expected.pt")
+        torch.save(rand(3, 4), tmp_path / "x.pt")
+        code = """
+            import torch
+            fast, expected, x = (torch.load(f"{name}.pt", weights_only=False)
+                                 for name in ("fast", "expected", "x"))
+            torch.testing.assert_close(fast(x), expected)
+        """
+        subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            check=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+    def test_its_state_dict_has_the_names_of_the_module(self, module, fast):
+        other = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()).eval()
+        network = nn.ModuleDict({"block": fast})
+        network.load_state_dict({f"block.{k}": v for k, v in other.state_dict().items()})
+        same(fast(rand(3, 4)), other(rand(3, 4)))
+        assert fast.state_dict().keys() == module.state_dict().keys()
+        fast.load_state_dict(module.state_dict())
+        same(fast(rand(3, 4)), module(rand(3, 4)))
+
+    def test_weights_may_change_in_place(self, module, fast):
+        for model in (module, fast):
+            model(rand(3, 4))
+            for parameter in model.parameters():
+                parameter.data.mul_(2)
+        same(fast(rand(3, 4)), module(rand(3, 4)))
+
+    def test_gradients_are_refused(self, fast):
+        assert not fast(rand(3, 4)).requires_grad
+        with pytest.raises(RuntimeError, match="computes no gradients"):
+            fast(rand(3, 4).requires_grad_())
+        with torch.no_grad():
+            fast(rand(3, 4).requires_grad_())
+        fast.requires_grad_()
+        with pytest.raises(RuntimeError, match="computes no gradients"):
+            fast(rand(3, 4))
+
+    def test_another_mode_is_refused(self, fast):
+        with pytest.raises(RuntimeError, match=r"call \.eval\(\) on it"):
+            nn.Sequential(fast).train()(rand(3, 4))
+        fast.eval()(rand(3, 4))
+
+    def test_other_dtypes_and_devices_are_refused(self, fast):
+        with pytest.raises(ValueError, match="of 3x4 float32 on cpu, not of 3x4 float64 on cpu"):
+            fast(rand(3, 4).double())
+        with pytest.raises(ValueError, match="not of 3x4 float32 on meta"):
+            fast(rand(3, 4).to("meta"))
+
+    def test_weights_that_were_cast_are_refused(self, fast):
+        network = nn.Sequential(fast).bfloat16()
+        with pytest.raises(ValueError, match="was moved or cast"):
+            network(rand(3, 4))
+        network.float()
+        fast(rand(3, 4))
 
 
 class TestSideEffects:

@@ -31,30 +31,51 @@ class Forward:
         self._roots = roots
         self._folded = folded
         self._workspace = workspace
-        self._homes: dict[str, str] = {}
+        self._homes: dict[tuple[str, bool], tuple[str, str]] = {}
         self._weights: dict[str, str] = {}
-        for name, source in zip(inputs, traced.sources, strict=True):
+        self._forms: dict[str, tuple[object, ...]] = {}
+        for name, source, value in zip(inputs, traced.sources, traced.values, strict=True):
             if isinstance(source, Weight):
-                where = f'self.get_submodule("{source.owner}")' if source.owner else "self"
-                where += "._parameters" if source.is_parameter else "._buffers"
-                home = self._homes.setdefault(where, f"w{len(self._homes)}")
+                full = f"{source.owner}.{source.name}" if source.owner else source.name
+                place = (source.owner, source.is_parameter)
+                home, _ = self._homes.setdefault(place, (f"w{len(self._homes)}", full))
                 self._weights[name] = f'{home}["{source.name}"]'
+                self._forms[full] = (
+                    tuple(value.shape),
+                    value.stride(),
+                    value.dtype,
+                    str(value.device),
+                )
 
     def members(self) -> str:
         """Return class attributes, and the method that finds the weights."""
-        lines = []
-        if self._homes:
-            lines += ["_homes = None"]
+        caches = ["_homes"] if self._homes else []
         if self._folded:
-            lines += ["_folded = None", "_folded_from = None", "_fold_versions = None"]
+            caches += ["_folded", "_folded_from", "_fold_versions"]
         if self._workspace:
-            lines += ["_workspace = None"]
+            caches += ["_workspace"]
+        lines = [f"{name} = None" for name in caches]
         if self._homes:
+            homes = ", ".join(f"homes[{full!r}]" for _, full in self._homes.values())
             lines += [
                 "def _find_weights(self):",
                 '    """The dictionaries that weights live in, also when a weight is replaced."""',
-                f"    self._homes = ({', '.join(self._homes)},)",
+                f"    homes = _weights_at(self, {self._forms!r})",
+                f"    self._homes = ({homes},)",
                 "    return self._homes",
+                "def _apply(self, fn, recurse=True):",
+                "    self._homes = None  # weights may be moved or cast",
+                "    return super()._apply(fn, recurse)",
+                "def _load_from_state_dict(self, *args):",
+                "    self._homes = None  # weights may be replaced",
+                "    return super()._load_from_state_dict(*args)",
+            ]
+        if caches:
+            lines += [
+                "def __getstate__(self):",
+                '    """The state without what a call computes anew: copies have their own."""',
+                f"    computed = {tuple(caches)!r}",
+                "    return {k: v for k, v in self.__dict__.items() if k not in computed}",
             ]
         return "\n".join(lines)
 
@@ -66,7 +87,8 @@ class Forward:
         lines = [*self._without_gradients(), *self._mode_check(), *self._argument_checks()]
         if self._homes:
             lines.append(
-                f"{', '.join(self._homes.values())}, = self._homes or self._find_weights()"
+                f"{', '.join(home for home, _ in self._homes.values())}, "
+                "= self._homes or self._find_weights()"
             )
         if self._folded:
             lines += self._fold_lines()
@@ -81,8 +103,10 @@ class Forward:
 
     def _without_gradients(self) -> list[str]:
         passed = ", ".join(f"{name}={name}" for name in self._parameters)
+        tensors = [s.expression for s in self._traced.sources if isinstance(s, Argument)]
         return [
             "if torch.is_grad_enabled():",
+            f"    _refuse_gradients(self, ({''.join(f'{each}, ' for each in tensors)}))",
             "    with torch.no_grad():",
             f"        return self.forward({passed})",
         ]
@@ -110,10 +134,13 @@ class Forward:
                 test = f"{name}.shape != {shape} or {name}.stride() != {stride}"
                 test += f" or {name}.dtype != {dtype}"
                 if value.is_cuda:
+                    test += f" or {name}.get_device() != {value.get_device()}"
                     test += f" or {name}.data_ptr() % 16"
+                else:
+                    test += f" or not {name}.is_cpu"
                 if name != source.expression:
                     lines.append(f"{name} = {source.expression}")
-                layout = f"{shape}, {stride}, {dtype}"
+                layout = f"{shape}, {stride}, {dtype}, {str(value.device)!r}"
                 lines += [
                     f"if {test}:",
                     f"    {name} = _conform({source.expression!r}, {name}, {layout})",
@@ -126,6 +153,7 @@ class Forward:
             f"weights = ({weights},)",
             "versions = _versions(weights)",
             "if versions != self._fold_versions:",
+            "    _watch(weights)",
             "    self._folded, self._folded_from = _fold(*weights), weights",
             "    self._fold_versions = versions",
             f"{', '.join(self._folded)}, = self._folded",

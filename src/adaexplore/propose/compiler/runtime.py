@@ -12,20 +12,79 @@ def _conform(
     shape: tuple[int, ...],
     stride: tuple[int, ...],
     dtype: torch.dtype,
+    device: str,
 ) -> torch.Tensor:
-    """Return the argument in the memory layout that the kernels need; raise on another shape."""
-    if tensor.shape != shape or tensor.dtype != dtype:
+    """Return the argument in the memory layout that the kernels need; raise for another form."""
+    if tensor.shape != shape or tensor.dtype != dtype or str(tensor.device) != device:
         raise ValueError(
-            f"{name} is {tuple(tensor.shape)} of {tensor.dtype}; "
-            f"this module is specialised to {shape} of {dtype}"
+            f"{name} is {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}; "
+            f"this module is specialised to {shape} of {dtype} on {device}"
         )
     laid_out = torch.empty_strided(shape, stride, dtype=dtype, device=tensor.device)
     return laid_out.copy_(tensor)
 
 
+def _weights_at(module: torch.nn.Module, forms):  # type: ignore[no-untyped-def]
+    """Return the dictionary that each weight lives in, by the weight's name.
+
+    `forms` has the shape, strides, dtype and device that the kernels need, by name. Raises for a
+    weight of another form: it was moved or cast, or its layer replaced.
+    """
+    homes = {}
+    for name, form in forms.items():
+        owner, _, own = name.rpartition(".")
+        try:
+            layer = module.get_submodule(owner)
+        except AttributeError:
+            layer = torch.nn.Module()
+        home = layer._parameters if own in layer._parameters else layer._buffers
+        weight = home.get(own)
+        if weight is None:
+            raise ValueError(f"there is no weight {name}, to which this module is specialised")
+        found = (tuple(weight.shape), weight.stride(), weight.dtype, str(weight.device))
+        if found != form:
+            raise ValueError(f"{name} is {found}; this module is specialised to {form}")
+        homes[name] = home
+    return homes
+
+
+def _refuse_gradients(module: torch.nn.Module, arguments: tuple[torch.Tensor, ...]) -> None:
+    """Raise where a gradient could be asked for: the kernels compute none."""
+    if any(tensor.requires_grad for tensor in (*arguments, *module.parameters())):
+        raise RuntimeError(
+            "this module computes no gradients: call it under torch.no_grad(), or on inputs that "
+            "require none after .requires_grad_(False)"
+        )
+
+
+class _Watched(torch.nn.Parameter):
+    """A weight that counts accesses to `.data`, through which it can change unseen."""
+
+    touched = 0
+
+    @property
+    def data(self):  # type: ignore[no-untyped-def]
+        """The values, as the base class returns them."""
+        self.touched += 1
+        return torch.Tensor.data.__get__(self)  # type: ignore[attr-defined]
+
+    @data.setter
+    def data(self, values):  # type: ignore[no-untyped-def]
+        self.touched += 1
+        torch.Tensor.data.__set__(self, values)  # type: ignore[attr-defined]
+
+
+def _watch(weights: tuple[torch.Tensor, ...]) -> None:
+    """Make every parameter count accesses to its `.data`."""
+    for weight in weights:
+        if type(weight) is torch.nn.Parameter:
+            weight.__class__ = _Watched
+
+
 def _versions(weights: tuple[torch.Tensor, ...]) -> list[int]:
     """Return a value that changes when a weight is replaced or written to."""
-    return [w.data_ptr() for w in weights] + [w._version for w in weights]
+    touched = [getattr(w, "touched", 0) for w in weights]
+    return [w.data_ptr() for w in weights] + [w._version for w in weights] + touched
 
 
 def _load_cpp(*kernels):  # type: ignore[no-untyped-def]

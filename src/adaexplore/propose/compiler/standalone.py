@@ -99,14 +99,16 @@ def write(
         "The work, over the arguments, the weights and what was computed from them.",
         [ast.unparse(node) for node in body],
     )
-    helpers: list[Callable[..., Any]] = [runtime._conform] if "_conform(" in model else []
+    helpers: list[Callable[..., Any]] = [runtime._refuse_gradients]
+    helpers += [runtime._conform] if "_conform(" in model else []
+    helpers += [runtime._weights_at] if "_weights_at(" in model else []
     parts = [
         *support.statements,
         *kernels.sources(),
         *(_constant(name, value) for name, value in literals.items()),
     ]
     if constants.results:
-        helpers.append(runtime._versions)
+        helpers += [runtime._Watched, runtime._watch, runtime._versions]
         lines = [*constants.lines, f"return {', '.join(constants.results)},"]
         doc = "What depends on weights alone."
         parts.append(_function("_fold", [inputs[i] for i in constants.roots], doc, lines))

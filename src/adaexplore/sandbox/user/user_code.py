@@ -90,7 +90,7 @@ class Instance:
         boundary = Boundary(name or class_name, file, where, is_reference=class_name == "Model")
         make_importable(access)
         with boundary.entering("the file"), _seeded(where, seed):
-            module = _import(module_name, file, access.file)
+            module = import_file(module_name, file, access.file)
         with boundary.entering("get_init_inputs()"), _seeded(where, seed):
             init = init or _init_args(module)
         instance = cls(module, nn.Module(), init, where, boundary, weights)
@@ -220,7 +220,7 @@ def _module_name(name: str, source: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{digest}"
 
 
-def _import(module_name: str, file: Path, runs_as: str) -> ModuleType:
+def import_file(module_name: str, file: Path, runs_as: str) -> ModuleType:
     """Import from a real file: tracebacks, `inspect.getsource` and Triton look for the text.
 
     The source sees `runs_as` as its `__file__`, where that is given.

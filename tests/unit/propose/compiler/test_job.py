@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
+import io
 import itertools
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +18,12 @@ import references
 import torch
 from torch.utils import _pytree as pytree
 
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Config
 from adaexplore.core.problem import Mode, Problem
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.job import run
+from adaexplore.run.session import open_session
 
 _numbers = itertools.count()
 
@@ -30,6 +36,7 @@ def load(source: str, folder: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # where pickle looks its classes up
     spec.loader.exec_module(module)
     return module
 
@@ -109,7 +116,8 @@ def test_stands_alone(tmp_path: Path) -> None:
     assert "adaexplore" not in "\n".join(source.split('"""')[2:])
     file = tmp_path / "alone.py"
     file.write_text(
-        source + "\nmodel = ModelNew(24)\nprint(tuple(model(torch.randn(8, 24)).shape))\n"
+        source + "\nwith torch.no_grad():\n    out = ModelNew(24)(torch.randn(8, 24))\n"
+        "print(tuple(out.shape))\n"
     )
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "(8, 16)"
@@ -138,7 +146,7 @@ def test_batch_norm_in_eval_mode_is_folded_into_the_convolution(tmp_path: Path) 
     pair.reference.layers[0].norm.running_mean += 1
     pair.candidate.load_state_dict(pair.reference.state_dict())
     pair.agree()
-    with pytest.raises(ValueError, match="eval mode"):
+    with torch.no_grad(), pytest.raises(ValueError, match="eval mode"):
         pair.candidate.train()(*pair.inputs())
 
 
@@ -157,9 +165,9 @@ def test_structured_inputs_and_outputs_tied_weights_and_written_buffers(tmp_path
     pair.agree()
     assert int(pair.candidate.calls) == 2
     tokens, extra, _ = pair.inputs()
-    with pytest.raises(ValueError, match=r"scale must be 0\.5"):
+    with torch.no_grad(), pytest.raises(ValueError, match=r"scale must be 0\.5"):
         pair.candidate(tokens, extra, 0.25)
-    with pytest.raises(ValueError, match="flag must be None"):
+    with torch.no_grad(), pytest.raises(ValueError, match="flag must be None"):
         pair.candidate(tokens, extra, 0.5, flag=True)
 
 
@@ -182,21 +190,117 @@ def test_other_layouts_are_copied_and_other_shapes_refused(tmp_path: Path) -> No
 def test_workspace_is_reused_but_never_an_output(tmp_path: Path) -> None:
     pair = Pairing(references.TWO_LAYERS, tmp_path, workspace=True)
     x, y = *pair.inputs(), *pair.inputs()
-    first = pair.candidate(x)
-    kept = first.clone()
-    second = pair.candidate(y)
+    with torch.no_grad():
+        first = pair.candidate(x)
+        kept = first.clone()
+        second = pair.candidate(y)
     assert first.data_ptr() != second.data_ptr()
     torch.testing.assert_close(first, kept)
     pair.agree()
 
 
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory) -> Pairing:
+    folder = tmp_path_factory.mktemp("uses")
+    return Pairing(references.TWO_LAYERS, folder, fold=True, pack="onednn", workspace=True)
+
+
+class TestUses:
+    """What users do with a winner: right, or one clear error."""
+
+    @pytest.mark.parametrize("way", ["deepcopy", "pickle", "torch.save"])
+    def test_a_copy_after_a_call_has_weights_of_its_own(self, pair: Pairing, way: str) -> None:
+        pair.agree()
+        twin = copied(pair.candidate, way)
+        twin_pair = copy.copy(pair)
+        twin_pair.candidate, twin_pair.reference = twin, copy.deepcopy(pair.reference)
+        twin_pair.agree()
+        change_weights(twin_pair)
+        twin_pair.agree()
+        pair.agree()
+
+    def test_weights_changed_through_data_are_folded_again(self, pair: Pairing) -> None:
+        pair.agree()
+        for model in (pair.reference, pair.candidate):
+            model.first.weight.data.mul_(2)
+        pair.agree()
+        twin = copy.deepcopy(pair.candidate)
+        with torch.no_grad():
+            before = twin(*pair.inputs())
+            for weight in twin.parameters():
+                weight.data.zero_()
+            assert not torch.equal(twin(*pair.inputs()), before)
+
+    def test_gradients_are_refused(self, pair: Pairing) -> None:
+        x = pair.inputs()[0]
+        with pytest.raises(RuntimeError, match=r"no gradients: call it under torch\.no_grad"):
+            pair.candidate(x)
+        frozen = copy.deepcopy(pair.candidate).requires_grad_(False)
+        with torch.no_grad():
+            expected = frozen(x)
+        torch.testing.assert_close(frozen(x), expected)
+        with pytest.raises(RuntimeError, match="computes no gradients"):
+            frozen(x.requires_grad_())
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda m: m.double(), r"torch\.float64.*specialised to"),
+            (lambda m: m.to("meta"), "'meta'.*specialised to"),
+            (lambda m: m.load_state_dict(halved(m), assign=True), r"torch\.float16.*specialised"),
+        ],
+    )
+    def test_weights_in_another_form_are_refused(self, pair: Pairing, change, message) -> None:
+        pair.agree()
+        twin = copy.deepcopy(pair.candidate)
+        with torch.no_grad():
+            twin(*pair.inputs())
+            change(twin)
+            with pytest.raises(ValueError, match=message):
+                twin(*pair.inputs())
+
+    def test_inputs_on_another_device_are_refused(self, pair: Pairing) -> None:
+        with torch.no_grad(), pytest.raises(ValueError, match=r"on meta; .* on cpu"):
+            pair.candidate(pair.inputs()[0].to("meta"))
+
+
+def copied(model: torch.nn.Module, way: str) -> torch.nn.Module:
+    if way == "deepcopy":
+        return copy.deepcopy(model)
+    if way == "pickle":
+        return pickle.loads(pickle.dumps(model))
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+def halved(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: tensor.half() for name, tensor in model.state_dict().items()}
+
+
 @pytest.mark.slow
-def test_works_with_and_without_gradients(tmp_path: Path) -> None:
-    pair = Pairing(references.TWO_LAYERS, tmp_path, fold=True)
-    x = pair.inputs()[0]
-    with torch.no_grad():
-        without = pair.candidate(x)
-    torch.testing.assert_close(pair.candidate(x), without)
+@pytest.mark.parametrize(
+    ("source", "knobs"),
+    [
+        (references.TWO_LAYERS, {"fold": True, "pack": "mkl"}),
+        (references.CONV_NORM, {"fold": True, "pack": "onednn"}),
+        (references.LINEAR_GELU, {}),
+    ],
+)
+def test_every_use_holds_or_is_refused(source: str, knobs: dict[str, Any]) -> None:
+    """As the judge tries it: see `evaluate.judge.uses`."""
+    problem = Problem("example", source, "cpp", "cpu", mode="eval")
+    written = reply(source, "eval", **knobs)["source"]
+    with open_session(problem, Config()) as session:
+        session.evaluator.prepare()
+        uses = {use.name: use for use in session.evaluator.try_uses(Candidate(written, "cpp"))}
+    assert "a fresh process" not in uses, uses
+    refused = {name for name, use in uses.items() if use.outcome == "refuses"}
+    assert refused == {"gradients", "other batch sizes"}
+    assert {use.outcome for use in uses.values()} == {"holds", "refuses"}
+    assert "specialised to" in uses["other batch sizes"].detail
+    assert "computes no gradients" in uses["gradients"].detail
 
 
 @pytest.mark.slow

@@ -71,7 +71,8 @@ def test_kernels_are_plain_triton_functions_with_their_launches(wrapper: str) ->
     assert "torch.mm(buf0, reinterpret_tensor(layers_0_weight" in source
     assert "launch_1(" in source
     assert "buf1, buf0, buf0)" in source  # the template's grid is no argument any more
-    assert "self.get_submodule('layers.0')._parameters" in source
+    assert "{'layers.0.weight': ((100, 100), (100, 1), torch.float32, 'cpu')}" in source
+    assert "not x.is_cpu" in source
 
 
 def test_workspace_is_allocated_apart() -> None:
