@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-
-from released_tables import spearman
 
 from adaexplore.core import Estimate, Failed, Passed
 from adaexplore.evaluate import OfflineEvaluator
@@ -41,6 +41,22 @@ def main() -> None:
             by_run[row["run"]].append((row["estimated_us"], row["measured_us"]))
     for run, pairs in by_run.items():
         print(f"{run}: {len(pairs)} candidates, Spearman {spearman(pairs):.2f}")
+
+
+def spearman(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return Spearman's rank correlation; ties get their mean rank."""
+    first, second = (_ranks(values) for values in zip(*pairs, strict=True))
+    mean = (len(pairs) + 1) / 2
+    a, b = ([rank - mean for rank in ranks] for ranks in (first, second))
+    spread = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
+    return sum(x * y for x, y in zip(a, b, strict=True)) / spread if spread else math.nan
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    return [
+        (sum(other < value for other in values) + sum(other <= value for other in values) + 1) / 2
+        for value in values
+    ]
 
 
 def _estimate(path: Path, server: ForkServer, options: argparse.Namespace) -> None:

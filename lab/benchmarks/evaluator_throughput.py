@@ -17,19 +17,20 @@ import argparse
 import importlib.util
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from statistics import median
 from typing import Any
 
 from lanes import Lane
-from released_kernels import Released, mixed, released
 
 import adaexplore
 from adaexplore.core import AdaExploreError, Candidate, Evaluator, Problem, evaluation_to_json
@@ -63,7 +64,7 @@ if frame.f_globals["__name__"] != "src.eval":
 def main() -> None:
     """Run the candidates through one or both; print and write the figures."""
     options = _options()
-    kernels = mixed(list(released(options.kernels, options.problems, options.levels, None)))
+    kernels = released(options.kernels, options.problems, options.levels)
     kernels = kernels[options.skip : options.skip + options.count]
     found: dict[str, Any] = {"device": options.device, "candidates": [k.name for k in kernels]}
     for side, measure in (("ours", ours), ("theirs", theirs)):
@@ -75,6 +76,34 @@ def main() -> None:
         for figure in ("candidates_per_minute", "candidates_per_minute_prepared"):
             ratio = found["ours"][figure] / found["theirs"]["candidates_per_minute"]
             print(f"{figure}: {ratio:.1f} times as many")
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A released kernel and its problem's file."""
+
+    level: int
+    id: int
+    kernel: Path
+    problem: Path
+
+    @property
+    def name(self) -> str:
+        """Level and the problem's name."""
+        return f"{self.level}/{self.problem.stem}"
+
+
+def released(kernels: Path, problems: Path, levels: list[int]) -> list[Released]:
+    """Return the kernels of these levels whose problem is there, in a random order."""
+    found = []
+    for level in levels:
+        for kernel in sorted((kernels / f"level{level}").glob("[0-9]*.py")):
+            number = int(kernel.stem.partition("_")[0])
+            files = list((problems / f"level{level}").glob(f"{number}_*.py"))
+            if len(files) == 1:
+                found.append(Released(level, number, kernel, files[0]))
+    random.Random(0).shuffle(found)
+    return found
 
 
 def ours(kernels: list[Released], options: argparse.Namespace) -> Iterator[dict[str, Any]]:

@@ -3,9 +3,9 @@
     python lab/benchmarks/model_searches.py runs/* --released released.jsonl --out searches.json
 
 For each run: the best like-for-like speedup after every few steps, the winner over eager, what the
-compiler's seeds and the released AdaExplore kernel of the problem reach (from the rows of
-`released_kernels.py`, with the class it was judged in), how candidates failed, and what a step cost
-in tokens. `--out` writes every step.
+compiler's seeds and the released AdaExplore kernel of the problem reach (from rows as in
+`docs/results/h200-released.jsonl`, with the class it was judged in), how candidates failed, and
+what a step cost in tokens. `--out` writes every step.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _told(released: dict[str, Any] | None) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs", type=Path, nargs="+", help="directories of runs")
-    parser.add_argument("--released", type=Path, help="rows of released_kernels.py")
+    parser.add_argument("--released", type=Path, help="rows as in docs/results/h200-released.jsonl")
     parser.add_argument("--out", type=Path, help="write every step there, as JSON")
     return parser.parse_args()
 

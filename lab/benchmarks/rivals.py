@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import published_criterion
 import torch
 
 CORRECT_TRIALS = 5
@@ -174,6 +175,18 @@ def sol_execbench(request: Mapping[str, Any]) -> Verdict:
     return accepted()
 
 
+def published(request: Mapping[str, Any]) -> Verdict:
+    """Apply the criterion of published searches (five inputs, 5e-2); `path` is not used."""
+    found = published_criterion.judge(
+        {
+            "reference": request["problem"],
+            "candidate": request["source"],
+            "device": request["device"],
+        }
+    )
+    return accepted() if found["passes"] else refused(found["why"])
+
+
 CHECKERS: Mapping[str, Callable[[Mapping[str, Any]], Verdict]] = {
     "kernelguard": kernelguard,
     "kernelbench-static": kernelbench_static,
@@ -181,8 +194,9 @@ CHECKERS: Mapping[str, Callable[[Mapping[str, Any]], Verdict]] = {
     "sol-execbench": sol_execbench,
     "kernelbench": kernelbench,
     "kernelgym": kernelgym,
+    "published-5e-2": published,
 }
-RUNNING = ("sol-execbench", "kernelbench", "kernelgym")
+RUNNING = ("published-5e-2", "sol-execbench", "kernelbench", "kernelgym")
 """The checkers that run the candidate."""
 GPU_ONLY = ("kernelbench", "kernelgym")
 
