@@ -1,4 +1,10 @@
-"""The operations of a reference's matrix products, convolutions and attention."""
+"""The operations of a reference's products, and the fastest products of a CPU's libraries.
+
+A plain product on a CPU packs its weights in every call, and MKL is slow on other makers'
+processors; oneDNN takes weights that were packed before. What a better library product explains is
+no algebra. Pins `torch.ops.mkldnn`: `_reorder_linear_weight`, `_linear_pointwise` and
+`_is_mkldnn_bf16_supported`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,16 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs
 
 _aten = torch.ops.aten
+
+CPU_SHAPES = ((512, 512, 512), (256, 1024, 1024), (128, 4096, 1024))
+"""Rows, columns and inner size of the products that are tried; none is best everywhere."""
 
 
 def operations_of(instance: Instance, inputs: Inputs) -> int | None:
@@ -59,3 +69,27 @@ _ATTENTION: dict[Any, Callable[..., int]] = {
     _aten._scaled_dot_product_cudnn_attention: partial(_attention, 3),
 }
 """PyTorch's own formulas know no shared heads before 2.13, and nothing of causal masks or CPUs."""
+
+
+def packed_product(a: Tensor, weight: Tensor) -> Callable[[], Tensor] | None:
+    """Return `a @ weight.T` with the weight packed already; None where oneDNN is not there."""
+    if not _has_onednn():
+        return None
+    ops = torch.ops.mkldnn
+    with torch.no_grad():
+        packed = ops._reorder_linear_weight(weight, len(a))
+
+    def call() -> Tensor:
+        product: Tensor = ops._linear_pointwise(a, packed, None, "none", [], "")
+        return product
+
+    return call
+
+
+def has_bf16_products() -> bool:
+    """Return whether the CPU has instructions for products in bf16."""
+    return _has_onednn() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def _has_onednn() -> bool:
+    return bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]

@@ -23,7 +23,12 @@ from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.labels import ALGEBRA
 from adaexplore.core.problem import Precision
 from adaexplore.core.protocols.clock import Clock
-from adaexplore.evaluate.timing.operations import operations_of
+from adaexplore.evaluate.timing.operations import (
+    CPU_SHAPES,
+    has_bf16_products,
+    operations_of,
+    packed_product,
+)
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of
@@ -51,10 +56,7 @@ _PARTLY = 0.05  # a tensor of which less matters is looked up in, not read
 _SAMPLE = 4096
 _COPY_BYTES = 512 << 20
 _CPU_COPY_BYTES = (64 << 10, 256 << 20)
-_MATMUL_SIZES: Mapping[str, Mapping[Precision, int]] = {
-    "cuda": {"fp32": 4096, "tf32": 8192, "half": 8192},
-    "cpu": {"fp32": 1024, "half": 512},
-}
+_CUDA_SIZES: Mapping[Precision, int] = {"fp32": 4096, "tf32": 8192, "half": 8192}
 _REPEATS = 5
 
 
@@ -187,23 +189,45 @@ def measure_peaks(device: str, clock: Clock, work_bytes: int, precision: Precisi
     size = min(max(work_bytes // 8 * 4, least), most) if on_cpu else _COPY_BYTES
     source, target = (torch.ones(size, dtype=torch.uint8, device=device) for _ in range(2))
     tiny = torch.zeros(1, device=device)
-    sizes = _MATMUL_SIZES["cpu" if on_cpu else "cuda"]
-    classes = [p for p in sizes if not on_cpu or p in up_to(precision)]
     numbers = source.view(torch.float32)
     copied_per_s = 2 * size / _seconds(clock, lambda: target.copy_(source))
     read_per_s = size / _seconds(clock, numbers.sum)
     return Peaks(
         bytes_per_s=max(copied_per_s, read_per_s),
-        flops_per_s={p: _matmul_rate(device, clock, p, sizes[p]) for p in classes},
+        flops_per_s=_cpu_rates(clock, precision) if on_cpu else _cuda_rates(device, clock),
         overhead_us=1e6 * _seconds(clock, lambda: tiny.add_(1.0)),
     )
 
 
-def _matmul_rate(device: str, clock: Clock, precision: Precision, n: int) -> float:
+def _cuda_rates(device: str, clock: Clock) -> dict[Precision, float]:
+    return {p: _matmul_rate(device, clock, p, (n, n, n)) for p, n in _CUDA_SIZES.items()}
+
+
+def _cpu_rates(clock: Clock, precision: Precision) -> dict[Precision, float]:
+    """Return the best rates of a CPU: how fast a product is depends on library and shape.
+
+    A class that is looser than the one asked for matters where emulation by it is fast.
+    """
+    classes: list[Precision] = ["fp32"]
+    if "half" in up_to(precision) or has_bf16_products():
+        classes.append("half")
+    return {p: max(_matmul_rate("cpu", clock, p, each) for each in CPU_SHAPES) for p in classes}
+
+
+def _matmul_rate(
+    device: str, clock: Clock, precision: Precision, shape: tuple[int, int, int]
+) -> float:
+    """Return the rate of the faster of a plain product and, on a CPU, one with packed weights."""
+    rows, columns, inner = shape
     dtype = torch.bfloat16 if precision == "half" else torch.float32
-    a, b = (torch.randn(n, n, device=device).to(dtype) for _ in range(2))
+    a = torch.randn(rows, inner, device=device).to(dtype)
+    b = torch.randn(columns, inner, device=device).to(dtype)
+    calls: list[Callable[[], object]] = [lambda: a @ b.T]
+    if device == "cpu" and (packed := packed_product(a, b)):
+        calls.append(packed)
     with baseline_scope(precision, device, autocast=False):
-        return 2 * n**3 / _seconds(clock, lambda: a @ b)
+        seconds = min(_seconds(clock, call) for call in calls)
+    return 2 * rows * columns * inner / seconds
 
 
 def _seconds(clock: Clock, call: Callable[[], object]) -> float:

@@ -3,7 +3,9 @@ import textwrap
 import pytest
 import torch
 
+from adaexplore.evaluate.timing import roofline
 from adaexplore.evaluate.timing.clock import CpuClock
+from adaexplore.evaluate.timing.operations import CPU_SHAPES, packed_product
 from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel, Work, measure_peaks, work_of
 from adaexplore.sandbox.user.user_code import Instance
 
@@ -164,38 +166,75 @@ class GivenTimes:
         return [best + extra for extra in range(count)]
 
 
-class TestPeaks:
-    """In the order in which they are timed: a copy, a sum, a matrix product, a tiny call."""
+@pytest.fixture
+def without_bf16(monkeypatch):
+    monkeypatch.setattr(roofline, "has_bf16_products", lambda: False)
 
-    def test_a_copy_moves_each_byte_twice(self):
-        peaks = measure_peaks("cpu", GivenTimes(10.0, 10.0, 10.0, 10.0), 1 << 20, "fp32")
+
+PRODUCTS = 2 * len(CPU_SHAPES)  # each plain, then packed
+
+
+class TestPeaks:
+    """In the order in which they are timed: a copy, a sum, matrix products, a tiny call."""
+
+    def test_a_copy_moves_each_byte_twice(self, without_bf16):
+        clock = GivenTimes(10.0, 10.0, *[10.0] * PRODUCTS, 10.0)
+        peaks = measure_peaks("cpu", clock, 1 << 20, "fp32")
         # Half of the bytes are copied: 2^19, read and written, in 10 us.
         assert peaks.bytes_per_s == pytest.approx(2 * 524_288 / 10e-6)
-        assert peaks.flops_per_s == {"fp32": pytest.approx(2 * 1024**3 / 10e-6)}
         assert peaks.overhead_us == pytest.approx(10.0)
 
-    def test_where_reading_alone_is_faster_it_sets_the_bandwidth(self):
-        peaks = measure_peaks("cpu", GivenTimes(40.0, 10.0, 20.0, 5.0), 1 << 20, "fp32")
+    def test_where_reading_alone_is_faster_it_sets_the_bandwidth(self, without_bf16):
+        clock = GivenTimes(40.0, 10.0, *[20.0] * PRODUCTS, 5.0)
+        peaks = measure_peaks("cpu", clock, 1 << 20, "fp32")
         assert peaks.bytes_per_s == pytest.approx(524_288 / 10e-6)
-        assert peaks.flops_per_s == {"fp32": pytest.approx(2 * 1024**3 / 20e-6)}
         assert peaks.overhead_us == pytest.approx(5.0)
 
     @pytest.mark.parametrize(("work_bytes", "copied"), [(0, 64 << 10), (1 << 40, 256 << 20)])
-    def test_neither_a_tiny_problem_nor_a_huge_one_sets_the_size(self, work_bytes, copied):
-        peaks = measure_peaks("cpu", GivenTimes(10.0, 90.0, 10.0, 10.0), work_bytes, "fp32")
+    def test_neither_a_tiny_problem_nor_a_huge_one_sets_the_size(
+        self, work_bytes, copied, without_bf16
+    ):
+        clock = GivenTimes(10.0, 90.0, *[10.0] * PRODUCTS, 10.0)
+        peaks = measure_peaks("cpu", clock, work_bytes, "fp32")
         assert peaks.bytes_per_s == pytest.approx(2 * copied / 10e-6)
 
-    def test_each_class_up_to_the_one_asked_for_has_its_rate(self):
-        peaks = measure_peaks("cpu", GivenTimes(1.0, 1.0, 20.0, 30.0, 1.0), 1 << 20, "half")
-        assert peaks.flops_per_s == {
-            "fp32": pytest.approx(2 * 1024**3 / 20e-6),
-            "half": pytest.approx(2 * 512**3 / 30e-6),
-        }
+    @pytest.mark.parametrize("best", range(PRODUCTS))
+    def test_the_fastest_product_of_any_shape_plain_or_packed_is_the_rate(self, best, without_bf16):
+        times = [1e6] * PRODUCTS
+        times[best] = 10.0
+        peaks = measure_peaks("cpu", GivenTimes(1.0, 1.0, *times, 1.0), 1 << 20, "fp32")
+        rows, columns, inner = CPU_SHAPES[best // 2]
+        rate = 2 * rows * columns * inner / 10e-6
+        assert peaks.flops_per_s == {"fp32": pytest.approx(rate)}
+
+    @pytest.mark.parametrize(
+        ("precision", "in_hardware", "classes"),
+        [
+            ("fp32", False, {"fp32"}),
+            ("half", False, {"fp32", "half"}),
+            ("fp32", True, {"fp32", "half"}),  # three products in bf16 are one of fp32
+            ("tf32", True, {"fp32", "half"}),
+        ],
+    )
+    def test_classes_that_may_explain_a_time_have_their_rates(
+        self, precision, in_hardware, classes, monkeypatch
+    ):
+        monkeypatch.setattr(roofline, "has_bf16_products", lambda: in_hardware)
+        times = [1.0] * (2 + PRODUCTS * len(classes) + 1)
+        peaks = measure_peaks("cpu", GivenTimes(*times), 1 << 20, precision)
+        assert peaks.flops_per_s.keys() == classes
+
+    def test_a_packed_product_is_the_product(self):
+        a, weight = torch.randn(8, 16), torch.randn(4, 16)
+        product = packed_product(a, weight)
+        if product is None:
+            pytest.skip("this PyTorch has no oneDNN")
+        torch.testing.assert_close(product(), a @ weight.T)
 
 
 def test_the_peaks_of_this_cpu_are_believable():
     peaks = measure_peaks("cpu", CpuClock(), 1 << 20, "fp32")
     assert 1e8 < peaks.bytes_per_s < 1e13
-    assert peaks.flops_per_s.keys() == {"fp32"}
+    assert peaks.flops_per_s.keys() >= {"fp32"}
     assert 1e8 < peaks.flops_per_s["fp32"] < 1e14
     assert 0 < peaks.overhead_us < 1e5
