@@ -108,8 +108,9 @@ def kernelgym(request: Mapping[str, Any]) -> Verdict:
     root = Path(request["path"]) / "kernelgym"
     _package("kernelgym", root)
     if importlib.util.find_spec("pydantic_settings") is None:  # read by its profiler alone
-        stand_in = _stand_in("kernelgym.config")
-        stand_in.settings = types.SimpleNamespace()  # type: ignore[attr-defined]
+        config = types.ModuleType("kernelgym.config")
+        config.__dict__["settings"] = types.SimpleNamespace()
+        sys.modules["kernelgym.config"] = config
     checker = importlib.import_module("kernelgym.toolkit.kernelbench.pipeline")
     device = torch.device("cuda:0")
     found = checker.eval_kernel_against_ref(
