@@ -124,6 +124,7 @@ def _trace(path: Path) -> Trace:
         labels=summary.labels,
         points=points(nodes, spent, summary.diversity),
         claimed=summary.headline.timing,
+        by_algebra=summary.headline.by_algebra,
         ended=stop_reason(nodes, run.reference, run.config) is not None,
         unknown=unknown,
     )

@@ -76,13 +76,15 @@ class Pair:
 class Checkpoint:
     """All arms at amount `at`, over the `problems` that every arm has with runs of that length.
 
-    If `at` is None, the claims at the ends of the runs, of any length.
+    If `at` is None, the claims at the ends of the runs, of any length. `left_out` counts the
+    problems that some arm won by algebra and that are therefore not among these.
     """
 
     at: float | None
     problems: int
     standings: tuple[ArmStanding, ...]
     pairs: tuple[Pair, ...]
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ class RunGroup:
 
     If times are `estimated`, there are no speedups, no checkpoints and no curves. `places` are the
     amounts of the rows; efforts count up to the last. A place has a checkpoint if every arm has
-    runs of one problem that reached it.
+    runs of one problem that reached it. Where some problems are won by algebra, `claims_without`
+    leaves these out.
     """
 
     environment: str
@@ -148,6 +151,7 @@ class RunGroup:
     efforts: tuple[ArmEffort, ...]
     curves: tuple[ArmCurve, ...]
     notes: tuple[str, ...]
+    claims_without: Checkpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)

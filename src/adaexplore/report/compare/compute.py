@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from adaexplore.core.labels import set_apart
@@ -156,7 +156,7 @@ def _group(
     last = fields[places[-1]]
     checkpoints: list[Checkpoint] = []
     rows: list[ProblemRow] = []
-    claims, drawn = None, list[ArmCurve]()
+    claims, without, drawn = None, None, list[ArmCurve]()
     if not kind.estimated:
         checkpoints = [
             checkpoint(arms, field, place, partial(Trace.best, axis=axis, at=place))
@@ -165,6 +165,7 @@ def _group(
         ]
         if runs.common:
             claims = checkpoint(arms, runs.common, None, lambda trace: trace.claimed)
+            without = _without_algebra(arms, runs.common)
         if last:
             drawn = curves(arms, last, axis, places[-1])
         rows = list(_rows(runs, names))
@@ -176,6 +177,7 @@ def _group(
         places=tuple(places),
         checkpoints=tuple(checkpoints),
         claims=claims,
+        claims_without=without,
         rows=tuple(rows),
         efforts=tuple(
             effort(
@@ -189,6 +191,19 @@ def _group(
         curves=tuple(drawn),
         notes=tuple(_notes(runs, fields, rows, names, given=bool(at))),
     )
+
+
+def _without_algebra(arms: Sequence[SearchArm], common: RunsByProblem) -> Checkpoint | None:
+    """Return the claims without the problems that an arm won by algebra; None for all or none."""
+    left = {
+        key: sides
+        for key, sides in common.items()
+        if not any(trace.by_algebra for side in sides for trace in side)
+    }
+    if not left or len(left) == len(common):
+        return None
+    claims = checkpoint(arms, left, None, lambda trace: trace.claimed)
+    return replace(claims, left_out=len(common) - len(left))
 
 
 def _rows(runs: _GroupRuns, names: Mapping[str, str]) -> Iterator[ProblemRow]:

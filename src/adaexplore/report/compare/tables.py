@@ -107,8 +107,13 @@ def columns(group: RunGroup, axis: Axis) -> list[str]:
 
 def heads(group: RunGroup, axis: Axis) -> list[str]:
     """Return the column heads of the checkpoints and the claims."""
-    ats = [checkpoint.at for checkpoint in checkpoints_of(group)]
-    return ["claimed" if at is None else spelled(axis, at) for at in ats]
+    return [_head(checkpoint, axis) for checkpoint in checkpoints_of(group)]
+
+
+def _head(checkpoint: Checkpoint, axis: Axis) -> str:
+    if checkpoint.left_out:
+        return f"claimed, {checkpoint.left_out} by algebra left out"
+    return "claimed" if checkpoint.at is None else spelled(axis, checkpoint.at)
 
 
 def found(one: FoundSpeedup) -> str:
@@ -122,8 +127,8 @@ def found(one: FoundSpeedup) -> str:
 
 
 def checkpoints_of(group: RunGroup) -> list[Checkpoint]:
-    """Return the checkpoints at equal amounts, and the claims."""
-    return [*group.checkpoints, *([group.claims] if group.claims else [])]
+    """Return the checkpoints at equal amounts, and the claims with and without algebra."""
+    return [*group.checkpoints, *filter(None, (group.claims, group.claims_without))]
 
 
 def _arms(group: RunGroup, axis: Axis) -> Table:

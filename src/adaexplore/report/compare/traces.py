@@ -45,7 +45,8 @@ class Trace:
 
     `facets` are the properties that may separate it from other runs (see `make_arms`).
     `environment` describes the machine in words, `labels` are the problem's. `claimed` is the
-    measurement of the run's headline. If `ended`, the search had no further step to make. The use
+    measurement of the run's headline, `by_algebra` if its kernel needs less than the reference's
+    work. If `ended`, the search had no further step to make. The use
     on the axes in `unknown` is incomplete: prices, or tokens of missing prompts.
     """
 
@@ -56,6 +57,7 @@ class Trace:
     labels: Mapping[str, str]
     points: tuple[Point, ...]
     claimed: Timing | None = None
+    by_algebra: bool = False
     ended: bool = False
     unknown: frozenset[Axis] = frozenset()
 

@@ -42,6 +42,11 @@ class Headline:
         """Times of the claimed measurement."""
         return self.claimed.measured if self.claimed else None
 
+    @property
+    def by_algebra(self) -> bool:
+        """True if the claimed kernel needs less than the reference's work."""
+        return self.claimed is not None and ALGEBRA in self.claimed.labels
+
 
 def make_headline(
     nodes: Sequence[Node],
@@ -59,7 +64,7 @@ def make_headline(
     if head.claimed is None:
         return head
     sentence = head.sentence
-    if ALGEBRA in head.claimed.labels:
+    if head.by_algebra:
         sentence += " It needs less than the reference's work, by algebra."
     if CONSTANT_WEIGHTS in head.claimed.labels:
         sentence += " It counts on weights that keep their first, constant values."

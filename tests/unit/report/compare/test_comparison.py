@@ -14,7 +14,7 @@ from traced import compared, reaching, trace
 from adaexplore.core.problem import Checks
 from adaexplore.report.compare.chart import charts
 from adaexplore.report.compare.html import render_comparison
-from adaexplore.report.compare.tables import comparison_tables, verdicts
+from adaexplore.report.compare.tables import comparison_tables, heads, verdicts
 
 PROBLEMS = [f"problem {i}" for i in range(8)]
 
@@ -236,3 +236,16 @@ def test_tables_fit_a_narrow_terminal():
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "beam is faster." in " ".join(text.split())
     assert "8 of 8" in text
+
+
+def test_claims_are_also_averaged_without_problems_that_an_arm_won_by_algebra():
+    plain = [reaching(arm, "a", speed) for arm, speed in (("uct", 2.0), ("archive", 3.0))]
+    won = [reaching("uct", "b", 40.0, by_algebra=True), reaching("archive", "b", 1.0)]
+    [group] = compared(*plain, *won).groups
+    assert group.claims.problems == 2
+    assert (group.claims_without.problems, group.claims_without.left_out) == (1, 1)
+    speedups = {each.arm: each.speedup for each in group.claims_without.standings}
+    assert sorted(speedups.values()) == pytest.approx([2.0, 3.0])
+    assert "claimed, 1 by algebra left out" in heads(group, "steps")
+    assert compared(*plain).groups[0].claims_without is None
+    assert compared(*won).groups[0].claims_without is None
