@@ -155,7 +155,7 @@ class JudgedWorkload:
             return False
         strict, truths = self.runs.run("fp32", inputs), self.from_problem.truths
         return all(
-            near(out, expected, truth.bounds[precision].norm)
+            near(out, expected, truth.bounds[precision])
             for out, (_, expected), truth in zip(outputs, strict, truths, strict=True)
         )
 

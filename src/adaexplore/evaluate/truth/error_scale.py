@@ -71,6 +71,11 @@ def error_scale_of(truth: Tensor) -> ErrorScale:
     return ErrorScale(width, sizes, rows.amax(1), columns, typical)
 
 
+def row_length(truth: Tensor) -> int:
+    """Return the length of the rows that `error_scale_of` reads a tensor as."""
+    return _reading(truth)[0]
+
+
 def _reading(truth: Tensor) -> tuple[int, bool]:
     """Return the length of a row, and True if it is one of the tensor's own axes."""
     width = 1

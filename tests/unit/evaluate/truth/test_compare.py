@@ -218,9 +218,11 @@ class TestOnRealArithmetic:
 
 class TestNear:
     TRUE = torch.arange(1.0, 101.0).reshape(10, 10) / 3
+    WIDE = torch.randn(2000, 100, generator=torch.Generator().manual_seed(0))
+    BOUND = Deviation(1e-6, 1e-5)
 
     def test_rounding_is_near(self):
-        assert near(self.TRUE * (1 + 1e-7), self.TRUE, 1e-6)
+        assert near(self.TRUE * (1 + 1e-7), self.TRUE, self.BOUND)
 
     @pytest.mark.parametrize(
         "wrong",
@@ -233,13 +235,35 @@ class TestNear:
         ],
     )
     def test_what_is_wrong_is_not(self, wrong):
-        assert not near(wrong(self.TRUE), self.TRUE, 1e-6)
+        assert not near(wrong(self.TRUE), self.TRUE, self.BOUND)
+
+    @pytest.mark.parametrize(
+        "tiny",
+        [
+            pytest.param(lambda t, of: torch.cat([t, t, of * t]), id="rows"),
+            pytest.param(lambda t, of: torch.cat([t, t, of * t], 1), id="columns"),
+        ],
+    )
+    @pytest.mark.parametrize("true", [WIDE[:200], WIDE], ids=["small", "large"])
+    def test_neglected_parts_show_however_little_they_add_to_the_norm(self, true, tiny):
+        whole = tiny(true, 1e-6)
+        assert near(whole * (1 + 1e-7), whole, self.BOUND)
+        assert not near(tiny(true, 0.0), whole, self.BOUND)
+
+    def test_of_rows_that_are_left_out_now_and_then_some_are_seen(self):
+        true = torch.cat([self.WIDE, 1e-6 * self.WIDE[:400]])
+        skipped = torch.cat([self.WIDE, 0.0 * self.WIDE[:400]])
+        assert not all(near(skipped, true, self.BOUND) for _ in range(3))
+
+    def test_complex_numbers_and_bytes_are_looked_at_too(self):
+        for true in (self.WIDE + 1j, self.TRUE.to(torch.float8_e4m3fn)):
+            assert near(true, true, self.BOUND)
 
     def test_where_infinity_belongs_it_takes_a_closer_look(self):
         infinite = torch.where(self.TRUE[4, 9] == self.TRUE, torch.inf, self.TRUE)
-        assert not near(infinite, infinite, 1e-6)
+        assert not near(infinite, infinite, self.BOUND)
 
     def test_integers_must_be_the_same(self):
         whole = torch.arange(100)
-        assert near(whole, whole, 0.0)
-        assert not near(whole + (whole == 7), whole, 0.0)
+        assert near(whole, whole, Deviation(0.0, 0.0))
+        assert not near(whole + (whole == 7), whole, Deviation(0.0, 0.0))
