@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from adaexplore.core.protocols.clock import Clock
+from adaexplore.core.protocols.clock import Clock, Complete
 from adaexplore.evaluate.candidate.integrity import ProcessState
 from adaexplore.evaluate.kernels.ahead import compile_ahead
 from adaexplore.evaluate.kernels.build.extensions import BuildFailedError, build_ahead
@@ -261,8 +261,8 @@ class CandidateSession:
             for (_, out), place in zip(outputs, places[first + i], strict=True):
                 place.copy_(out)
 
-        def ready(i: int) -> None:
-            unseal(sealed[first + i], gate.enter())
+        def ready(i: int) -> Complete:
+            return unseal(sealed[first + i], gate.enter()).complete
 
         with torch.no_grad():
             times = self._clock.block(call, count, deliver, ready)

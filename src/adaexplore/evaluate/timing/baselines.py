@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from statistics import median
 
-from adaexplore.core.protocols.clock import Clock
+from adaexplore.core.protocols.clock import Clock, Complete
 from adaexplore.evaluate.timing.audit import Own, excess
 from adaexplore.evaluate.timing.baselines_offered import (
     BUILD_ERRORS,
@@ -133,8 +133,8 @@ class Baselines:
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
             fresh.take(i, outputs)
 
-        def ready(i: int) -> None:
-            unseal(fresh.own.words[i], gate.enter())
+        def ready(i: int) -> Complete:
+            return unseal(fresh.own.words[i], gate.enter()).complete
 
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):

@@ -41,7 +41,7 @@ class CpuClock:
         for i in range(count):
             self._work.neg_()
             if ready:
-                ready(i)
+                ready(i)()
             start = now()
             outputs = call(i)
             times.append((now() - start) / 1000.0)
@@ -68,10 +68,13 @@ class CudaClock:
         starts = [_event() for _ in range(count)]
         ends = [_event() for _ in range(count)]
         for i in range(count):
+            complete = None
             if ready:
                 torch.cuda.synchronize(self._device)  # the outputs of the call before are there
-                ready(i)
+                complete = ready(i)
             self._flush.zero_()
+            if complete:
+                complete()
             starts[i].record()
             outputs = call(i)
             ends[i].record()

@@ -8,8 +8,10 @@ when the slot is opened, unseals it.
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -17,6 +19,7 @@ from adaexplore.evaluate.wire.tensors import SharedRing, copy_memory, move_memor
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 _PART = 1 << 22  # words: bounds the memory for the stream of a key
+_LATE = 64  # words
 _KEYS = 1 << 63
 
 MakeRing = Callable[[torch.Tensor, int], SharedRing]
@@ -70,7 +73,7 @@ class Slots:
 
     def _close(self, index: int) -> None:
         if self._seals and index in self._open:
-            unseal(self.words[index], self._keys[index])
+            unseal(self.words[index], self._keys[index]).complete()
             self._open.remove(index)
 
     def _slot(self, first: Inputs, index: int) -> Inputs:
@@ -84,18 +87,43 @@ def kept_for(first: Inputs, count: int) -> list[SharedRing]:
     return [private_ring(tensor, count) for tensor in on_cpu]
 
 
-def unseal(words: Sequence[torch.Tensor], key: int) -> None:
-    """Unseal the memory of a slot (`SharedRing.words`), or seal it if it is not.
+def unseal(words: Sequence[torch.Tensor], key: int) -> Late:
+    """Unseal the memory of a slot (`SharedRing.words`), or seal it if it is not, save for `Late`.
 
-    Key 0 leaves it as it is. The seal is the stream of a random generator with that key, on a GPU
+    Key 0 leaves all as it is. The seal is the stream of a random generator with that key, on a GPU
     Philox with 64 bits: the part of a stream that is known does not tell the rest without a search
     through the keys.
     """
     if not key:
-        return
+        return Late([])
     generator = torch.Generator(words[0].device).manual_seed(key)
     for memory in words:
         for start in range(0, memory.numel(), _PART):
             part = memory[start : start + _PART]
-            stream = torch.empty_like(part).random_(-(1 << 63), None, generator=generator)
+            part.bitwise_xor_(_stream(part, generator))
+    places, parts = random.Random(key), []
+    for memory in words:
+        start = places.randrange(max(memory.numel() - _LATE, 0) + 1)
+        part = memory[start : start + _LATE]
+        parts.append((part, _stream(part, generator)))
+    return Late(parts)
+
+
+def _stream(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.empty_like(like).random_(-(1 << 63), None, generator=generator)
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Parts of a slot's memory that are sealed twice, at random places, with their second stream.
+
+    A call's stream overwrites the L2 cache between the two. With complete inputs, the work of the
+    call could be done meanwhile, on a stream that no timer waits for.
+    """
+
+    parts: list[tuple[torch.Tensor, torch.Tensor]]
+
+    def complete(self) -> None:
+        """Take off the second seal, immediately before the timed window."""
+        for part, stream in self.parts:
             part.bitwise_xor_(stream)

@@ -46,7 +46,7 @@ class TestSlots:
             for closed, wanted in zip(slots.inputs[i:], filled[i:], strict=True):
                 x, y = closed.args[0], wanted.args[0]
                 assert float((x == y).float().mean()) < 0.05
-            unseal(slots.words[i], slots.open(i))
+            unseal(slots.words[i], slots.open(i)).complete()
             assert equal(slots.inputs[i], inputs)
             assert slots.inputs[i].args[1] == 3
 
@@ -55,7 +55,7 @@ class TestSlots:
         slots = slots_for(inputs, 2, make_ring)
         slots.fill(0, inputs)
         for _ in range(3):
-            unseal(slots.words[0], slots.open(0))
+            unseal(slots.words[0], slots.open(0)).complete()
             assert equal(slots.inputs[0], inputs)
             slots.close(2)
 
@@ -64,8 +64,19 @@ class TestSlots:
         slots = slots_for(inputs, 1, make_ring)
         for _ in range(2):
             slots.fill(0, inputs)
-        unseal(slots.words[0], slots.open(0))
+        unseal(slots.words[0], slots.open(0)).complete()
         assert equal(slots.inputs[0], inputs)
+
+
+@pytest.mark.gpu
+def test_inputs_on_a_gpu_are_incomplete_while_its_cache_is_overwritten():
+    inputs = inputs_on("cuda:0")
+    slots = slots_for(inputs, 1)
+    slots.fill(0, inputs)
+    late = unseal(slots.words[0], slots.open(0))
+    assert not torch.equal(slots.inputs[0].args[0], inputs.args[0])
+    late.complete()
+    assert equal(slots.inputs[0], inputs)
 
 
 @pytest.mark.gpu
@@ -81,7 +92,7 @@ def test_every_slot_on_a_gpu_has_a_secret_key_of_its_own():
 def test_inputs_without_tensors_have_slots_too():
     slots = slots_for(Inputs([3], {}), 2)
     slots.fill(1, Inputs([3], {}))
-    unseal(slots.words[1], slots.open(1))
+    unseal(slots.words[1], slots.open(1)).complete()
     assert slots.inputs[1].args == [3]
 
 
@@ -93,9 +104,9 @@ class TestSeal:
         ring = share_ring(tensor, 2)
         ring.tensors[1].copy_(tensor)
         before = ring.words(1).clone()
-        unseal([ring.words(1)], KEY)
+        unseal([ring.words(1)], KEY).complete()
         assert float((ring.words(1) == before).float().mean()) < 0.01
-        unseal([ring.words(1)], KEY)
+        unseal([ring.words(1)], KEY).complete()
         assert torch.equal(ring.words(1), before)
 
     def test_every_bit_is_sealed(self, device):
@@ -103,6 +114,19 @@ class TestSeal:
         unseal([words], KEY)
         shares = [float((words >> bit & 1).float().mean()) for bit in range(64)]
         assert 0.4 < min(shares) <= max(shares) < 0.6
+
+    def test_a_part_at_a_place_of_its_own_is_late(self, device):
+        places = set()
+        for key in range(KEY - 3, KEY + 1):
+            words = torch.zeros(100_000, dtype=torch.int64, device=device)
+            unseal([words], key).complete()
+            late = unseal([words], key)
+            [missing] = words.nonzero(as_tuple=True)
+            assert len(missing) == 64
+            places.add(int(missing[0]))
+            late.complete()
+            assert not bool(words.any())
+        assert len(places) == 4
 
     def test_another_key_and_another_tensor_have_another_stream(self, device):
         first, second, third = (
