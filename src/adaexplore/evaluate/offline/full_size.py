@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from adaexplore.evaluate.wire.messages import Pickled
 from adaexplore.evaluate.wire.offline_messages import KernelWork
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import check_inputs, check_outputs, tensors_of
+
+_OPERATOR = re.compile(r"aten::[\w.]+|torch\.[\w.]+")
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,24 @@ def full_size(problem: Problem) -> FullSize:
             instance = Instance.of(problem, Path.cwd(), device="meta")
             workloads = tuple(_workload(problem, instance, w) for w in problem.workloads)
     except BadProblemError as error:
-        return FullSize(why=str(error))
+        return FullSize(why=_explained(error))
     return FullSize(
         init=_pickled(instance.init),
         parameters=sum(p.numel() for p in instance.model.parameters()),
         workloads=workloads,
+    )
+
+
+def _explained(error: BadProblemError) -> str:
+    """Return the message, or what it means that an operator does not know its shapes."""
+    if not isinstance(error.__cause__, NotImplementedError):
+        return str(error)
+    place, _, message = str(error).partition(": ")
+    operator = _OPERATOR.search(message)
+    what = operator[0] if operator else "an operator"
+    return (
+        f"{place}: without data, PyTorch does not know what {what} returns (sparse tensors, or "
+        "shapes that depend on values); judge it on a GPU: --device cuda"
     )
 
 
