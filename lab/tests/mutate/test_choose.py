@@ -100,13 +100,14 @@ def test_the_tests_of_a_module_mirror_it_or_import_it_or_are_listed(file, tmp_pa
     (tmp_path / "tests/unit/search").mkdir(parents=True)
     file("tests/unit/search/test_pool.py", "")
     file("tests/unit/search/test_deep.py", "from adaexplore.search import pool\n")
+    file("tests/unit/search/test_last.py", "")
     file("tests/unit/search/test_other.py", "from adaexplore.search import uct\n")
     table = {"search": ["tests/unit/search"], "search/pool": ["tests/unit/search/test_other.py"]}
     assert WhichTests(tmp_path, table).of("src/adaexplore/search/pool.py") == [
         "tests/unit/search/test_pool.py",
         "tests/unit/search/test_deep.py",
         "tests/unit/search/test_other.py",
-        "tests/unit/search",
+        "tests/unit/search/test_last.py",
     ]
     with pytest.raises(BadInputError, match=r"no test is at .*gone"):
         WhichTests(tmp_path, {"search": ["tests/gone"]})

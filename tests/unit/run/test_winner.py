@@ -13,12 +13,15 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.listener import Confirming, Recorded, Waiting
+from adaexplore.core.uses import Use
 from adaexplore.run.results import summary_of
 from adaexplore.run.search import Search
-from adaexplore.store import RunRecord, create_run, open_run
+from adaexplore.run.winner import confirmed_of, to_confirm
+from adaexplore.store import Confirmation, RunRecord, create_run, open_run
 
 STEPS = 6
 
@@ -136,6 +139,28 @@ def test_a_contradicting_noisy_confirmation_is_measured_again_once_the_machine_i
     assert [event.wait_s for event in events if isinstance(event, Waiting)] == waits == [5.0]
     assert (headline.verdict, headline.confirmed) == ("faster", True)
     assert headline.sentence.startswith("1.31×")
+
+
+class Kept:
+    """A store that holds confirmations of step 1."""
+
+    def __init__(self, *evaluations):
+        self._evaluations = evaluations
+
+    def confirmations(self):
+        return [Confirmation(1, evaluation, 0.0) for evaluation in self._evaluations]
+
+
+def test_the_uses_complete_a_confirmation_and_are_none_of_their_own():
+    proposal = Proposal(Candidate("class ModelNew: ...", "cpp"), "fake", "")
+    nodes = [Node(1, 0, "large", proposal, passed(1.5))]
+    noisy = passed(1.4, 2.0)
+    tried = replace(noisy, uses=(Use("copy.deepcopy", "holds"),))
+    # Of at most three confirmations, two are made: noisy ones, so a third may settle the result.
+    assert to_confirm(nodes, Kept(noisy, passed(1.6, 2.0), tried), 1) == nodes[0]
+    assert to_confirm(nodes, Kept(noisy, noisy, passed(1.6, 2.0)), 1) is None
+    assert confirmed_of(nodes, Kept(noisy, tried)) == {1: tried}
+    assert confirmed_of(nodes, Kept(tried)) == {1: tried}
 
 
 def session(path, evaluator, in_writing, moment):

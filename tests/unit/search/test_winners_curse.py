@@ -113,6 +113,25 @@ class TestSettling:
     FOUND = measured(1.32, 1.01)
 
     @pytest.mark.parametrize(
+        ("found", "confirmed", "again"),
+        [
+            ((1.9, 2.0), (2.1, 2.15), False),  # 5 % apart
+            ((1.9, 2.0), (2.11, 2.15), True),
+            ((2.1, 2.15), (1.9, 2.0), False),
+            ((2.11, 2.15), (1.9, 2.0), True),
+        ],
+    )
+    def test_measurements_agree_whose_intervals_are_at_most_5_percent_apart(
+        self, found, confirmed, again
+    ):
+        def with_interval(interval):
+            timing = replace(measured(math.sqrt(math.prod(interval))).timing, speedup_ci=interval)
+            return Passed("fp32", 1e-7, timing)
+
+        chosen = next_to_confirm({7: with_interval(found)}, {7: [with_interval(confirmed)]}, 3)
+        assert chosen == (7 if again else None)
+
+    @pytest.mark.parametrize(
         ("tries", "again"),
         [
             ([measured(1.31, 1.01)], False),

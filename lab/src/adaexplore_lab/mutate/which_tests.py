@@ -26,7 +26,7 @@ class WhichTests:
                 raise BadInputError(f"no test is at {root / lost[0]}")
 
     def of(self, path: str) -> list[str]:
-        """Return the test files and folders to run, in order: the closest to the module first."""
+        """Return the test files to run, in order: the closest to the module first."""
         found = [*self._mirrors(path), *self._importing(path), *self._tabled(path)]
         return list(dict.fromkeys(found))
 
@@ -44,7 +44,14 @@ class WhichTests:
         module = path.removeprefix(_PACKAGE)
         for prefix in sorted(self._table, key=len, reverse=True):
             if module.startswith(prefix):
-                yield from self._table[prefix]
+                for place in self._table[prefix]:
+                    yield from self._files(place)
+
+    def _files(self, place: str) -> Iterator[str]:
+        """Yield the test files in a folder: by name, since pytest has an order of its own."""
+        path = self._root / place
+        found = sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
+        yield from (str(file.relative_to(self._root)) for file in found)
 
     @cached_property
     def _imports(self) -> dict[str, set[str]]:

@@ -45,12 +45,16 @@ def test_the_device_is_lent_and_taken_back_for_timing(monkeypatch, exclusive):
     with device_lock(DEVICE, exclusive=exclusive), compiling_lent(DEVICE):
         inductor.compile_fx(True)
         seen.append(("running", is_free()))
+        inductor.compile_fx(False)
     assert seen == [
         ("compiling", True),
         ("compiling", True),
         ("timing", False),
         ("going on", True),
         ("running", False),
+        ("compiling", True),  # the next graph
+        ("timing", False),
+        ("going on", True),
     ]
     assert inductor.compile_fx is compile_graph
     assert "benchmark_gpu" not in vars(benchmarker)

@@ -1,3 +1,5 @@
+from importlib.metadata import distributions
+
 import pytest
 import torch
 
@@ -24,6 +26,8 @@ def test_a_cpu_is_described(facts):
 def test_versions_are_those_that_run(facts):
     assert facts.torch == torch.__version__
     assert facts.python.count(".") == 2
+    installed = [d.version for d in distributions() if d.name.lower().startswith("triton")]
+    assert facts.triton in (installed or [""])
 
 
 def test_the_commit_is_that_of_the_checkout_if_there_is_one(facts):
