@@ -234,7 +234,7 @@ class TestPeaks:
 
 def test_the_peaks_of_this_cpu_are_believable():
     peaks = measure_peaks("cpu", CpuClock(), 1 << 20, "fp32")
-    assert 1e8 < peaks.bytes_per_s < 1e13
+    assert 1e6 < peaks.bytes_per_s < 1e13
     assert peaks.flops_per_s.keys() >= {"fp32"}
-    assert 1e8 < peaks.flops_per_s["fp32"] < 1e14
+    assert 1e6 < peaks.flops_per_s["fp32"] < 1e14
     assert 0 < peaks.overhead_us < 1e5

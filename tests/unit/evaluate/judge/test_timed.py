@@ -1,0 +1,111 @@
+"""Timed blocks of a candidate that answers at once, in this process; the turnstile is real."""
+
+import itertools
+import subprocess
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from adaexplore.evaluate.judge.check import Reached
+from adaexplore.evaluate.judge.timed import TimedCandidate
+from adaexplore.evaluate.timing.audit import Own
+from adaexplore.evaluate.timing.turnstile import Gate, Turnstile
+from adaexplore.evaluate.wire import messages as wire
+
+COUNT = 8
+
+
+class Talk:
+    """The conversation with a candidate that passes its turnstile and computes nothing."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.created_tasks = 0
+        self.turnstile = Turnstile()
+        self._gate = Gate(self.turnstile.other_end)
+
+    def ask(self, request):
+        if not isinstance(request, wire.Time):
+            return None
+        for _ in range(request.count):
+            self._gate.enter()
+        self._gate.leave()
+        return wire.Times((1000.0,) * request.count)
+
+    def thaw(self):
+        pass
+
+    def freeze(self):
+        pass
+
+
+class Ring:
+    def copy_of(self, index):
+        return torch.tensor([float(index)])
+
+
+class Fresh:
+    """Inputs by number; the output of call `i` is `i`."""
+
+    def __init__(self):
+        self.given = SimpleNamespace(open=lambda index: 0)
+
+    def places(self, layout):
+        return [Ring()]
+
+    def refill(self, count):
+        pass
+
+    def poison(self, count):
+        pass
+
+    def original(self, index):
+        return index
+
+
+class Workload:
+    def __init__(self):
+        self.problem = SimpleNamespace(device="cpu")
+        self.fresh = Fresh()
+        self.set_numbers = (0,)
+        self.first_slot = 0
+        self.baselines = SimpleNamespace(own=Own(0.0, 0.0))
+        self.compared = []
+
+    def is_near(self, original, outputs, precision):
+        self.compared.append((original, int(outputs[0])))
+        return True
+
+
+@pytest.fixture(scope="module")
+def stranger():
+    """The number of a process that sleeps."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def blocks(stranger):
+    workload = Workload()
+    timed = TimedCandidate(Talk(stranger), workload, Reached(), ())
+    for _ in range(160):
+        timed.block(COUNT)
+    return workload.compared
+
+
+def test_any_call_of_a_block_may_be_the_one_that_is_compared(blocks):
+    assert all(call == output for call, output in blocks)
+    chosen = Counter(call for call, _ in blocks)
+    # Of 160, each of 8 has 20, standard deviation 4.2; none at all is as good as impossible.
+    assert set(chosen) == set(range(COUNT))
+    assert max(chosen.values()) < 45
+
+
+def test_which_one_comes_next_does_not_follow_from_the_ones_before(blocks):
+    steps = Counter((b - a) % COUNT for (a, _), (b, _) in itertools.pairwise(blocks))
+    assert len(steps) == COUNT
+    assert max(steps.values()) < 45
