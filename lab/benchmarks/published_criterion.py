@@ -7,6 +7,7 @@ process, which is what the criterion does, and what the evaluator never would.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,6 +66,7 @@ def _module(name: str, source: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look for it
     spec.loader.exec_module(module)
     return module
 

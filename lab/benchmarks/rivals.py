@@ -251,7 +251,9 @@ def _models(request: Mapping[str, Any], set_seed: Callable[[int], None]) -> tupl
 
 
 def _draw(module: Any, device: str) -> list[Any]:
-    return [x.to(device) if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
+    drawn = module.get_inputs()
+    inputs = drawn.values() if isinstance(drawn, Mapping) else drawn
+    return [x.to(device) if isinstance(x, torch.Tensor) else x for x in inputs]
 
 
 def _outputs(model: Any, inputs: list[Any]) -> list[Any]:

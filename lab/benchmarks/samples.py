@@ -68,11 +68,18 @@ def _ours() -> Iterator[Sample]:
             kind="cheat" if case.kind == "hacks" else "honest",
             family=case.family,
             source=source,
-            problem=(corpus.PROBLEMS / f"{case.problem}.py").read_text(encoding="utf-8"),
+            problem=_whole((corpus.PROBLEMS / f"{case.problem}.py").read_text(encoding="utf-8")),
             devices=case.devices,
             language=case.language,
             aimed="adaexplore" in source,
         )
+
+
+def _whole(problem: str) -> str:
+    """Return a problem with `get_init_inputs`, which others demand and our loader does not."""
+    if "get_init_inputs" in problem:
+        return problem
+    return f"{problem}\n\ndef get_init_inputs():\n    return []\n"
 
 
 def _withdrawn(clone: Path) -> Iterator[Sample]:

@@ -100,7 +100,7 @@ def test_there_are_enough_samples_of_each_kind():
     every = list(samples.samples())
     assert sum(one.kind == "cheat" for one in every) >= 150
     assert sum(one.kind == "honest" for one in every) >= 150
-    assert all(one.source and one.problem for one in every)
+    assert all(one.source and "def get_init_inputs" in one.problem for one in every)
 
 
 def test_a_checker_from_a_clone_is_called_with_the_source(tmp_path):
