@@ -21,6 +21,7 @@ from adaexplore.core.evaluation import (
     Roofline,
     Timing,
     WorkloadTiming,
+    is_wide,
 )
 from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS
 from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
@@ -138,6 +139,8 @@ def _times(timing: Timing) -> list[str]:
             f"{share(timing.waited)} of the time, and the interval is that much wider; measure "
             "again on a quiet machine"
         )
+    if is_wide(timing.speedup_ci):
+        lines.append("the interval is wide: its lower end is all that may be claimed")
     if timing.conditions and timing.conditions.throttled:
         causes = ", ".join(timing.conditions.throttled)
         lines.append(f"measured while the device was throttled: {causes}")

@@ -150,9 +150,9 @@ def _means(judged: Sequence[BenchVerdict]) -> BenchMeans:
         judged=len(judged),
         right=len(right),
         by_algebra=len(algebra),
-        like_for_like=averages([t.speedup for t in timings], len(judged)) if judged else None,
+        like_for_like=averages([t.claim for t in timings], len(judged)) if judged else None,
         over_eager=averages([t.speedup_eager for t in timings], len(judged)) if judged else None,
-        without_algebra=averages([t.speedup for t in others], left) if algebra and left else None,
+        without_algebra=averages([t.claim for t in others], left) if algebra and left else None,
     )
 
 

@@ -90,7 +90,7 @@ def answer_cells(verdict: BenchVerdict) -> tuple[str, ...]:
         verdict.entry.collection,
         problem_name(verdict),
         found.status.replace("_", " ") if found else "not judged",
-        f"{text.speedup(timing.speedup)} ({text.interval(timing.speedup_ci)})" if timing else "",
+        f"{text.claim(timing)} ({text.interval(timing.speedup_ci)})" if timing else "",
         text.speedup(timing.speedup_eager) if timing else "",
         text.speedup(compile_) if compile_ else "",
         text.baseline_name(timing.strongest) if timing else "",

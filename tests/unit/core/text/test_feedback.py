@@ -62,6 +62,16 @@ class TestVerdict:
         line = verdict(replace(PASSED, timing=timing))
         assert f"against {name}, the strongest baseline" in line
 
+    @pytest.mark.parametrize(
+        ("interval", "words"),
+        [((1.006, 10.2), "≥ 1.006×, fp32"), ((0.06, 6.4), "too noisy to tell: ≥ 0.06×, fp32")],
+    )
+    def test_a_noisy_speedup_is_its_lower_end(self, interval, words):
+        noisy = replace(PASSED, timing=replace(TIMING, speedup_ci=interval))
+        assert verdict(noisy).startswith(words)
+        assert "the interval is wide: its lower end is all that may be claimed" in render(noisy)
+        assert "the interval is wide" not in render(PASSED)
+
     def test_an_estimate_is_not_a_speedup(self):
         line = verdict(Passed("tf32", 1e-4, Estimate(12.0, "compute", "sm_80")))
         assert line == (
