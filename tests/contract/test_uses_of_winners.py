@@ -202,6 +202,16 @@ class TestSilentlyWrong:
         )
         assert outcomes(judge.try_uses(left))["built on the CPU, then moved"] == "refuses"
 
+    @pytest.mark.gpu
+    def test_work_on_the_default_stream(self, judge, on_a_gpu):
+        if not on_a_gpu:
+            pytest.skip("there are no streams")
+        elsewhere = candidate("""
+            with torch.cuda.stream(torch.cuda.default_stream()):
+                return torch.tanh(self.linear(x))
+        """)
+        assert outcomes(judge.try_uses(elsewhere))["another stream"] == "wrong"
+
 
 class TestDetached:
     def test_outputs_without_a_graph(self, judge):
@@ -291,6 +301,22 @@ class TestLostProcess:
         assert found.keys() == {"copy.deepcopy"}
         assert found["copy.deepcopy"].outcome == "crashes"
         assert "SIGSEGV" in found["copy.deepcopy"].detail
+
+    @pytest.mark.gpu
+    def test_a_fault_of_the_gpu_is_a_crash(self, judge, on_a_gpu):
+        if not on_a_gpu:
+            pytest.skip("there is no GPU to fault")
+        faulty = candidate(
+            "return torch.tanh(self.linear(x))",
+            after="""
+            def __deepcopy__(self, memo):
+                table = torch.zeros(4, device="cuda")
+                table[torch.full((4,), 9, device="cuda")].sum().item()
+            """,
+        )
+        found = failing(judge.try_uses(faulty))
+        assert found.keys() == {"copy.deepcopy"}
+        assert found["copy.deepcopy"].outcome == "crashes"
 
     @pytest.mark.slow
     def test_a_hang_is_named(self, judge):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.uses import Outcome
@@ -23,6 +25,8 @@ from adaexplore.evaluate.wire.tensors import SharedTensor
 from adaexplore.sandbox.channel import MAX_FDS
 from adaexplore.sandbox.user.values import NamedTensor
 
+_Reply = TypeVar("_Reply")
+_TRIAL_S = {"cpu": 20.0, "cuda": 60.0}  # a kernel may be compiled anew, for another size
 NO_GRADIENT = "the outputs have no gradient, and no exception says so"
 
 
@@ -92,7 +96,7 @@ class UseProcess:
         self._sets += 1
         forms = [(t.path, b.tensor) for t, b in zip(batch.truths, batch.buffers, strict=True)]
         poison_all(batch.buffers)
-        tried = self.talk.ask(ask.TryUse("call", self._sets - 1))
+        tried = self._make(ask.TryUse("call", self._sets - 1))
         return self._compared(tried.outputs, forms, batch.buffers, batch.truths)
 
     def try_gradients(self, leaves: Sequence[Leaf], *, of_inputs: bool) -> Found | None:
@@ -102,7 +106,7 @@ class UseProcess:
         poison_all(self.workload.buffers)
         self._give_in_parts(ask.TakePlaces, [leaf.place for leaf in leaves])
         names = tuple(leaf.name for leaf in leaves if leaf.name)
-        tried = self.talk.ask(ask.TryGradients(self.number, of_inputs, names))
+        tried = self._make(ask.TryGradients(self.number, of_inputs, names))
         found = self._compared(
             tried.outputs,
             self.workload.outputs,
@@ -123,10 +127,16 @@ class UseProcess:
 
     def _try(self, part: ask.Part, truths: Sequence[Truth]) -> Found | None:
         poison_all(self.workload.buffers)
-        tried = self.talk.ask(ask.TryUse(part, self.number))
+        tried = self._make(ask.TryUse(part, self.number))
         if not tried.applies:
             return None
         return self._compared(tried.outputs, self.workload.outputs, self.workload.buffers, truths)
+
+    def _make(self, trial: wire.Request[_Reply]) -> _Reply:
+        """Make a trial, which has time of its own."""
+        kind = self.reference.problem.device.partition(":")[0]
+        self.talk.deadline = time.monotonic() + _TRIAL_S[kind]
+        return self.talk.ask(trial)
 
     def _compared(
         self,

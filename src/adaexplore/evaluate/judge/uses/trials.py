@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Failed, Fault
-from adaexplore.core.uses import OUTCOMES, Use
+from adaexplore.core.uses import OUTCOMES, Outcome, Use
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.failures import died, overran
 from adaexplore.evaluate.judge.reference import Reference
@@ -19,7 +19,7 @@ from adaexplore.evaluate.judge.verdict import DeviceUse
 from adaexplore.sandbox.process import Worker, WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
-_TRIAL_S = {"cpu": 20.0, "cuda": 60.0}  # a kernel may be compiled anew, for another size
+_CUDA_FAULT = "CUDA error"  # such as an illegal memory access: nothing works after it
 _DETAIL_CHARS = 160
 _Result = TypeVar("_Result")
 _LOADING = "a fresh process"
@@ -69,7 +69,7 @@ TRIALS = (
 class UseTrials:
     """The trials of one candidate. `spawn` starts a confined process for it.
 
-    A process that hangs, ends, or has met a fault of the GPU is replaced for the trials that
+    A process that hangs, ends, or has broken its CUDA context is replaced for the trials that
     remain. No trial begins after `deadline`, by `time.monotonic`.
     """
 
@@ -87,7 +87,6 @@ class UseTrials:
         self._candidate = candidate
         self._deadline = deadline
         self._device = reference.problem.device
-        self._trial_s = _TRIAL_S[self._device.partition(":")[0]]
 
     def run(self) -> tuple[Use, ...]:
         """Return the outcome of every use that applies."""
@@ -125,14 +124,10 @@ class UseTrials:
             trial = left.pop(0)
             process.talk.stage = trial.use
             with device.hold(exclusive=False):
-                process.talk.deadline = time.monotonic() + self._trial_s
                 outcome = _outcome(lambda: trial.run(process), process.talk)  # noqa: B023
             if outcome:
                 found.append((trial, outcome))
-            if outcome and (
-                outcome.outcome in ("hangs", "crashes")
-                or (outcome.outcome == "refuses" and self._device != "cpu")
-            ):
+            if outcome and outcome.outcome in ("hangs", "crashes"):
                 return
 
 
@@ -155,7 +150,8 @@ def _of_verdict(verdict: Failed) -> Found:
         return Found("wrong", _one_line(verdict.reason))
     fault = verdict.feedback
     if isinstance(fault, Fault):
-        return Found("refuses", _one_line(f"{fault.type}: {fault.message}"))
+        outcome: Outcome = "crashes" if _CUDA_FAULT in fault.message else "refuses"
+        return Found(outcome, _one_line(f"{fault.type}: {fault.message}"))
     return Found("refuses", _one_line(verdict.reason))
 
 
