@@ -10,6 +10,7 @@ import sysconfig
 import venv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -47,13 +48,15 @@ class Copy:
         self._python = self._environment()
 
     def _environment(self) -> Path:
-        """Make a virtual environment that sees the copy, and the packages of this interpreter."""
+        """Make a virtual environment with the packages of this one; return its interpreter.
+
+        Its sources are found by PYTHONPATH, before those that the packages may name.
+        """
         home = self._folder / ".venv"
         venv.create(home, symlinks=True)
         packages = home / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
-        shared = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-        sources = [str(self._folder / "src"), str(self._folder / "lab" / "src")]
-        (packages / "copy.pth").write_text("\n".join(sources + shared) + "\n")
+        shutil.rmtree(packages)
+        packages.symlink_to(_installed())
         return home / "bin" / "python"
 
     def try_out(self, mutant: Mutant, tests: Sequence[str], limit_s: float) -> Tested:
@@ -76,7 +79,8 @@ class Copy:
         """Run tests until one fails, at the lowest priority."""
         folder = self._folder
         command = [*_namespace(), "nice", "-n", "19", str(self._python), *_PYTEST, *_FAST, *tests]
-        environment = os.environ | {"TMPDIR": str(folder / ".tmp")}
+        sources = os.pathsep.join((str(folder / "src"), str(folder / "lab" / "src")))
+        environment = os.environ | {"TMPDIR": str(folder / ".tmp"), "PYTHONPATH": sources}
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -108,6 +112,14 @@ def _namespace() -> list[str]:
     as_user = [] if os.getuid() == 0 else ["--user", "--map-current-user"]
     with_us = ["setpriv", "--pdeathsig", "KILL"]
     return [*with_us, "unshare", *as_user, "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+def _installed() -> Path:
+    """Return the folder of the packages that tests need."""
+    found = find_spec("pytest")
+    if found is None or found.origin is None:
+        raise BadInputError("no pytest is installed here; `make dev` installs it")
+    return Path(found.origin).parents[1]
 
 
 def _files(root: Path) -> list[str]:

@@ -26,6 +26,12 @@ def test_shares_launches_and_grid():
     assert found.bytes_per_s == 2e12
 
 
+def test_shares_are_rounded_to_a_thousandth_and_smaller_ones_left_out():
+    uses = tuple(KernelUse("k", "custom", 1.0, time_us) for time_us in (2.0, 1.0, 0.0001))
+    found = describe(SOURCE, OwnKernels(), measured_parts(Profile(uses, 3.0001, 0.7)), 0.0)
+    assert found.own == (0.667, 0.333)
+
+
 def test_instructions_come_from_the_compiled_code_if_it_is_known():
     own = OwnKernels.of([("k", "c0de", ["reduction"]), ("k", "f00d", ["dot"])])
     assert describe(SOURCE, own, [], 0.0).instructions == ("dot", "reduction")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import adaexplore
-from adaexplore.sandbox.walls import paths
+from adaexplore.sandbox.walls import namespaces, paths
+from adaexplore.sandbox.walls.paths import rules
 
 
 @pytest.fixture
@@ -58,6 +59,15 @@ def test_home_and_the_temporary_folder_may_not(programs, tree):
     found = programs(tree, [Path.home(), Path("/"), Path("/tmp")])
     for private in (Path.home(), Path("/tmp"), Path("/")):
         assert not readable(private, found)
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("own_memory", [False, True])
+def test_shared_memory_is_for_gpus_or_where_it_is_ones_own(monkeypatch, tmp_path, gpu, own_memory):
+    monkeypatch.setattr(namespaces, "entered", lambda: own_memory)
+    paths = [path for path, _ in rules(tmp_path, tmp_path, gpu=gpu)]
+    assert (Path("/dev/shm") in paths) == (gpu or own_memory)
+    assert (Path("/proc/self") in paths) == gpu
 
 
 def test_the_interpreter_and_this_package_may_wherever_one_works(programs):
