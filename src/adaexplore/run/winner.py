@@ -17,7 +17,7 @@ from adaexplore.run.uses import header, with_uses
 from adaexplore.search import next_to_confirm, settled
 from adaexplore.store import Confirmation, Store
 
-_PAUSES_S = (5.0, 20.0)
+_PAUSES_S = (2.0, 10.0)
 
 
 class Winner:

@@ -136,7 +136,7 @@ def test_a_contradicting_noisy_confirmation_is_measured_again_once_the_machine_i
         )
         events = list(search.run())
         headline = summary_of(directory.store, directory.path).headline
-    assert [event.wait_s for event in events if isinstance(event, Waiting)] == waits == [5.0]
+    assert [event.wait_s for event in events if isinstance(event, Waiting)] == waits == [2.0]
     assert (headline.verdict, headline.confirmed) == ("faster", True)
     assert headline.sentence.startswith("1.31×")
 
