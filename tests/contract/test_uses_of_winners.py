@@ -103,6 +103,33 @@ def test_trials_change_no_later_verdict(judge):
     assert isinstance(judge.evaluate(PLAIN), Passed)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_has_no_gradient_is_asked_for_none(server, device):
+    source = """
+        import torch
+        from torch import nn
+
+        class Model(nn.Module):
+            def forward(self, shift, x, index):
+                return x[index] * 3 + (shift > 0)
+
+        def get_inputs():
+            return [torch.rand(4), torch.randn(7, 4), torch.arange(7)]
+    """
+    language = "cpp" if device == "cpu" else "triton"
+    problem = Problem("three", textwrap.dedent(source), language, device)
+    judge = LocalEvaluator(server, problem, timeout_s=60.0, memory_bytes=4 << 30, brief=True)
+    right = problem.source.replace("Model(", "ModelNew(")
+    try:
+        judge.prepare()
+        assert outcomes(judge.try_uses(Candidate(right, "cpp")))["gradients"] == "holds"
+        detached = Candidate(right.replace("x[index]", "x.detach()[index]"), "cpp")
+        use = failing(judge.try_uses(detached))["gradients"]
+        assert (use.outcome, use.detail.split(":")[0]) == ("detached", "of inputs")
+    finally:
+        judge.close()
+
+
 class TestSilentlyWrong:
     def test_constants_folded_in_the_constructor_go_stale(self, judge):
         folded = candidate(

@@ -118,7 +118,8 @@ class UseSession(CandidateSession):
         model = self.build("own")
         inputs, leaves = with_leaves(given.inputs) if request.inputs else (given.inputs, [])
         own = dict(model.named_parameters())
-        wanted: list[Tensor | None] = [*leaves, *(own.get(name) for name in request.parameters)]
+        wanted: list[Tensor | None] = [leaves[number] for number in request.inputs]
+        wanted += [own.get(name) for name in request.parameters]
         with torch.enable_grad():
             outputs = flatten_outputs(call(model, inputs))
             found = gradients([out for _, out in outputs], wanted)

@@ -43,7 +43,6 @@ class CandidateBench:
         self._confined: Literal["cpu", "gpu"] = "cpu" if on_cpu else "gpu"
         self._limits = candidate_limits(memory_bytes, gpu=not on_cpu)
         self._environment = {} if on_cpu else _environment(reference.problem)
-        self._expected = Expected(reference)
         self._parents = LiveParents(reference.problem.device)
         self._best_us: dict[str, float] = {}  # by workload
         self._measured: dict[str, tuple[Candidate, Passed]] = {}  # by their code, the first of each
@@ -86,7 +85,7 @@ class CandidateBench:
         """Try a correct candidate as users use a module, within about `timeout_s` seconds."""
         trials = UseTrials(
             self._reference,
-            self._expected,
+            Expected(self._reference),  # kept no longer than needed: it takes memory
             self._spawn,
             candidate,
             time.monotonic() + timeout_s,

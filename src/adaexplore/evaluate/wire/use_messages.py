@@ -96,9 +96,14 @@ class TryUse(Request[Tried]):
 class TryGradients(Request[GradientsTried]):
     """Call with gradients and go backward; deliver outputs, and the gradients to their places.
 
-    The leaves are every floating-point input, if `inputs`, then the parameters of these names.
+    The leaves are `inputs`, by their number among the floating-point ones, then the parameters of
+    these names. Without `inputs`, none requires a gradient.
     """
 
     input_set: int
-    inputs: bool
+    inputs: tuple[int, ...]
     parameters: tuple[str, ...]
+
+    def accepts(self, reply: GradientsTried) -> bool:
+        """Return True if the reply is about every leaf."""
+        return len(reply.leaves) == len(self.inputs) + len(self.parameters)

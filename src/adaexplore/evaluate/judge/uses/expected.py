@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -22,6 +23,7 @@ from adaexplore.evaluate.wire.tensors import SharedTensor, share
 from adaexplore.sandbox.user.user_code import is_out_of_memory
 from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of
 
+_Made = TypeVar("_Made")
 _ILL_CONDITIONED = 0.05  # as for the truths of a verification
 _FACTOR = 4.0  # of PyTorch's own error in a gradient
 _FLOOR = 0.02  # a sign that rounding decides (ReLU at 0) changes single elements
@@ -51,11 +53,11 @@ class MovedWeights:
 class Leaf:
     """The right gradient of a leaf, and the largest relative error of a right one.
 
-    `bound` is None where PyTorch's own gradient is no basis for a verdict. `name` is a parameter's,
-    empty for an input.
+    `bound` is None where PyTorch's own gradient is no basis for a verdict. `leaf` is a parameter's
+    name, or an input's number among the floating-point ones.
     """
 
-    name: str
+    leaf: str | int
     value: Tensor
     bound: float | None
     place: SharedTensor
@@ -87,16 +89,18 @@ class Expected:
         """The weights that the constructor makes on the CPU."""
         runs, instance = copy.copy(self._workload.runs), self._reference.instance
         problem = self._reference.problem
-        try:
-            made = replace(instance, device=torch.device("cpu")).rebuilt(problem.seed, problem.mode)
+
+        def make() -> MovedWeights | None:
+            on_cpu = replace(instance, device=torch.device("cpu"))
+            made = on_cpu.rebuilt(problem.seed, problem.mode)
             made.model.to(instance.device)
             runs.instance = replace(made, device=instance.device)
             outputs, _ = reference_runs(runs, self._given.inputs, self._frozen)
-        except BadProblemError:
-            return None
-        truths = self._truths(outputs)
-        weights = {name: share(t) for name, t in made.model.state_dict().items()}
-        return MovedWeights(weights, truths) if truths else None
+            truths = self._truths(outputs)
+            weights = {name: share(t) for name, t in made.model.state_dict().items()}
+            return MovedWeights(weights, truths) if truths else None
+
+        return _if_possible(make)
 
     @cached_property
     def weight_leaves(self) -> list[Leaf]:
@@ -115,14 +119,7 @@ class Expected:
     def _batch(self, sizes: Callable[[int], tuple[int, ...]]) -> BatchSet | None:
         """Return the first such batch that the reference takes."""
         for inputs in _resized(self._given.inputs, sizes):
-            try:
-                found = self._batch_of(inputs)
-            except BadProblemError:
-                continue
-            except RuntimeError as error:
-                if not is_out_of_memory(error):
-                    raise
-                continue
+            found = _if_possible(partial(self._batch_of, inputs))
             if found:
                 return found
         return None
@@ -162,19 +159,20 @@ class Expected:
         tensors = [*given, *model.parameters()]
         if sum(t.numel() * t.element_size() for t in tensors) > _MOST_BYTES:
             return []
-        try:
+
+        def make() -> list[Leaf]:
             with runs.scope(runs.precision):
                 found = self._gradients(of_inputs, names)
             with widened(model):
                 exactly = self._gradients(of_inputs, names, wide=True)
-        except BadProblemError:  # as the reference has none, none is asked of candidates
-            return []
-        labels = [""] * (len(found) - len(names)) + names
-        return [
-            Leaf(name, truth, _bound(own, truth), share(own))
-            for name, own, truth in zip(labels, found, exactly, strict=True)
-            if own is not None and truth is not None
-        ]
+            leaves: list[str | int] = [*range(len(found) - len(names)), *names]
+            return [
+                Leaf(leaf, truth, _bound(own, truth), share(own))
+                for leaf, own, truth in zip(leaves, found, exactly, strict=True)
+                if own is not None and truth is not None
+            ]
+
+        return _if_possible(make) or []
 
     def _gradients(
         self, of_inputs: bool, names: Sequence[str], *, wide: bool = False
@@ -189,6 +187,18 @@ class Expected:
         with instance.boundary.entering("backward()"), torch.enable_grad():
             outputs = [out for _, out in flatten_outputs(call(instance.model, inputs))]
             return gradients(outputs, [*leaves, *(own[name] for name in names)])
+
+
+def _if_possible(make: Callable[[], _Made]) -> _Made | None:
+    """Return what is made; None where the reference raises, or memory is short."""
+    try:
+        return make()
+    except BadProblemError:
+        return None
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return None
 
 
 def _resized(inputs: Inputs, sizes: Callable[[int], tuple[int, ...]]) -> Iterator[Inputs]:

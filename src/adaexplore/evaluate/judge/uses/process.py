@@ -99,14 +99,15 @@ class UseProcess:
         tried = self._make(ask.TryUse("call", self._sets - 1))
         return self._compared(tried.outputs, forms, batch.buffers, batch.truths)
 
-    def try_gradients(self, leaves: Sequence[Leaf], *, of_inputs: bool) -> Found | None:
+    def try_gradients(self, leaves: Sequence[Leaf]) -> Found | None:
         """Compare gradients, of the parameters and of inputs."""
         if not leaves:
             return None
         poison_all(self.workload.buffers)
         self._give_in_parts(ask.TakePlaces, [leaf.place for leaf in leaves])
-        names = tuple(leaf.name for leaf in leaves if leaf.name)
-        tried = self._make(ask.TryGradients(self.number, of_inputs, names))
+        numbers = tuple(each.leaf for each in leaves if isinstance(each.leaf, int))
+        names = tuple(each.leaf for each in leaves if isinstance(each.leaf, str))
+        tried = self._make(ask.TryGradients(self.number, numbers, names))
         found = self._compared(
             tried.outputs,
             self.workload.outputs,
@@ -168,4 +169,4 @@ class UseProcess:
 
 
 def _of(leaf: Leaf) -> str:
-    return f"the gradient of {leaf.name or 'an input'}"
+    return f"the gradient of {leaf.leaf if isinstance(leaf.leaf, str) else 'an input'}"

@@ -52,14 +52,8 @@ TRIALS = (
     Trial("inputs of any layout", lambda p: p.try_own("transposed"), "transposed"),
     Trial("built on the CPU, then moved", UseProcess.try_moved, needs_gpu=True),
     Trial("another stream", lambda p: p.try_own("stream"), needs_gpu=True),
-    Trial(
-        "gradients",
-        lambda p: p.try_gradients(p.expected.weight_leaves, of_inputs=False),
-        "of weights",
-    ),
-    Trial(
-        "gradients", lambda p: p.try_gradients(p.expected.all_leaves, of_inputs=True), "of inputs"
-    ),
+    Trial("gradients", lambda p: p.try_gradients(p.expected.weight_leaves), "of weights"),
+    Trial("gradients", lambda p: p.try_gradients(p.expected.all_leaves), "of inputs"),
     Trial("other batch sizes", lambda p: p.try_batch(p.expected.larger), "larger"),
     Trial("other batch sizes", lambda p: p.try_batch(p.expected.smaller), "smaller"),
 )
