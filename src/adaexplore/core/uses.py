@@ -11,8 +11,8 @@ Outcome = Literal["holds", "refuses", "detached", "wrong", "hangs", "crashes"]
 OUTCOMES: tuple[Outcome, ...] = ("holds", "refuses", "detached", "wrong", "hangs", "crashes")
 """From the best to the worst."""
 
-SILENT: frozenset[Outcome] = frozenset({"detached", "wrong"})
-"""Outcomes that no exception tells a user."""
+DEFECTS: frozenset[Outcome] = frozenset({"detached", "wrong", "hangs", "crashes"})
+"""Outcomes that a user must know of, because no exception tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from adaexplore.core.text.units import interval as interval
 from adaexplore.core.text.units import relative_error as relative_error
 from adaexplore.core.text.units import share as share
 from adaexplore.core.text.units import speedup as speedup
+from adaexplore.core.text.uses import describe_defects as describe_defects
 from adaexplore.core.text.uses import describe_uses as describe_uses
 from adaexplore.report.calls import CallTotals
 

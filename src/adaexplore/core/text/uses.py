@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaexplore.core.uses import OUTCOMES, Outcome, Use
+from adaexplore.core.uses import DEFECTS, OUTCOMES, Outcome, Use
 
 _WORDS: dict[Outcome, str] = {
     "holds": "holds in use",
@@ -23,6 +23,11 @@ def describe_uses(uses: Sequence[Use]) -> list[tuple[Outcome, str]]:
         for outcome in reversed(OUTCOMES)
         if (found := [use for use in uses if use.outcome == outcome])
     ]
+
+
+def describe_defects(uses: Sequence[Use]) -> list[str]:
+    """Return the lines on uses that fail without an exception."""
+    return [line for outcome, line in describe_uses(uses) if outcome in DEFECTS]
 
 
 def _named(use: Use) -> str:

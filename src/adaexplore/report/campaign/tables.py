@@ -162,6 +162,8 @@ def _labels(results: Iterable[Result]) -> list[Text]:
             if winner_set_apart([label]):
                 labels[label] = f"of the winner: {LABELS[label]}"
         lines += [f"{result.name}: {name}: {why}" for name, why in labels.items()]
+        uses = result.claimed.uses if result.claimed else ()
+        lines += [f"{result.name}: the winner: {line}" for line in text.describe_defects(uses)]
     return [Text(line, style="yellow") for line in lines]
 
 

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from adaexplore.core.evaluation import Estimate, Passed, Timing
+from adaexplore.core.uses import DEFECTS
 from adaexplore.report import text
 from adaexplore.report.run.headline import Headline
 from adaexplore.report.run.summary import Row, Summary
@@ -18,14 +19,6 @@ VERDICT_STYLES = {
     "unmeasured": "bold yellow",
     "no_correct": "bold red",
     "empty": "bold",
-}
-USE_STYLES = {
-    "holds": "",
-    "refuses": "yellow",
-    "detached": "bold red",
-    "wrong": "bold red",
-    "hangs": "bold red",
-    "crashes": "bold red",
 }
 COLUMNS = (
     ("id", "right"),
@@ -55,7 +48,7 @@ def headline(summary: Summary) -> RenderableType:
             for each in head.claimed.workloads
         ]
         lines += [
-            Text(text.one_line(line), style=USE_STYLES[outcome])
+            Text(text.one_line(line), style="bold red" if outcome in DEFECTS else "")
             for outcome, line in text.describe_uses(head.claimed.uses)
         ]
     if head.caveat:

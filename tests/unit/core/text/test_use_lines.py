@@ -1,4 +1,4 @@
-from adaexplore.core.text.uses import describe_uses
+from adaexplore.core.text.uses import describe_defects, describe_uses
 from adaexplore.core.uses import Use
 
 USES = (
@@ -27,3 +27,7 @@ def test_there_is_a_line_for_each_outcome_the_worst_first():
 
 def test_what_was_not_tried_is_not_mentioned():
     assert describe_uses(()) == []
+
+
+def test_defects_are_what_no_exception_tells():
+    assert describe_defects(USES) == [line for _, line in describe_uses(USES)[:2]]

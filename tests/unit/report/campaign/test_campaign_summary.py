@@ -12,6 +12,7 @@ from rich.console import Console
 
 from adaexplore.core.evaluation import Estimate, Passed
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.uses import Use
 from adaexplore.report import summarize
 from adaexplore.report.averages import averages
 from adaexplore.report.campaign.html import render_campaign
@@ -116,6 +117,16 @@ def test_a_winner_that_counts_on_constant_weights_is_averaged_apart():
     assert [r.name for r in usual.results] == ["norm"]
     assert [r.name for r in apart.results] == ["adapter"]
     assert "adapter: constant-weights: of the winner" in printed(summary, width=120)
+
+
+def test_a_winner_that_fails_silently_in_use_is_named():
+    stale = Use("weights changed in place", "wrong", "off by 0.9")
+    winner = replace(passed(3.0), uses=(Use("pickle", "refuses", "TypeError"), stale))
+    summary = campaign(result("norm", winner))
+    line = "the winner: SILENTLY WRONG: weights changed in place (off by 0.9)"
+    assert f"norm: {line}" in printed(summary, width=120)
+    assert f"<strong>norm</strong>: {line}" in render_campaign(summary)
+    assert "TypeError" not in printed(summary, width=120)
 
 
 def test_means_are_given_with_algebra_and_without():
