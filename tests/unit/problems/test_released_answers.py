@@ -177,7 +177,7 @@ class TestFunction:
                     )
                 ),
             ),
-            ("x, scale=1.0, out=None", {"scale": 0.5, "out": None}),
+            ("x, scale=1.0, pool=None", {"scale": 0.5, "pool": None}),
             ("x, kernel_size=3, stride=1, eps=0.0", {"kernel_size": 2, "stride": 2, "eps": 1e-05}),
         ],
     )

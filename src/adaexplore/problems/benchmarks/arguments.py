@@ -14,9 +14,8 @@ NO_COUNTERPART = "adaexplore bench: the reference has no counterpart of"
 
 _WHOLE = ("params", "weights", "state_dict")
 """Names of an argument that takes all tensors as a dictionary."""
-_OWN = ("out", "dtype", "device", "block_size")
-"""Names of arguments that belong to the function and not to the module."""
 _LONG = {"w": "weight", "W": "weight", "b": "bias"}
+_SETTINGS = (bool, int, float, str, tuple)
 _LOOSE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -101,10 +100,8 @@ class Arguments:
         """
         if name in self._given:
             return self._given[name]
-        if name in _OWN:
-            return None
-        values = [getattr(layer, name) for layer in module.modules() if hasattr(layer, name)]
-        plain = [_single(value) for value in values]
+        values = [getattr(layer, name, None) for layer in module.modules()]
+        plain = [_single(value) for value in values if isinstance(value, _SETTINGS)]
         return plain[0] if plain and all(value == plain[0] for value in plain) else None
 
 
