@@ -11,6 +11,8 @@ KEYS = {
     "baselines_us",
     "speedup",
     "speedup_ci",
+    "claim",
+    "too_noisy",
     "speedup_eager",
     "speedup_compile",
     "strongest",
