@@ -8,7 +8,8 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Mismatch, evaluation_to_json
+from adaexplore.core.evaluation import Mismatch
+from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Checks, Problem, Tolerance, Workload
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from verdicts import failed, passed

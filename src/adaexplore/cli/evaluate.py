@@ -48,7 +48,8 @@ def evaluate(
 
     from adaexplore.cli.progress import EvaluationProgress
     from adaexplore.core.errors import InfrastructureError
-    from adaexplore.core.evaluation import Passed, evaluation_to_json
+    from adaexplore.core.evaluation import Passed
+    from adaexplore.core.evaluation_json import evaluation_to_json
     from adaexplore.run.api import evaluate as judge
 
     progress = EvaluationProgress(Console(stderr=True))

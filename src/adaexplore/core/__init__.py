@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from adaexplore.core.evaluation import Passed as Passed
     from adaexplore.core.evaluation import Status as Status
     from adaexplore.core.evaluation import Timing as Timing
-    from adaexplore.core.evaluation import evaluation_to_json as evaluation_to_json
     from adaexplore.core.evaluation import rank as rank
+    from adaexplore.core.evaluation_json import evaluation_to_json as evaluation_to_json
     from adaexplore.core.facts import ReferenceFacts as ReferenceFacts
     from adaexplore.core.node import ROOT_ID as ROOT_ID
     from adaexplore.core.node import Node as Node

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from adaexplore.core.evaluation import Evaluation, evaluation_from_json, evaluation_to_json
+from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.problem import Language, Precision
 
 

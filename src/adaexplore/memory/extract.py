@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from adaexplore.core.evaluation import Failed, Fault, evaluation_from_json, evaluation_to_json
+from adaexplore.core.evaluation import Failed, Fault
+from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.rule import Rule, Signature

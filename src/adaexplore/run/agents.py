@@ -11,7 +11,7 @@ from typing import Any
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import evaluation_to_json
+from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
 from adaexplore.core.protocols.listener import follow

@@ -30,7 +30,7 @@ from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import evaluation_from_json, evaluation_to_json
+from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.proposal import Proposal

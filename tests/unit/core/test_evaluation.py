@@ -21,10 +21,9 @@ from adaexplore.core.evaluation import (
     Roofline,
     Timing,
     WorkloadTiming,
-    evaluation_from_json,
-    evaluation_to_json,
     rank,
 )
+from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.uses import OUTCOMES, Use
 
 times = st.floats(1e-3, 1e9)

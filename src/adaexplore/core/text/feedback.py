@@ -1,7 +1,7 @@
 """Text of an evaluation: one line for a verdict, and a page for the proposer of the next kernel.
 
 The command line, the report and prompts use the same text, made from the fields that
-`evaluation.to_json` gives to programs.
+`evaluation_to_json` gives to programs.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Evaluation, evaluation_to_json
+from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.bench import CandidateBench
 from adaexplore.evaluate.judge.reference import Reference

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import Evaluation, Failed, evaluation_from_json
+from adaexplore.core.evaluation import Evaluation, Failed
+from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.core.uses import Use

@@ -19,8 +19,8 @@ from adaexplore.core.evaluation import (
     Failed,
     Fault,
     Passed,
-    evaluation_to_json,
 )
+from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Problem
 from adaexplore.evaluate.judge.conversation import Conversation

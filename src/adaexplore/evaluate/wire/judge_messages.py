@@ -19,7 +19,7 @@ class ReferencePrepared:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A verdict; `evaluation` is `core.evaluation.to_json`."""
+    """A verdict; `evaluation` is as `evaluation_to_json` returns it."""
 
     evaluation: dict[str, Any]
 

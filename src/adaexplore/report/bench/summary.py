@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict
-from adaexplore.core.evaluation import Passed, Timing, evaluation_to_json
+from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.labels import ALGEBRA, set_apart
 from adaexplore.report.averages import Averages, averages
 

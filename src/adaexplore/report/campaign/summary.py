@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from adaexplore.core.evaluation import Passed, Timing, evaluation_to_json
+from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.labels import ALGEBRA, set_apart, winner_set_apart
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.report.averages import Averages, averages
