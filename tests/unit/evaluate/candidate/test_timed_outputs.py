@@ -32,18 +32,23 @@ def get_inputs():
 """
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def device(request):
+    return request.param
+
+
 @pytest.fixture
-def fresh(tmp_path):
+def fresh(tmp_path, device):
     source = SOURCE.format(name="Model", result="x * 2")
     reference = Instance.load(
-        source, "Model", device="cpu", seed=0, mode="as-built", folder=tmp_path
+        source, "Model", device=device, seed=0, mode="as-built", folder=tmp_path
     )
     first = reference.inputs(0)
     return FreshInputs(reference, first, reference(first), CALLS)
 
 
 @pytest.fixture
-def timed(server, fresh):
+def timed(server, fresh, device):
     """Time two calls of a candidate that returns `result`; its outputs had `strides` before."""
     workers = []
 
@@ -53,7 +58,7 @@ def timed(server, fresh):
         talk = Conversation(worker, time.monotonic() + 60.0)
         init = base64.b64encode(pickle.dumps(Arguments())).decode()
         source = textwrap.dedent(SOURCE.format(name="ModelNew", result=result))
-        talk.ask(wire.Load(source, "cpu", 0, "as-built", "fp32", Access(), init))
+        talk.ask(wire.Load(source, device, 0, "as-built", "fp32", Access(), init))
         workload = SimpleNamespace(name="w", fresh=fresh, first_slot=0)
         give_slots(talk, SimpleNamespace(timed=[workload]), {"w": (strides,)})
         fresh.poison(CALLS)
@@ -89,5 +94,7 @@ def test_an_output_in_the_verified_layout_is_copied_in_the_order_of_memory(timed
 
 
 def test_a_row_that_a_copy_would_repeat_is_refused(timed):
-    with pytest.raises(Stop, match=r"output is 1x16 of torch\.float32 on cpu in a timed call"):
+    with pytest.raises(
+        Stop, match=r"output is 1x16 of torch\.float32 on (cpu|cuda:0) in a timed call"
+    ):
         timed("x[:1] * 2", (16, 1))
