@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from statistics import median
 
@@ -22,8 +24,10 @@ from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.combine import geometric_mean
 from adaexplore.evaluate.timing.compiling import compiling_lent
 from adaexplore.evaluate.timing.fresh import FreshInputs
+from adaexplore.evaluate.timing.placement import threads_apart
 from adaexplore.evaluate.timing.slots import unseal
 from adaexplore.evaluate.timing.turnstile import Gate, Turnstile
+from adaexplore.evaluate.timing.waiting import threads_of
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
@@ -51,6 +55,7 @@ class Baselines:
         self.subject = Subject(runs.instance.model, self._own[0].inputs, runs.problem.device, forms)
         self._calls: dict[str, Call] = {EAGER: eager(self.subject)}
         self._left_out: set[str] = set()
+        self._may_place = runs.problem.device == "cpu"  # not with threads that a call creates
         self._overheads_us: list[float] = []
         self._excesses: list[float] = []
 
@@ -140,7 +145,7 @@ class Baselines:
             with self._runs.scope(self._runs.precision):
                 self._clock.warm(warm_call)
                 fresh.prepare_own(count)
-                with self._turnstile.attended(count, fresh.own.open) as passages:
+                with self._turnstile.attended(count, fresh.own.open) as passages, self._placed():
                     times = self._clock.block(call, count, deliver, ready)
                     gate.leave()
             around_us = [w - t for w, t in zip(passages.windows_us, times, strict=True)]
@@ -149,6 +154,17 @@ class Baselines:
             return times
 
         return block
+
+    @contextmanager
+    def _placed(self) -> Iterator[None]:
+        """Place the threads of a block on the CPU as those of candidates are placed."""
+        if not self._may_place:
+            yield
+            return
+        threads = set(threads_of(os.getpid()))
+        with threads_apart(os.getpid()):
+            yield
+        self._may_place = threads.issuperset(threads_of(os.getpid()))
 
     def _try(self, baseline: Baseline) -> str:
         """Build a baseline for the first inputs; return the reason to leave it out, or ""."""

@@ -1,4 +1,4 @@
-"""Placement of a candidate's threads on processors during a timed block."""
+"""Placement of the threads of a timed process on processors during a timed block."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from adaexplore.evaluate.timing.waiting import thread_account_us, threads_of
 
 @contextlib.contextmanager
 def threads_apart(pid: int) -> Iterator[None]:
-    """Keep the busiest threads of a stopped process on processors of their own in the body.
+    """Keep the busiest threads of a process on processors of their own in the body.
 
     Threads that wake each other at every barrier tend to share one processor until the kernel
-    balances them, which takes longer than a block after a stop. Threads that are created in the
+    balances them, which takes longer than a block after a stop, or after the first thread slept. Threads that are created in the
     body share the processor of the thread that creates them.
     """
     before: dict[int, set[int]] = {}

@@ -1,5 +1,6 @@
 """Baselines as the judge builds, checks and chooses them, on the CPU; some are made up."""
 
+import os
 import time
 from typing import ClassVar
 
@@ -97,6 +98,69 @@ def offers(monkeypatch):
 @pytest.fixture
 def reference(tmp_path):
     return Reference(Problem("example", SOURCE, "cpp", "cpu"), tmp_path)
+
+
+def watching(seen):
+    """Note the processors that the calling thread may use in each call."""
+
+    def build(subject):
+        call = eager(subject)
+
+        def watched(inputs):
+            seen.append(os.sched_getaffinity(0))
+            return call(inputs)
+
+        return watched
+
+    return build
+
+
+class TestTimed:
+    """Baselines are timed as candidates are, on inputs that no candidate can reach."""
+
+    def test_threads_have_processors_of_their_own_and_get_back_what_they_had(
+        self, offers, reference
+    ):
+        seen, before = [], os.sched_getaffinity(0)
+        offers(watched=watching(seen))
+        workload = reference.first
+        assert workload.baselines.build("watched")
+        workload.prepare_timing()
+        seen.clear()
+        workload.baselines.time(workload.fresh, ["watched"])
+        assert len(seen[-1]) == 1
+        assert os.sched_getaffinity(0) == before
+
+    def test_they_work_on_none_of_the_slots_that_candidates_can_write_to(self, offers, reference):
+        seen = []
+
+        def build(subject):
+            call = eager(subject)
+
+            def watched(inputs):
+                seen.append(inputs.args[0].data_ptr())
+                return call(inputs)
+
+            return watched
+
+        offers(watched=build)
+        workload = reference.first
+        assert workload.baselines.build("watched")
+        workload.prepare_timing()
+        seen.clear()
+        workload.baselines.time(workload.fresh, ["watched"])
+        shared = [slot.args[0].data_ptr() for slot in workload.fresh.given.inputs]
+        shared += [checked.inputs.args[0].data_ptr() for checked in workload.sets]
+        assert seen
+        assert not set(seen) & set(shared)
+
+    def test_what_passing_the_turnstile_costs_is_part_of_what_the_judge_found(
+        self, offers, reference
+    ):
+        workload = reference.first
+        workload.prepare_timing()
+        workload.baselines.time(workload.fresh, ["eager"])
+        assert 1.0 < workload.baselines.own.overhead_us < 1e6
 
 
 class TestOffered:
