@@ -14,8 +14,8 @@ def threads_apart(pid: int) -> Iterator[None]:
     """Keep the busiest threads of a process on processors of their own in the body.
 
     Threads that wake each other at every barrier tend to share one processor until the kernel
-    balances them, which takes longer than a block after a stop, or after the first thread slept. Threads that are created in the
-    body share the processor of the thread that creates them.
+    balances them, which takes longer than a block after a stop, or after the first thread slept.
+    Threads that are created in the body share the processor of the thread that creates them.
     """
     before: dict[int, set[int]] = {}
     processors = sorted(os.sched_getaffinity(0))
