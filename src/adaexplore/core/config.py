@@ -83,6 +83,13 @@ class Config(BaseModel):
         "reject candidates whose own kernels do not do the work (cuBLAS, cuDNN or PyTorch's "
         "kernels do); without it they are labelled. Needs a GPU, or --target",
     )
+    allow_waiting: bool = option(
+        "problem",
+        False,
+        "claim kernels whose blocks wait for other blocks of a launch that is not cooperative, "
+        "and that hang where not all blocks run at once; without it they are labelled and never "
+        "the winner",
+    )
     allow: Annotated[tuple[PathText, ...], BeforeValidator(split)] = option(
         "problem",
         (),
@@ -304,7 +311,11 @@ class Config(BaseModel):
     @property
     def checks(self) -> Checks:
         """The conditions on a candidate."""
-        return Checks(precision=self.precision, require_custom=self.require_custom)
+        return Checks(
+            precision=self.precision,
+            require_custom=self.require_custom,
+            allow_waiting=self.allow_waiting,
+        )
 
     def check_device(self, device: str, target: TargetName | None) -> None:
         """Raise `BadInputError` for a condition that cannot be checked there."""

@@ -16,7 +16,16 @@ CONSTANT_WEIGHTS = "constant-weights"
 It folded them in its constructor, or skips what they do: its output cannot tell.
 """
 
-_OF_WINNERS = frozenset({CONSTANT_WEIGHTS})
+WAITS_FOR_BLOCKS = "waits-for-blocks"
+"""Blocks of a kernel wait for other blocks of a launch that is not cooperative.
+
+It hangs where not all of them run at once, so nothing is claimed for it.
+"""
+
+WAITS_BY_LEAVE = "waits-for-blocks:allowed"
+"""The same, where the user allows it."""
+
+_OF_WINNERS = frozenset({CONSTANT_WEIGHTS, WAITS_FOR_BLOCKS})
 _REMARKS = frozenset({OVERHEAD_BOUND})
 
 
@@ -26,6 +35,11 @@ def set_apart(labels: Iterable[str]) -> bool:
     A remark does not: against the strongest baseline such a problem is ordinary.
     """
     return any(label not in _REMARKS for label in labels)
+
+
+def may_be_claimed(labels: Iterable[str]) -> bool:
+    """Return whether a speedup with these labels of the candidate may be claimed."""
+    return WAITS_FOR_BLOCKS not in labels
 
 
 def winner_set_apart(labels: Iterable[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.labels import may_be_claimed
 from adaexplore.core.node import best_correct
 
 
@@ -27,12 +28,16 @@ def leader_of(
     """Return the leading step; None where no step is correct.
 
     `searched` maps every step to the evaluation of the search, `confirmed` some of them to their
-    confirmation. A step that failed its confirmation is refuted. Of the others the fastest of the
-    search leads, until it is confirmed: then the fastest of the confirmed leads. Where all are
-    refuted, the fastest of the search is still named, and nothing is claimed for it.
+    confirmation. A step that failed its confirmation is refuted. Of the others that may be claimed
+    the fastest of the search leads, until it is confirmed: then the fastest of the confirmed leads.
+    Where none is left, the fastest of the search is still named, and nothing is claimed for it.
     """
-    valid = {i: evaluation for i, evaluation in confirmed.items() if i in searched}
-    left = {i: each for i, each in searched.items() if not is_refuted(valid.get(i))}
+    valid = {i: each for i, each in confirmed.items() if i in searched and is_claimable(each)}
+    left = {
+        i: each
+        for i, each in searched.items()
+        if is_claimable(each) and not is_refuted(confirmed.get(i))
+    }
     fastest = best_correct(left)
     if fastest is None:
         fastest = best_correct(searched)
@@ -42,6 +47,11 @@ def leader_of(
         assert fastest is not None
         return Leader(fastest, valid[fastest], confirmed=True)
     return Leader(fastest, searched[fastest])
+
+
+def is_claimable(evaluation: Evaluation) -> bool:
+    """Return False for a kernel that is correct and rests on luck."""
+    return not isinstance(evaluation, Passed) or may_be_claimed(evaluation.labels)
 
 
 def is_refuted(confirmation: Evaluation | None) -> bool:

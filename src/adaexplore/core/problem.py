@@ -60,12 +60,14 @@ class Checks:
 
     `precision` is the loosest class allowed. With `require_custom`, a candidate whose own kernels
     do not do the work is no result. `tolerances` are judged beside the precision class: a candidate
-    must meet all.
+    must meet all. With `allow_waiting`, kernels whose blocks wait for other blocks of a launch that
+    is not cooperative may be claimed; that decides no verdict.
     """
 
     precision: Precision = "fp32"
     require_custom: bool = False
     tolerances: tuple[Tolerance, ...] = ()
+    allow_waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ class Problem:
         """Content hash of everything that decides a verdict."""
         parts = [self.source, self.language, str(self.seed), self.mode]
         parts += [self.target] if self.target else []
-        parts += [json.dumps([asdict(self.checks), *(one.identity for one in self.workloads)])]
+        checks = {k: v for k, v in asdict(self.checks).items() if k != "allow_waiting"}
+        parts += [json.dumps([checks, *(one.identity for one in self.workloads)])]
         parts += [self.weights_digest, self.access.digest]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adaexplore.core.evaluation import Evaluation, Passed
-from adaexplore.core.leader import leader_of
+from adaexplore.core.leader import is_claimable, leader_of
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Confirming, Waiting
@@ -87,7 +87,11 @@ def confirmed_of(nodes: Sequence[Node], store: Store) -> dict[int, Evaluation]:
 
 def to_confirm(nodes: Sequence[Node], store: Store, limit: int) -> Node | None:
     """Return the step to confirm next, None once the winner is certain."""
-    searched = {node.id: node.evaluation for node in nodes if not node.reused}
+    searched = {
+        node.id: node.evaluation
+        for node in nodes
+        if not node.reused and is_claimable(node.evaluation)
+    }
     chosen = next_to_confirm(searched, _confirmations(store), limit)
     return None if chosen is None else nodes[chosen - 1]
 

@@ -1,5 +1,7 @@
 """The leading step, by the evaluations of the search and of the confirmation."""
 
+from dataclasses import replace
+
 import pytest
 
 from adaexplore.core.evaluation import Failed, Passed, Timing
@@ -38,6 +40,18 @@ SEARCHED = {1: passed(1.2), 2: WRONG, 3: passed(1.5), 4: passed(1.4)}
 )
 def test_the_fastest_leads_until_confirmations_of_it_say_otherwise(confirmed, leader):
     assert leader_of(SEARCHED, confirmed) == leader
+
+
+@pytest.mark.parametrize("confirmed", [{}, {3: passed(1.5)}, {4: passed(1.4)}])
+def test_a_step_that_rests_on_luck_does_not_lead(confirmed):
+    lucky = replace(SEARCHED[3], labels=("waits-for-blocks",))
+    confirmed = {
+        i: replace(each, labels=lucky.labels if i == 3 else ()) for i, each in confirmed.items()
+    }
+    assert leader_of({**SEARCHED, 3: lucky}, confirmed).node_id == 4
+    assert leader_of({3: lucky}, {}) == Leader(3, lucky)
+    allowed = replace(lucky, labels=("waits-for-blocks:allowed",))
+    assert leader_of({**SEARCHED, 3: allowed}, {}).node_id == 3
 
 
 def test_without_a_right_step_nothing_leads():

@@ -23,7 +23,7 @@ from adaexplore.core.evaluation import (
     WorkloadTiming,
     is_wide,
 )
-from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS
+from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS, WAITS_BY_LEAVE, WAITS_FOR_BLOCKS
 from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
 from adaexplore.core.text.uses import describe_uses
 
@@ -38,6 +38,10 @@ LABELS = {
     "library:inductor": "part of the work is done by kernels that torch.compile makes at run time",
     ALGEBRA: "clearly beyond the roofline of the reference's work: it needs less work, by algebra",
     CONSTANT_WEIGHTS: "it does not follow other values of weights that begin as constants",
+    WAITS_FOR_BLOCKS: "its blocks wait for other blocks of their launch, and hang where not all "
+    "run at once: nothing is claimed unless it is launched cooperatively "
+    "(launch_cooperative_grid=True in Triton, cudaLaunchCooperativeKernel in CUDA C++)",
+    WAITS_BY_LEAVE: "its blocks wait for other blocks of their launch, which the user allows",
     "sets-global-flags": "it sets global flags of PyTorch's, which were put back",
 }
 """Explanations of an evaluation's labels; a label that is missing here explains itself."""

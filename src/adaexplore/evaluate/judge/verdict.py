@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Failed, Passed, Timing, WorkloadTiming
+from adaexplore.core.labels import WAITS_BY_LEAVE, WAITS_FOR_BLOCKS
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants
@@ -37,6 +39,7 @@ from adaexplore.evaluate.kernels.describe import (
 from adaexplore.evaluate.timing.combine import combined, combined_roofline
 from adaexplore.evaluate.wire.kernel_messages import ListLaunched
 from adaexplore.languages.fingerprint import fingerprint
+from adaexplore.languages.waiting import waiting_kernels
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
@@ -112,7 +115,7 @@ def evaluate_candidate(
     """
     patience = patience_s(reference, candidate)
     with device.while_nobody_times():
-        labels = load(talk, reference, candidate)
+        labels = (*load(talk, reference, candidate), *waiting_labels(reference.problem, candidate))
         inspect(talk)
         with device.hold(exclusive=False), talk.impatient(patience):
             first_call(talk)
@@ -162,6 +165,13 @@ def evaluate_candidate(
         ),
         workloads=workload_timings(timed.timings, limits),
     )
+
+
+def waiting_labels(problem: Problem, candidate: Candidate) -> tuple[str, ...]:
+    """Label kernels that wait for other blocks of a launch that is not cooperative."""
+    if not waiting_kernels(candidate.source):
+        return ()
+    return (WAITS_BY_LEAVE if problem.checks.allow_waiting else WAITS_FOR_BLOCKS,)
 
 
 def _own_kernels(talk: Conversation) -> OwnKernels:

@@ -24,7 +24,7 @@ from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Problem
 from adaexplore.evaluate.judge.conversation import Conversation
-from adaexplore.evaluate.judge.verdict import decided
+from adaexplore.evaluate.judge.verdict import decided, waiting_labels
 from adaexplore.evaluate.kernels.profile import DECOY_SHARE
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline import full_size, shrink
@@ -161,7 +161,7 @@ class OfflineBench:
                 return Failed("rejected", _NOT_OWN_WORK[idle[0]])
             notes = [_needs(compiled), verdict.detail]
             detail = "\n".join(filter(None, notes))
-            labels = (*verdict.labels, *labels)
+            labels = (*verdict.labels, *labels, *waiting_labels(self._problem, candidate))
             verdict = replace(verdict, detail=detail, labels=labels, descriptor=compiled.descriptor)
         return verdict
 

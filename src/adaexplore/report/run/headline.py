@@ -9,7 +9,7 @@ from typing import Literal
 
 from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS
-from adaexplore.core.leader import Leader, is_refuted
+from adaexplore.core.leader import Leader, is_claimable, is_refuted
 from adaexplore.core.node import Node, best_correct
 from adaexplore.report import text
 
@@ -87,6 +87,8 @@ def _headline(
         return _unmeasured(nodes, node, passed.timing)
     if isinstance(failed, Failed) and is_refuted(failed):
         return _withdrawn(node, passed.timing, failed)
+    if not is_claimable(passed):
+        return _waiting(node, passed.timing)
     others = {i: each for i, each in confirmations.items() if i in by_id and i != leader.node_id}
     if not leader.confirmed:
         caveat = _unconfirmed(nodes) + _others(others)
@@ -142,6 +144,15 @@ def _withdrawn(node: Node, searched: Timing, failed: Failed) -> Headline:
         f"No speedup is claimed: node {node.id} measured {text.speedup(searched.speedup)} "
         f"during the search, but its confirmation ended in {failed.status}: "
         f"{text.one_line(failed.reason)}"
+    )
+    return Headline("not_confirmed", sentence, "", node.id, node.proposal.origin)
+
+
+def _waiting(node: Node, searched: Timing) -> Headline:
+    sentence = (
+        f"No speedup is claimed: node {node.id} measured {text.speedup(searched.speedup)}, but its "
+        "blocks wait for other blocks of their launch, and hang where not all run at once. Launch "
+        "it cooperatively, or pass --allow-waiting."
     )
     return Headline("not_confirmed", sentence, "", node.id, node.proposal.origin)
 

@@ -494,3 +494,35 @@ class TestSpecialised:
         )
         verdict = judge(SOFTMAX, changed(copied, "rows, cols = x.shape", "rows = x.shape[0]"))
         assert (verdict.status, verdict.labels) == ("passed", ())
+
+
+LOOKING_BACK = """
+@triton.jit
+def double(x, out, seen, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    while tl.atomic_add(seen, 0) < pid:
+        pass
+    at = pid * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2.0, mask=at < n)
+    tl.atomic_add(seen, 1)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out, n = torch.empty_like(x), x.numel()
+        seen = torch.zeros(1, dtype=torch.int32, device=x.device)
+        double[(triton.cdiv(n, 256),)](x, out, seen, n, BLOCK=256)
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "label"),
+    [
+        ({}, "waits-for-blocks"),
+        pytest.param({"allow_waiting": True}, "waits-for-blocks:allowed", marks=pytest.mark.slow),
+    ],
+)
+def test_blocks_that_wait_for_others_are_named(judge, options, label):
+    verdict = judge(DOUBLE, HEADER + LOOKING_BACK, **options)
+    assert verdict.status == "passed", verdict
+    assert label in verdict.labels

@@ -39,6 +39,17 @@ def test_a_claim_that_counts_on_constant_weights_says_so():
     assert sentence.endswith("It counts on weights that keep their first, constant values.")
 
 
+def test_nothing_is_claimed_for_a_kernel_that_rests_on_luck():
+    lucky = headline([node(1, replace(passed(30.0), labels=("waits-for-blocks",)))])
+    assert lucky.claimed is None
+    assert "wait for other blocks" in lucky.sentence
+    assert "--allow-waiting" in lucky.sentence
+    beside = headline(
+        [node(1, replace(passed(30.0), labels=("waits-for-blocks",))), node(2, passed(2.0))]
+    )
+    assert (beside.verdict, beside.node_id) == ("faster", 2)
+
+
 def test_a_claim_by_algebra_says_so():
     less_work = replace(passed(30.0), labels=("algebra",))
     assert headline([node(1, less_work)]).sentence.endswith("the reference's work, by algebra.")
