@@ -100,27 +100,29 @@ def render(table: Mapping[str, Any]) -> str:
     """Return the matrix and the disagreements by kind in Markdown."""
     lines = [_line(_HEAD), _line(["---"] * len(_HEAD))]
     for one in table["checkers"]:
-        cells = [one["checker"], one["device"] or "static", one["cheats"], one["caught"]]
+        cells = [*_key(one), one["cheats"], one["caught"]]
         cells += [one["no_gain"], one["gain"], one["untimed"], one["warned"]]
         cells += [one["honest"], one["honest_refused"], one["honest_warned"]]
         lines.append(_line(cells))
-    lines += [
-        "",
-        "Cheats that pass and gain or are not timed, and honest kernels that are refused:",
-    ]
-    for checker in table["checkers"]:
-        own = [
-            one
-            for one in table["disagreements"]
-            if (one["checker"], one["device"]) == (checker["checker"], checker["device"])
-        ]
-        if own:
-            name = f"{checker['checker']}, {checker['device'] or 'static'}"
-            lines += ["", f"**{name}**", ""]
-            lines += [
-                f"- {one['kind']}: {one['family']}: {one['count']} of {one['of']}" for one in own
-            ]
+    for kind, title in (("cheat", "cheats that pass"), ("honest", "honest kernels refused")):
+        found = [one for one in table["disagreements"] if one["kind"] == kind]
+        lines += ["", *_by_family(title, table["checkers"], found)] if found else []
     return "\n".join(lines)
+
+
+def _by_family(title: str, checkers: Sequence[Row], found: Sequence[Row]) -> list[str]:
+    """Return a table of families and checkers; a cell is empty where a checker is never wrong."""
+    wrong = {(*_key(one), one["family"]): f"{one['count']} of {one['of']}" for one in found}
+    keys = [_key(one) for one in checkers if any(_key(one) == _key(each) for each in found)]
+    head = [title, *(f"{name}, {device}" for name, device in keys)]
+    families = sorted({one["family"] for one in found})
+    rows = [[name, *(wrong.get((*key, name), "") for key in keys)] for name in families]
+    return [_line(head), _line(["---"] * len(head)), *map(_line, rows)]
+
+
+def _key(one: Row) -> tuple[str, str]:
+    """Return the names of a checker and of the device that it used."""
+    return (one["checker"], one["device"] or "static")
 
 
 def _checker(checker: str, device: str, rows: Sequence[Row]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def kernelguard(request: Mapping[str, Any]) -> Verdict:
     why = f"{found['classification']}: {', '.join(rules)}"
     if found["should_filter"]:
         return refused(why)
-    return accepted(warning=why if found["classification"] == "suspicious" else "")
+    return accepted(warning=why if found["classification"] != "valid" else "")
 
 
 def kernelbench_static(request: Mapping[str, Any]) -> Verdict:

@@ -93,7 +93,9 @@ def test_verdicts_of_bench_count_by_their_interval(tmp_path, interval, status, o
 def test_the_table_has_a_line_for_each_checker():
     lines = confusion_table.render(confusion_table.matrix(ROWS)).splitlines()
     assert lines[2] == "| theirs | cuda | 4 | 1 | 1 | 1 | 1 | 1 | 2 | 1 | 0 |"
-    assert "- cheat: cached: 1 of 2" in lines
+    assert lines[4] == "| cheats that pass | theirs, cuda |"
+    assert lines[6:8] == ["| cached | 1 of 2 |", "| timer | 1 of 2 |"]
+    assert lines[-1] == "| ties | 1 of 2 |"
 
 
 def test_there_are_enough_samples_of_each_kind():
