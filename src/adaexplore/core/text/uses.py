@@ -17,12 +17,15 @@ _WORDS: dict[Outcome, str] = {
 
 
 def describe_uses(uses: Sequence[Use]) -> list[tuple[Outcome, str]]:
-    """Return a line for each outcome that occurs, the worst first."""
-    return [
-        (outcome, f"{_WORDS[outcome]}: {'; '.join(map(_named, found))}")
-        for outcome in reversed(OUTCOMES)
-        if (found := [use for use in uses if use.outcome == outcome])
-    ]
+    """Return a line for each use that does not hold, the worst first, and one for those that do."""
+    failing = sorted(
+        (use for use in uses if use.outcome != "holds"),
+        key=lambda use: OUTCOMES.index(use.outcome),
+        reverse=True,
+    )
+    lines = [(use.outcome, f"{_WORDS[use.outcome]}: {_named(use)}") for use in failing]
+    holding = [use.name for use in uses if use.outcome == "holds"]
+    return [*lines, ("holds", f"{_WORDS['holds']}: {', '.join(holding)}")] if holding else lines
 
 
 def describe_defects(uses: Sequence[Use]) -> list[str]:

@@ -51,10 +51,7 @@ def _weights_at(module: torch.nn.Module, forms):  # type: ignore[no-untyped-def]
 def _refuse_gradients(module: torch.nn.Module, arguments: tuple[torch.Tensor, ...]) -> None:
     """Raise where a gradient could be asked for: the kernels compute none."""
     if any(tensor.requires_grad for tensor in (*arguments, *module.parameters())):
-        raise RuntimeError(
-            "this module computes no gradients: call it under torch.no_grad(), or on inputs that "
-            "require none after .requires_grad_(False)"
-        )
+        raise RuntimeError("this module computes no gradients: call it under torch.no_grad()")
 
 
 class _Watched(torch.nn.Parameter):
