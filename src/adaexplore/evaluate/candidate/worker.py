@@ -33,8 +33,10 @@ from adaexplore.evaluate.wire.faults import describe
 from adaexplore.evaluate.wire.kernel_messages import (
     LaunchedKernels,
     ListLaunched,
+    Occupied,
     ProfileCalls,
     Profiled,
+    RunOccupied,
     RunUnlaunched,
     Suppressed,
 )
@@ -142,6 +144,8 @@ class CandidateSession:
                 return self._time(request.first, request.count)
             case ProfileCalls():
                 return self._profile(request)
+            case RunOccupied():
+                return self._run_occupied(request)
             case ListLaunched():
                 return LaunchedKernels(self._launches.own_kernels())
             case wire.Inspect():
@@ -276,6 +280,15 @@ class CandidateSession:
 
         with torch.no_grad():
             return profile_calls(call, _PROFILED_CALLS, request.device)
+
+    def _run_occupied(self, request: RunOccupied) -> Occupied:
+        from adaexplore.evaluate.kernels.occupied import ends_beside  # only here: it needs Triton
+
+        with torch.no_grad():
+            in_time = ends_beside(
+                lambda: self._call_known([request.input_set], 0), request.device, request.hold_s
+            )
+        return Occupied(in_time)
 
     def without_launches(self) -> AbstractContextManager[Launches]:
         """Let no Triton kernel be launched in the body; count the launches."""

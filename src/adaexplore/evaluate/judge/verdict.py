@@ -10,13 +10,12 @@ from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Failed, Passed, Timing, WorkloadTiming
-from adaexplore.core.labels import WAITS_BY_LEAVE, WAITS_FOR_BLOCKS
-from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants
 from adaexplore.evaluate.judge.diagnosis.known_time import has_time_of
 from adaexplore.evaluate.judge.diagnosis.profile import diagnose
+from adaexplore.evaluate.judge.diagnosis.waiting import waiting_labels, waiting_note
 from adaexplore.evaluate.judge.failures import died, overran
 from adaexplore.evaluate.judge.live_parents import LiveParent
 from adaexplore.evaluate.judge.load import first_call, give_slots, inspect, load, patience_s
@@ -39,7 +38,6 @@ from adaexplore.evaluate.kernels.describe import (
 from adaexplore.evaluate.timing.combine import combined, combined_roofline
 from adaexplore.evaluate.wire.kernel_messages import ListLaunched
 from adaexplore.languages.fingerprint import fingerprint
-from adaexplore.languages.waiting import waiting_kernels
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
@@ -137,6 +135,7 @@ def evaluate_candidate(
             talk, reference, verified, parent, best_us, every_baseline=every_baseline
         )
         constants = use_of_constants(talk, reference, verified, timed.timings)
+        waiting = waiting_note(talk, reference, candidate)
     inspect(talk)
     limits = rooflines(reference, timed.timings)
     with device.hold(exclusive=False):
@@ -151,7 +150,7 @@ def evaluate_candidate(
         timed.reached.precision,
         timed.reached.error,
         combined(list(timed.timings.values())),
-        detail="\n".join(filter(None, (constants.note, profile_note))),
+        detail="\n".join(filter(None, (constants.note, waiting, profile_note))),
         labels=(
             *labels,
             *constants.labels,
@@ -165,13 +164,6 @@ def evaluate_candidate(
         ),
         workloads=workload_timings(timed.timings, limits),
     )
-
-
-def waiting_labels(problem: Problem, candidate: Candidate) -> tuple[str, ...]:
-    """Label kernels that wait for other blocks of a launch that is not cooperative."""
-    if not waiting_kernels(candidate.source):
-        return ()
-    return (WAITS_BY_LEAVE if problem.checks.allow_waiting else WAITS_FOR_BLOCKS,)
 
 
 def _own_kernels(talk: Conversation) -> OwnKernels:

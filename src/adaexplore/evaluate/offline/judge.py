@@ -24,7 +24,8 @@ from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import PRECISIONS, Problem
 from adaexplore.evaluate.judge.conversation import Conversation
-from adaexplore.evaluate.judge.verdict import decided, waiting_labels
+from adaexplore.evaluate.judge.diagnosis.waiting import waiting_labels
+from adaexplore.evaluate.judge.verdict import decided
 from adaexplore.evaluate.kernels.profile import DECOY_SHARE
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline import full_size, shrink

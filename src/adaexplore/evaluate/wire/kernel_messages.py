@@ -85,5 +85,21 @@ class ProfileCalls(Request[Profiled]):
 
 
 @dataclass(frozen=True)
+class Occupied:
+    """Whether a call ended while the GPU was partly held."""
+
+    in_time: bool
+
+
+@dataclass(frozen=True)
+class RunOccupied(Request[Occupied]):
+    """Call on an input set while half of the GPU is held for `hold_s` seconds at most."""
+
+    device: str
+    input_set: int
+    hold_s: float
+
+
+@dataclass(frozen=True)
 class ListLaunched(Request[LaunchedKernels]):
     """Name the candidate's own Triton kernels launched so far."""
