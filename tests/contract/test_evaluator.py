@@ -1136,9 +1136,9 @@ class TestRepeats:
 
     def test_a_forged_code_gets_no_time_of_another(self, judge, measures):
         fast = judge.evaluate(forging("torch.relu(x + 0.0)"))
-        slow = judge.evaluate(forging("[torch.relu(x + 0.0) for _ in range(64)][-1]"))
+        slow = judge.evaluate(forging("__import__('time').sleep(0.02) or torch.relu(x)"))
         assert fast.descriptor.code == slow.descriptor.code
-        assert slow.timing.time_us > 2 * fast.timing.time_us
+        assert slow.timing.time_us >= 20_000.0 > fast.timing.time_us
 
     def test_what_it_is_made_of_is_told(self, judge):
         descriptor = judge.evaluate(GOOD).descriptor
