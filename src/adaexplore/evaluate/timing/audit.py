@@ -103,8 +103,10 @@ class Audit:
         self._busy_s += end.cpu_s - start.cpu_s
         around_us = count * (own.overhead_us + self._waking_us) + passages.between_us
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
-        part_us = max(median(open_us) - self._call_slack_us, 0.0)
-        return [t + part_us for t in times_us]
+        # Times that are told too short by turns would leave nothing open in half of the windows.
+        typical_us = median(windows_us) - own.overhead_us - median(times_us)
+        part_us = max(median(open_us), typical_us) - self._call_slack_us
+        return [t + max(part_us, 0.0) for t in times_us]
 
     def latency(self, latency_us: float) -> None:
         """Record the time of a trivial kernel on the device while the candidate was stopped."""

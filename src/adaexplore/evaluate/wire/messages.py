@@ -7,7 +7,6 @@ IPC handles. The name of a request's class is its "op".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
@@ -19,6 +18,8 @@ Pickled = str
 """A base64-encoded pickle, which only travels from the judge to a candidate's process."""
 
 ReplyT = TypeVar("ReplyT")
+
+_LONGEST_US = 1e12
 
 
 class Request(Generic[ReplyT]):
@@ -265,9 +266,9 @@ class Time(Request[Times]):
     count: int
 
     def accepts(self, reply: Times) -> bool:
-        """Return True if every call has a positive, finite time."""
+        """Return True if every call has a positive time, small enough to be added up."""
         times = reply.times_us
-        return len(times) == self.count and all(0.0 < t < math.inf for t in times)
+        return len(times) == self.count and all(0.0 < t < _LONGEST_US for t in times)
 
 
 @dataclass(frozen=True)

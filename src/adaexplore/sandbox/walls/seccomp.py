@@ -43,6 +43,7 @@ _SIGNALLING = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"
 """The same; for `kill`, 0 is the caller's own process group."""
 
 _CLONE_NAMESPACES = 0x7E02_0000  # every CLONE_NEW... flag that clone(2) takes
+_CLONE_PARENT = 0x8000  # the new process is a sibling: no descendant, so nobody would stop it
 _AF_UNIX = 1
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 _PRCTL_KEPT = (1, 4, 36)  # SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER: the sandbox's own
@@ -158,7 +159,7 @@ def _program(*, gpu: bool, signals: bool, supervised: bool) -> bytes:
         "vfork": [create],
         "clone": [
             *(_low(0), (_AND, 0, 0, _EXIT_SIGNAL), (_JUMP_EQUAL, 0, 1, signal.SIGCONT), _DENY),
-            *(_low(0), (_JUMP_ANY, 0, 1, _CLONE_NAMESPACES), _DENY, create),
+            *(_low(0), (_JUMP_ANY, 0, 1, _CLONE_NAMESPACES | _CLONE_PARENT), _DENY, create),
         ],
         "fcntl": _one_of(1, (_SETSIG,), _DENY, _PERMIT),
         # Its flags lie in memory, where a filter cannot read; the C library then uses clone.

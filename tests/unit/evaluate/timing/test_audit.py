@@ -119,6 +119,12 @@ class TestBlocks:
         times = block(Audit(1, "cpu", threads=2), 110.0, told)
         assert sorted(times)[4] >= 90.0
 
+    def test_times_that_are_too_short_by_turns_gain_nothing(self):
+        told = [50.0, 100.0] * 50 + [50.0]
+        windows = [110.0] * 100 + [10.0]  # the last call is left out
+        times = block(Audit(1, "cpu", threads=2), windows, told)
+        assert sorted(times)[50] >= 90.0
+
     def test_a_device_that_is_busy_while_all_is_still_is_seen(self):
         audit = Audit(1, "cuda:0", threads=2)
         for latency_us in (2_100.0, 1_900.0, 2_300.0):

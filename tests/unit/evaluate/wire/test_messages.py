@@ -75,6 +75,7 @@ def test_a_reply_is_read_into_its_class():
         (wire.Time(0, 2), {"times_us": [1.0, 0.0]}),
         (wire.Time(0, 2), {"times_us": [1.0, math.nan]}),
         (wire.Time(0, 2), {"times_us": [1.0, math.inf]}),
+        (wire.Time(0, 2), {"times_us": [1.0, 1e308]}),
         (wire.Time(0, 2), {"times_us": [1.0, "1"]}),
         (wire.Time(0, 2), {"times_us": [1.0, True]}),
         (wire.Time(0, 2), {"times_us": [1.0, -1.0]}),

@@ -245,6 +245,11 @@ SYSTEM_CALLS = {
     + "child = libc.syscall(number('clone'), 18, 0, 0, 0, 0)\n"
     + "if child == 0: libc._exit(0)\n"
     + "if child < 0: raise OSError(ctypes.get_errno(), 'no')",
+    "a child that is a sibling": LIBC
+    + "from adaexplore.sandbox.walls.syscalls import number\n"
+    + "child = libc.syscall(number('clone'), 0x8000 | 17, 0, 0, 0, 0)\n"
+    + "if child == 0: libc._exit(0)\n"
+    + "if child < 0: raise OSError(ctypes.get_errno(), 'no')",
     "another's files by handle": LIBC + CHECKED.format("open_by_handle_at(-1, 0, 0)"),
 }
 
