@@ -19,6 +19,7 @@ from adaexplore.evaluate.timing.turnstile import Left, MissedPassageError, Passa
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout
 from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.user.values import Inputs
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _LATENCY_SPAN_NS = 5_000_000
@@ -91,15 +92,22 @@ class TimedCandidate:
         self._talk.thaw()
         return self._audit.objection()
 
+    def resume(self) -> None:
+        """Let the candidate's process go on after its last block."""
+        self._talk.thaw()
+
     def _check(self, index: int, outputs: list[torch.Tensor]) -> None:
         """Compare the outputs of a timed call; closely only where a glance does not decide."""
-        workload = self._workload
-        original = workload.fresh.original(index)
+        original = self._workload.fresh.original(index)
         if original is None:
             raise Stop(Failed("wrong_output", "forward() changes its inputs in place"))
-        if workload.is_near(original, outputs, self.reached.precision):
+        self._compare(original, outputs)
+
+    def _compare(self, inputs: Inputs, outputs: Sequence[torch.Tensor]) -> None:
+        workload = self._workload
+        if workload.is_near(inputs, outputs, self.reached.precision):
             return
-        truths = workload.truths.of(original)
+        truths = workload.truths.of(inputs)
         found = check_outputs(workload, outputs, truths, "fresh inputs, while being timed")
         self.reached = self.reached.or_worse(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import torch
@@ -146,7 +146,9 @@ class JudgedWorkload:
 
         return slower(beside_us) and not slower(self.baselines.time(self.fresh, beside_us))
 
-    def is_near(self, inputs: Inputs, outputs: list[torch.Tensor], precision: Precision) -> bool:
+    def is_near(
+        self, inputs: Inputs, outputs: Sequence[torch.Tensor], precision: Precision
+    ) -> bool:
         """Return whether outputs on fresh inputs are, at a glance, as right as the class asks.
 
         Never where the problem prescribes tolerances: these need a look at every element.

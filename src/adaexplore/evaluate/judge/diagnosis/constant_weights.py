@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adaexplore.core.evaluation import Timing
+import torch
+
+from adaexplore.core.evaluation import Failed, Timing
 from adaexplore.core.labels import CONSTANT_WEIGHTS
-from adaexplore.evaluate.judge.conversation import Conversation
+from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.reference import Reference
-from adaexplore.evaluate.judge.timed import ParentLostError, TimedParent
+from adaexplore.evaluate.judge.timed import TimedCandidate
 from adaexplore.evaluate.judge.verify import Verified, rebuild
 from adaexplore.evaluate.judge.workload import JudgedWorkload
+from adaexplore.evaluate.truth.compare import near
 from adaexplore.evaluate.truth.constants import MovedConstants
+from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire import messages as wire
+from adaexplore.evaluate.wire.tensors import Layout
+from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.user.values import Inputs
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 _GAIN = 1.25
 """A candidate that is faster by this with constant weights than with others makes use of them."""
@@ -49,24 +58,63 @@ def use_of_constants(
     if timing.speedup < _GAIN:
         return UseOfConstants()
     count = max(min(int(_SPAN_US / timing.time_us), workload.fresh.count), 1)
+    layout = verified.layouts[workload.name]
     rebuild(talk, reference, constants.seed, verified.follows)
-    other_us = _time_us(talk, workload, count)
+    other_us = _time_us(_Moved(talk, workload, verified, layout, constants), count)
+    if math.isinf(other_us):
+        return _found(constants, "its timed calls do not follow other values of")
     talk.ask(wire.Restore())
     # The machine may have been slow for a moment, so the first model is timed once more.
-    if other_us < _GAIN * timing.time_us or other_us < _GAIN * _time_us(talk, workload, count):
+    first = TimedCandidate(talk, workload, verified.reached, layout)
+    if other_us < _GAIN * timing.time_us or other_us < _GAIN * _time_us(first, count):
         return UseOfConstants()
     return _found(constants, "it is slower with other values of")
 
 
-def _time_us(talk: Conversation, workload: JudgedWorkload, count: int) -> float:
-    """Return the least median of a few blocks; infinity if the process is lost."""
-    party = TimedParent(talk, workload)
+class _Moved(TimedCandidate):
+    """A candidate whose constant weights have other values.
+
+    One output of each of its blocks is compared as well: it might skip a branch in timed calls
+    alone. The bounds are those of the verified call with these values.
+    """
+
+    def __init__(
+        self,
+        talk: Conversation,
+        workload: JudgedWorkload,
+        verified: Verified,
+        layout: Layout,
+        constants: MovedConstants,
+    ) -> None:
+        super().__init__(talk, workload, verified.reached, layout)
+        self._runs = _with_values(workload.runs, constants)
+        self._bounds = [t.bounds[verified.reached.precision].norm for t in constants.truths]
+
+    def _compare(self, inputs: Inputs, outputs: Sequence[torch.Tensor]) -> None:
+        expected = self._runs.run("fp32", inputs)
+        for out, (path, strict), bound in zip(outputs, expected, self._bounds, strict=True):
+            if not near(out, strict, 2.0 * bound):  # the strict run is off by at most one
+                raise Stop(Failed("wrong_output", f"{path} is wrong with other weights"))
+
+
+def _with_values(runs: ReferenceRuns, constants: MovedConstants) -> ReferenceRuns:
+    """Build the reference once more, with other values for its constant weights."""
+    other = runs.with_weights(constants.seed)
+    state = other.instance.model.state_dict()
+    with torch.no_grad():
+        for name, value in constants.values.items():
+            state[name].copy_(value.tensor)
+    return other
+
+
+def _time_us(timed: TimedCandidate, count: int) -> float:
+    """Return the least median of a few blocks; infinity where a call fails or is wrong."""
     try:
-        return min(statistics.median(party.block(count)) for _ in range(_BLOCKS))
-    except ParentLostError:
-        return float("inf")
+        return min(statistics.median(timed.block(count)) for _ in range(_BLOCKS))
+    except (Stop, TimeoutError, WorkerDiedError, LimitExceededError):
+        return math.inf
     finally:
-        talk.thaw()
+        timed.resume()
 
 
 def _found(constants: MovedConstants, how: str) -> UseOfConstants:
