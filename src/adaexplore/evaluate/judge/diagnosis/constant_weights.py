@@ -16,7 +16,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.timed import TimedCandidate
 from adaexplore.evaluate.judge.verify import Verified, rebuild
 from adaexplore.evaluate.judge.workload import JudgedWorkload
-from adaexplore.evaluate.truth.compare import near
+from adaexplore.evaluate.truth.compare import Deviation, near
 from adaexplore.evaluate.truth.constants import MovedConstants
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire import messages as wire
@@ -88,13 +88,18 @@ class _Moved(TimedCandidate):
     ) -> None:
         super().__init__(talk, workload, verified.reached, layout)
         self._runs = _with_values(workload.runs, constants)
-        self._bounds = [t.bounds[verified.reached.precision].norm for t in constants.truths]
+        self._bounds = [_twice(t.bounds[verified.reached.precision]) for t in constants.truths]
 
     def _compare(self, inputs: Inputs, outputs: Sequence[torch.Tensor]) -> None:
         expected = self._runs.run("fp32", inputs)
         for out, (path, strict), bound in zip(outputs, expected, self._bounds, strict=True):
-            if not near(out, strict, 2.0 * bound):  # the strict run is off by at most one
+            if not near(out, strict, bound):
                 raise Stop(Failed("wrong_output", f"{path} is wrong with other weights"))
+
+
+def _twice(bound: Deviation) -> Deviation:
+    """Return the bound of an output against a strict run, which is off by at most one itself."""
+    return Deviation(2.0 * bound.norm, 2.0 * bound.element)
 
 
 def _with_values(runs: ReferenceRuns, constants: MovedConstants) -> ReferenceRuns:
