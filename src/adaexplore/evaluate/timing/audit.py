@@ -98,7 +98,7 @@ class Audit:
         open_us = [w - t - own.overhead_us for w, t in zip(windows_us, times_us, strict=True)]
         waited_us = end.waited_us - start.waited_us
         missing_us = sum(open_us) - waited_us - count * self._waking_us
-        uneven = excess(times_us) - own.excess
+        uneven = excess(times_us) - waited_us / (count * median(times_us)) - own.excess
         self._blocks.append(_AuditedBlock(missing_us, claimed_us, count, uneven))
         self._busy_s += end.cpu_s - start.cpu_s
         around_us = count * (own.overhead_us + self._waking_us) + passages.between_us

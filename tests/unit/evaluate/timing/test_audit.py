@@ -155,6 +155,13 @@ class TestUneven:
     def test_baselines_that_are_as_uneven_excuse_it(self):
         assert self.audited([self.ALL_IN_ONE] * 3, Own(10.0, excess(self.ALL_IN_ONE))) is None
 
+    def test_a_call_that_waited_for_a_processor_did_no_work_of_others(self):
+        audit = Audit(1, "cpu", threads=2)
+        for _ in range(3):
+            windows = [t + 10.0 for t in self.ALL_IN_ONE]
+            block(audit, windows, self.ALL_IN_ONE, waited_us=990.0)
+        assert audit.objection() is None
+
     def test_a_fast_call_among_slow_ones_is_no_excess(self):
         assert excess([1.0, 100.0, 100.0]) == 0.0
 
