@@ -7,6 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from adaexplore.core.evaluation import Passed
+
 from .bench import Outcome, run
 from .corpus import KINDS, BadCaseError, cases
 
@@ -17,12 +19,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command; 0 if every verdict is right, 1 if one is not, 2 for what cannot be run."""
     options = _parser().parse_args(arguments)
     try:
-        chosen = [case for case in cases(options.only) if case.runs_on(options.device)]
+        chosen = [case for case in cases(*options.only) if case.runs_on(options.device)]
     except BadCaseError as error:
         print(error, file=sys.stderr)
         return 2
     if not chosen:
-        print(f"no case matches {options.only!r} on {options.device}", file=sys.stderr)
+        print(f"no case matches {' '.join(options.only)} on {options.device}", file=sys.stderr)
         return 2
     outcomes = run(
         chosen, options.device, quick=options.quick, tell=_tell, parallel=options.parallel
@@ -37,7 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.adversarial", description=__doc__)
     parser.add_argument("--device", default="cpu", help="cpu or cuda:<index>")
-    parser.add_argument("--only", default="*", metavar="GLOB", help="ids, such as 'hacks/cache/*'")
+    parser.add_argument(
+        "--only", nargs="+", default=["*"], metavar="GLOB", help="ids, such as 'hacks/cache/*'"
+    )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write every verdict there")
     parser.add_argument("--parallel", type=int, default=1, help="problems at once")
     parser.add_argument(
@@ -48,9 +52,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tell(outcome: Outcome) -> None:
     mark = "  " if outcome.right else "✗ "
-    speedup = "" if outcome.speedup is None else f"{outcome.speedup:.2f}x"
-    verdict = outcome.evaluation.status
-    line = f"{mark}{outcome.case.id:<58} {verdict:<14} {speedup:>8}  {outcome.reason}"
+    verdict, speedup = outcome.evaluation, ""
+    if isinstance(verdict, Passed):
+        low, high = verdict.timing.speedup_ci
+        speedup = f"{verdict.timing.speedup:.2f}x [{low:.2f}, {high:.2f}]"
+    line = f"{mark}{outcome.case.id:<58} {verdict.status:<14} {speedup:>20}  {outcome.reason}"
     print(line.rstrip(), flush=True)
 
 

@@ -76,13 +76,16 @@ class Case:
         )
 
 
-def cases(only: str = "*") -> list[Case]:
-    """Every case whose id matches the glob `only`, also where that names a part of the id alone.
+def cases(*only: str) -> list[Case]:
+    """Every case whose id matches one of the globs `only`, also where that names a part of the id.
+
+    Without globs, all cases.
 
     Raises `BadCaseError`, in one line with the file, for a case that is not written as it should.
     """
     found = [read(path) for kind in KINDS for path in sorted((ROOT / kind).glob("*/*.py"))]
-    return [case for case in found if fnmatch(case.id, only) or fnmatch(case.id, f"*/{only}")]
+    globs = [glob for part in only or ("*",) for glob in (part, f"*/{part}")]
+    return [case for case in found if any(fnmatch(case.id, glob) for glob in globs)]
 
 
 def read(path: Path) -> Case:

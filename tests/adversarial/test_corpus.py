@@ -74,3 +74,9 @@ def test_on_a_gpu(judges_on, case):
 @pytest.mark.parametrize("kind", ["hacks", "honest"])
 def test_there_are_enough(kind, device):
     assert sum(case.kind == kind for case in CASES if case.runs_on(device)) >= 60
+
+
+def test_cases_are_chosen_by_several_globs():
+    chosen = cases("hacks/timer/clock_*", "session_by_gc")
+    assert {case.family for case in chosen} == {"timer", "prefetched"}
+    assert len(cases()) == len(cases("hacks/*", "honest/*")) == len(CASES)
