@@ -57,11 +57,13 @@ class Scripted:
 
     def __init__(self, verdicts):
         self._verdicts = iter(verdicts)
+        self.measured_again = []
 
     def prepare(self):
         return ReferenceFacts(baselines_us={"eager": 20.0})
 
     def evaluate(self, candidate, parent=None, *, again=False):
+        self.measured_again.append(again)
         return next(self._verdicts)
 
     def close(self):
@@ -137,6 +139,7 @@ def test_a_contradicting_noisy_confirmation_is_measured_again_once_the_machine_i
         events = list(search.run())
         headline = summary_of(directory.store, directory.path).headline
     assert [event.wait_s for event in events if isinstance(event, Waiting)] == waits == [2.0]
+    assert evaluator.measured_again == [False, True, True]  # a confirmation takes no known time
     assert (headline.verdict, headline.confirmed) == ("faster", True)
     assert headline.sentence.startswith("1.31×")
 

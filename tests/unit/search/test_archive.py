@@ -62,3 +62,14 @@ def test_before_any_gain_both_kinds_of_step_are_as_likely():
     policy.record(tree, 1, FakeTraits())
     kinds = Counter(policy.select(tree, random.Random(seed)).step_kind for seed in range(400))
     assert 150 < kinds["large"] < 250  # mean 200, standard deviation 10
+
+
+@pytest.mark.parametrize(("kind", "low", "high"), [("small", 40, 120), ("large", 280, 360)])
+def test_the_kind_of_step_that_gained_is_taken_more_often(kind, low, high):
+    policy, tree = POLICIES["archive"](Config(founders=1)), Tree()
+    for node_id, parent, step, speedup in ((1, ROOT_ID, "large", 1.0), (2, 1, kind, 3.0)):
+        tree.add(node_id, parent, step, speedup, (True, True, speedup, 0.0))
+        policy.record(tree, node_id, FakeTraits())
+    # Mean gains: (ln 3 + 0.2) / 3 = 0.433 and 0.2 / 2 = 0.1, so 81 % and 19 % of 400.
+    kinds = Counter(policy.select(tree, random.Random(seed)).step_kind for seed in range(400))
+    assert low < kinds["large"] < high
