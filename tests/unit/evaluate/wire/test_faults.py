@@ -1,3 +1,4 @@
+import ast
 import importlib.util
 import sys
 import textwrap
@@ -101,6 +102,12 @@ class TestPython:
             traced()
         """).fault()
         assert (fault.message, fault.line, fault.frame) == ("The size of x is wrong", 2, "kernel")
+
+    @pytest.mark.parametrize("part", [{"src": "x = 1"}, {"node": ast.parse("x = 1").body[0]}])
+    def test_half_of_what_a_compiler_names_is_no_place(self, tmp_path, part):
+        error = ValueError("no")
+        vars(error).update(part)
+        assert describe(error, tmp_path).places == ()
 
     def test_a_chain_tied_into_a_knot_ends(self, tmp_path):
         error = ValueError("round and round")
