@@ -14,8 +14,14 @@ from adaexplore.evaluate.judge.check import Reached, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
+from adaexplore.evaluate.timing.cpu_time import CpuClocks
 from adaexplore.evaluate.timing.placement import threads_apart
-from adaexplore.evaluate.timing.turnstile import Left, MissedPassageError, Passages
+from adaexplore.evaluate.timing.turnstile import (
+    Left,
+    MissedPassageError,
+    Passages,
+    nothing_used,
+)
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout
 from adaexplore.sandbox.process import WorkerDiedError
@@ -44,6 +50,7 @@ class TimedCandidate:
         self._device = workload.problem.device
         self._may_place = self._device == "cpu"  # not with threads that a call creates
         self._was_idle = False
+        self._clocks = _clocks_of(talk)
         self._audit = Audit(talk.pid, self._device, torch.get_num_threads())
 
     def block(self, count: int) -> list[float]:
@@ -73,7 +80,7 @@ class TimedCandidate:
         created = self._talk.created_tasks
         with self._placed():
             self._talk.thaw()
-            times_us, passages = timed_calls(self._talk, workload, count, left)
+            times_us, passages = timed_calls(self._talk, workload, count, left, self._clocks)
             self._talk.freeze()
         self._may_place &= self._talk.created_tasks == created
         end = audit.account()
@@ -123,19 +130,29 @@ class TimedCandidate:
 
 
 def timed_calls(
-    talk: Conversation, workload: JudgedWorkload, count: int, left: Left | None = None
+    talk: Conversation,
+    workload: JudgedWorkload,
+    count: int,
+    left: Left | None,
+    clocks: CpuClocks,
 ) -> tuple[Sequence[float], Passages]:
     """Have the first `count` slots of a workload timed, each opened when its call may begin.
 
     Raises as `Conversation.ask` does, and `Stop` where the process does not pass its turnstile.
     """
     try:
-        with talk.turnstile.attended(count, workload.fresh.given.open, left) as passages:
+        given = workload.fresh.given
+        used = clocks.read_us if given.open_slowly else nothing_used
+        with talk.turnstile.attended(count, given.open, left, used) as passages:
             reply = talk.ask(wire.Time(workload.first_slot, count))
     except MissedPassageError:
         reason = "its process has not asked for the inputs of every timed call"
         raise Stop(Failed("rejected", reason)) from None
     return reply.times_us, passages
+
+
+def _clocks_of(talk: Conversation) -> CpuClocks:
+    return CpuClocks(talk.pid, lambda: talk.created_tasks)
 
 
 def _latency_us(device: str) -> float:
@@ -175,6 +192,7 @@ class TimedParent:
     def __init__(self, talk: Conversation, workload: JudgedWorkload) -> None:
         self._talk = talk
         self._workload = workload
+        self._clocks = _clocks_of(talk)
 
     def block(self, count: int) -> list[float]:
         """Time `count` calls on fresh inputs; raises `ParentLostError`."""
@@ -183,7 +201,7 @@ class TimedParent:
         try:
             self._talk.ask(wire.Warm(workload.set_numbers))
             workload.fresh.refill(count)
-            times_us, _ = timed_calls(self._talk, workload, count)
+            times_us, _ = timed_calls(self._talk, workload, count, None, self._clocks)
         except (Stop, TimeoutError, WorkerDiedError, LimitExceededError) as error:
             raise ParentLostError from error
         self.end()

@@ -23,6 +23,7 @@ _UNEVEN = 0.5
 _CALL_NOISE_US = 20.0
 """The additional time of an honest candidate's call on a machine that many share."""
 _CPU_WAKING_US = 200.0  # waking the pool's threads before a call, if they share a core
+_ASLEEP_US = 10.0  # CPU time of a process that is asleep: it may be woken for a moment
 _MIN_BUSY_S = 0.05
 _IDLE_SHARE = 0.05
 _MIN_IDLE_CPU_S = 0.05
@@ -94,7 +95,8 @@ class Audit:
         windows leave open in a typical call: a small part may be noise, but no candidate may gain
         by it.
         """
-        windows_us, count, claimed_us = passages.windows_us, len(times_us), sum(times_us)
+        windows_us = self._windows_us(passages)
+        count, claimed_us = len(times_us), sum(times_us)
         open_us = [w - t - own.overhead_us for w, t in zip(windows_us, times_us, strict=True)]
         waited_us = end.waited_us - start.waited_us
         missing_us = sum(open_us) - waited_us - count * self._waking_us
@@ -107,6 +109,13 @@ class Audit:
         typical_us = median(windows_us) - own.overhead_us - median(times_us)
         part_us = max(median(open_us), typical_us) - self._call_slack_us
         return [t + max(part_us, 0.0) for t in times_us]
+
+    def _windows_us(self, passages: Passages) -> list[float]:
+        """Return the windows, each with the work that was done while its inputs were opened."""
+        return [
+            window_us + max(worked_us - _ASLEEP_US, 0.0)
+            for window_us, worked_us in zip(passages.windows_us, passages.worked_us, strict=True)
+        ]
 
     def latency(self, latency_us: float) -> None:
         """Record the time of a trivial kernel on the device while the candidate was stopped."""

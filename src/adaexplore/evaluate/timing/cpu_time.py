@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from adaexplore.sandbox.family import family
 
+_OF_SCHEDULER = 2  # CPUCLOCK_SCHED: user and system time, as the scheduler counts them
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 _Key = tuple[int, int]  # process id and start: ids are used again
@@ -49,6 +53,37 @@ class CpuMeter:
         self._total_s += own_s + max(waited_s - known_s, 0.0)
         self._known = now
         return self._total_s
+
+
+class CpuClocks:
+    """The exact CPU time of a process and its descendants, for moments that are close together.
+
+    `created` returns the number of threads and processes that the process has created so far: the
+    list of its descendants is as old as that number. Their clocks take a microsecond to read.
+    """
+
+    def __init__(self, pid: int, created: Callable[[], int]) -> None:
+        self._pid = pid
+        self._created = created
+        self._listed_at = -1
+        self._clocks: list[int] = []
+
+    def read_us(self) -> float:
+        """Return the CPU time so far in microseconds, less that of processes that have ended."""
+        created = self._created()
+        if created != self._listed_at:
+            self._listed_at = created
+            self._clocks = _clocks(family(self._pid))
+        total_ns = 0
+        for clock in self._clocks:
+            with contextlib.suppress(OSError):  # it has ended
+                total_ns += time.clock_gettime_ns(clock)
+        return total_ns / 1000.0
+
+
+def _clocks(pids: Iterable[int]) -> list[int]:
+    """Return the ids of the CPU clocks of processes (clock_getcpuclockid(3))."""
+    return [(~pid << 3) | _OF_SCHEDULER for pid in pids]
 
 
 def _used(pid: int) -> tuple[_Key, _Used] | None:

@@ -22,6 +22,8 @@ _PART = 1 << 22  # words: bounds the memory for the stream of a key
 _LATE = 64  # words
 _KEYS = 1 << 63
 
+_SLOW_BYTES = 1 << 18  # copying as much takes some 20 us
+
 MakeRing = Callable[[torch.Tensor, int], SharedRing]
 
 
@@ -44,6 +46,11 @@ class Slots:
         self._seals = bool(tensors) and tensors[0].is_cuda
         self._keys = [0] * count
         self._open: set[int] = set()
+
+    @property
+    def open_slowly(self) -> bool:
+        """Return whether opening a slot takes so long that much could be done meanwhile."""
+        return sum(words.nbytes for words in self._kept_words[0]) >= _SLOW_BYTES
 
     def fill(self, index: int, inputs: Inputs) -> None:
         """Put inputs into a slot, closed."""

@@ -28,6 +28,18 @@ Opened = Callable[[int], int]
 Left = Callable[[int], None]
 """Looks at the outputs of call number `i`."""
 
+Used = Callable[[], float]
+"""Returns the CPU time that the timed process has used so far, in microseconds."""
+
+
+_SETTLING_S = 300e-6  # GNU OpenMP's threads spin for some 100 us before they sleep
+_LOOK_S = 10e-6
+
+
+def nothing_used() -> float:
+    """Return zero: nobody looks at the CPU time, and waits for threads to sleep."""
+    return 0.0
+
 
 class MissedPassageError(Exception):
     """The timed process has not passed after every call."""
@@ -38,11 +50,14 @@ class Passages:
     """The judge's clock at the passages of a block.
 
     `windows_us` are the times from the opening of a call's inputs to the next question;
-    `between_us` is the time in which the judge opened inputs and took outputs.
+    `between_us` is the time in which the judge opened inputs and took outputs. `worked_us` has for
+    each call the CPU time that the timed process used while its inputs were being opened, at most
+    as long as that took.
     """
 
     windows_us: list[float] = field(default_factory=list)
     between_us: float = 0.0
+    worked_us: list[float] = field(default_factory=list)
 
 
 class Turnstile:
@@ -55,7 +70,9 @@ class Turnstile:
         self.forget_other_end = weakref.finalize(self, os.close, self.other_end)
 
     @contextmanager
-    def attended(self, count: int, opened: Opened, left: Left | None = None) -> Iterator[Passages]:
+    def attended(
+        self, count: int, opened: Opened, left: Left | None = None, used: Used = nothing_used
+    ) -> Iterator[Passages]:
         """Attend to the passages of `count` calls, which are made in the body.
 
         Raises `MissedPassageError` where the body ends before the last of them. After an exception
@@ -63,7 +80,7 @@ class Turnstile:
         """
         passages = Passages()
         with ThreadPoolExecutor(1) as threads:
-            attending = threads.submit(self._attend, count, opened, left, passages)
+            attending = threads.submit(self._attend, count, opened, left, used, passages)
             try:
                 yield passages
                 _finish(attending)
@@ -76,7 +93,9 @@ class Turnstile:
                     raise failure from None
                 raise
 
-    def _attend(self, count: int, opened: Opened, left: Left | None, passages: Passages) -> None:
+    def _attend(
+        self, count: int, opened: Opened, left: Left | None, used: Used, passages: Passages
+    ) -> None:
         since = 0
         try:
             for i in range(count + 1):
@@ -88,15 +107,32 @@ class Turnstile:
                     if left:
                         left(i - 1)
                 if i < count:
+                    used_us, began = _settled(used), time.perf_counter_ns()
                     key = opened(i)
+                    worked_us = used() - used_us
                     since = time.perf_counter_ns()
                     passages.between_us += (since - asked) / 1000.0
+                    passages.worked_us.append(min(worked_us, (since - began) / 1000.0))
                     self._socket.sendall(_KEY.pack(key))
         except OSError:
             return  # the other end is closed: its process has ended
         except BaseException:
             self._socket.shutdown(socket.SHUT_RDWR)  # the timed process must not wait for ever
             raise
+
+
+def _settled(used: Used) -> float:
+    """Wait until threads that have nothing to do are asleep; return the CPU time by then.
+
+    What a process does while its inputs are opened is work, then: it may read them meanwhile.
+    """
+    if used is nothing_used:
+        return 0.0
+    deadline, before_us = time.perf_counter() + _SETTLING_S, -1.0
+    while (now_us := used()) != before_us and time.perf_counter() < deadline:
+        before_us = now_us
+        time.sleep(_LOOK_S)
+    return now_us
 
 
 def _finish(attending: Future[None]) -> None:

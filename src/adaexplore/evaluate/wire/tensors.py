@@ -12,6 +12,7 @@ import fcntl
 import mmap
 import os
 import pickle
+import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,6 +26,7 @@ from adaexplore.evaluate.wire.messages import RingForm, TensorHandle
 
 _CHUNK_WORDS = 1 << 24
 _ALIGNMENT_BYTES = 512  # of the tensors in a ring: as the allocators' own, or kernels would differ
+_PARTS, _PART_WORDS = 64, 1 << 9
 _pools: dict[torch.device, Any] = {}
 
 Strides = tuple[int, ...]
@@ -88,14 +90,18 @@ class SharedRing:
         return self.memory.tensor[start : start + self.step].view(torch.int64)
 
     def copy_of(self, index: int) -> torch.Tensor:
-        """Return a copy of one tensor, complete when this returns; one thread makes it."""
+        """Return a copy of one tensor, complete when this returns; one thread makes it.
+
+        In a random order: nobody can complete a part just before its turn.
+        """
         words, part = self.words(index), self.tensors[index]
         if words.is_cuda:
             copy = words.clone()
             torch.cuda.synchronize(words.device)
         else:
             copy = torch.empty_like(words)
-            move_memory(copy, words)
+            for start, stop in shuffled_parts(len(words)):
+                move_memory(copy[start:stop], words[start:stop])
         return copy.view(part.dtype).as_strided(part.shape, part.stride(), 0)
 
     def laid_out(self, strides: Strides) -> SharedRing:
@@ -242,6 +248,14 @@ def copy_memory(home: torch.Tensor, source: torch.Tensor) -> None:
     """
     if source.numel() > 0:
         _flat(home).copy_(_flat(source))
+
+
+def shuffled_parts(words: int) -> list[tuple[int, int]]:
+    """Return the parts of a memory, begin and end, in a random order."""
+    step = max(-(-words // _PARTS), _PART_WORDS)
+    parts = [(start, min(start + step, words)) for start in range(0, words, step)]
+    random.SystemRandom().shuffle(parts)
+    return parts
 
 
 def move_memory(home: torch.Tensor, source: torch.Tensor) -> None:

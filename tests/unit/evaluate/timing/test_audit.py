@@ -50,11 +50,14 @@ def process():
         one.wait()
 
 
-def block(audit, window_us, times_us, *, own=OWN, waited_us=0.0, cpu_s=0.0, between_us=0.0):
+def block(
+    audit, window_us, times_us, *, own=OWN, waited_us=0.0, cpu_s=0.0, between_us=0.0, worked_us=0.0
+):
     """Tell the audit of a block whose calls have windows of one length."""
     start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
     windows = window_us if isinstance(window_us, list) else [window_us] * len(times_us)
-    return audit.block(start, end, Passages(windows, between_us), times_us, own)
+    worked = [worked_us] * len(times_us)
+    return audit.block(start, end, Passages(windows, between_us, worked), times_us, own)
 
 
 def audited(pid, window_us, times_us, *, device="cuda:0", **more):
@@ -124,6 +127,12 @@ class TestBlocks:
         windows = [110.0] * 100 + [10.0]  # the last call is left out
         times = block(Audit(1, "cpu", threads=2), windows, told)
         assert sorted(times)[50] >= 90.0
+
+    def test_work_while_inputs_are_opened_is_added_to_the_times(self):
+        audit = Audit(1, "cpu", threads=2)
+        assert block(audit, 110.0, [100.0] * 10, worked_us=5.0) == [100.0] * 10
+        times = block(audit, 110.0, [100.0] * 10, worked_us=70.0)
+        assert times == pytest.approx([150.0] * 10)  # 10 us to be woken, and 10 us as always
 
     def test_a_device_that_is_busy_while_all_is_still_is_seen(self):
         audit = Audit(1, "cuda:0", threads=2)

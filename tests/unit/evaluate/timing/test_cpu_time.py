@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from adaexplore.evaluate.timing.cpu_time import CpuMeter
+from adaexplore.evaluate.timing.cpu_time import CpuClocks, CpuMeter
 
 
 def spin(seconds):
@@ -31,3 +31,29 @@ def test_a_child_that_was_waited_for_counts_once(looks):
     os.write(end[1], b"x")
     os.waitpid(child, 0)
     assert 0.25 <= meter.read() - before < 0.5
+
+
+class TestClocks:
+    def test_they_show_what_a_meter_is_too_coarse_for(self):
+        clocks = CpuClocks(os.getpid(), lambda: 0)
+        before_us = clocks.read_us()
+        spin(0.003)
+        assert 2_900.0 <= clocks.read_us() - before_us < 2_000_000.0
+
+    def test_a_new_child_counts_once_its_creation_is_known(self):
+        created = 0
+        clocks = CpuClocks(os.getpid(), lambda: created)
+        clocks.read_us()
+        spun, end = os.pipe(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            spin(0.2)
+            os.write(spun[1], b"x")
+            os.read(end[0], 1)
+            os._exit(0)
+        os.read(spun[0], 1)
+        without_us, created = clocks.read_us(), 1
+        assert clocks.read_us() - without_us >= 190_000.0
+        os.write(end[1], b"x")
+        os.waitpid(child, 0)
+        assert clocks.read_us() <= without_us + 190_000.0  # its clock is gone

@@ -55,6 +55,36 @@ def test_every_call_has_a_window_by_the_judge_s_clock(turnstile, gate):
     assert passages.between_us >= 60_000
 
 
+class TestWork:
+    def passages(self, turnstile, gate, used):
+        def slowly(i):
+            time.sleep(0.03)
+            return 0
+
+        with turnstile.attended(1, slowly, used=used) as passages:
+            gate.enter()
+            gate.leave()
+        return passages.worked_us
+
+    def test_cpu_time_while_inputs_are_opened_is_work(self, turnstile, gate):
+        looks = iter([100.0, 100.0, 7_100.0])
+        assert self.passages(turnstile, gate, lambda: next(looks)) == [7_000.0]
+
+    def test_no_more_than_the_time_that_it_took_is_work(self, turnstile, gate):
+        looks = iter([100.0, 100.0, 1e9])
+        [worked_us] = self.passages(turnstile, gate, lambda: next(looks))
+        assert 30_000.0 <= worked_us < 1e9
+
+    def test_threads_may_fall_asleep_before(self, turnstile, gate):
+        looks = iter([100.0, 150.0, 160.0, 160.0, 160.0])
+        assert self.passages(turnstile, gate, lambda: next(looks)) == [0.0]
+
+    def test_threads_that_do_not_are_not_waited_for(self, turnstile, gate):
+        start = time.perf_counter()
+        [worked_us] = self.passages(turnstile, gate, lambda: 1e6 * (time.perf_counter() - start))
+        assert worked_us >= 30_000.0
+
+
 def enter(gate, calls):
     for _ in range(calls):
         gate.enter()

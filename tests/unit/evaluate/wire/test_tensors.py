@@ -1,4 +1,5 @@
 import fcntl
+import itertools
 import os
 
 import pytest
@@ -14,6 +15,7 @@ from adaexplore.evaluate.wire.tensors import (
     open_shared,
     share,
     share_ring,
+    shuffled_parts,
 )
 
 ENOUGH_S = 60.0
@@ -235,3 +237,14 @@ def test_whoever_opens_shared_memory_cannot_change_its_size():
             os.ftruncate(fd, size)
     with pytest.raises(PermissionError):
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+
+
+@pytest.mark.parametrize("words", [1, 511, 513, 100_003])
+def test_the_parts_of_a_memory_are_all_of_it(words):
+    parts = sorted(shuffled_parts(words))
+    assert (parts[0][0], parts[-1][1]) == (0, words)
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(parts))
+
+
+def test_nobody_knows_which_part_is_copied_last():
+    assert len({shuffled_parts(100_003)[-1] for _ in range(40)}) > 10
