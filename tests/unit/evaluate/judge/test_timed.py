@@ -50,7 +50,7 @@ class Fresh:
     """Inputs by number; the output of call `i` is `i`."""
 
     def __init__(self):
-        self.given = SimpleNamespace(open=lambda index: 0)
+        self.given = SimpleNamespace(open=lambda index: 0, open_slowly=False)
 
     def places(self, layout):
         return [Ring()]
