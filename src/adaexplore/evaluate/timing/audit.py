@@ -19,6 +19,7 @@ from adaexplore.evaluate.timing.waiting import thread_account_us
 _TOLERANCE = 0.25  # of the claimed time: variation of the machine
 _SLACK_US = {"cpu": 1000.0, "cuda": 3000.0}  # of a block, before it is refused
 _CALL_SLACK_US = {"cpu": 10.0, "cuda": 5.0}  # two processes at a turnstile for a baseline's one
+_SLACK_SHARE, _LEAST_SLACK_US = 0.1, 2.0
 _UNEVEN = 0.5
 _CALL_NOISE_US = 20.0
 """The additional time of an honest candidate's call on a machine that many share."""
@@ -73,7 +74,7 @@ class Audit:
         self._threads = threads
         kind = device.partition(":")[0]
         self._slack_us = _SLACK_US[kind]
-        self._call_slack_us = _CALL_SLACK_US[kind]
+        self._kind = kind
         self._waking_us = _CPU_WAKING_US if kind == "cpu" else 0.0
         self._blocks: list[_AuditedBlock] = []
         self._busy_s = self._accounted_s = 0.0
@@ -107,7 +108,8 @@ class Audit:
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
         # Times that are told too short by turns would leave nothing open in half of the windows.
         typical_us = median(windows_us) - own.overhead_us - median(times_us)
-        part_us = max(median(open_us), typical_us) - self._call_slack_us
+        slack_us = self._call_slack_us(median(times_us))
+        part_us = max(median(open_us), typical_us) - slack_us
         return [t + max(part_us, 0.0) for t in times_us]
 
     def _windows_us(self, passages: Passages) -> list[float]:
@@ -116,6 +118,16 @@ class Audit:
             window_us + max(worked_us - _ASLEEP_US, 0.0)
             for window_us, worked_us in zip(passages.windows_us, passages.worked_us, strict=True)
         ]
+
+    def _call_slack_us(self, told_us: float) -> float:
+        """Return what a window may leave open; little for a short call on the CPU.
+
+        Else a call of some microseconds could be told to take next to nothing.
+        """
+        most_us = _CALL_SLACK_US[self._kind]
+        if self._kind != "cpu":
+            return most_us
+        return min(most_us, max(_LEAST_SLACK_US, _SLACK_SHARE * told_us))
 
     def latency(self, latency_us: float) -> None:
         """Record the time of a trivial kernel on the device while the candidate was stopped."""
