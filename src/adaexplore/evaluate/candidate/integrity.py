@@ -42,6 +42,7 @@ _WATCHED: tuple[ModuleType | type, ...] = (
     torch.nn.Module,
     torch.nn.functional,
 )
+_DEVICE_KEYS = ("CPU", "CUDA")
 _HOOKS = ("gettrace", "getprofile")
 _PYTORCH_REPLACES = frozenset(  # itself, when torch.compile is first used
     f"torch.nn.modules.module.Module.{name}" for name in ("__init__", "__setstate__")
@@ -102,6 +103,7 @@ class ProcessState:
 
     def __init__(self) -> None:
         self._functions = dict(_functions())
+        self._kernels = _registered_kernels()
         self._flags = _settings()
 
     def replaced(self) -> list[str]:
@@ -117,6 +119,7 @@ class ProcessState:
             if not _same(now.get(name, ()), was) and name not in _PYTORCH_REPLACES
         ]
         hooks = [f"sys.{name}" for name in _HOOKS if getattr(sys, name)() is not None]
+        changed += sorted(_registered_kernels() - self._kernels)
         modes = torch._C._len_torch_function_stack() + torch._C._len_torch_dispatch_stack()
         return changed + hooks + (["a torch function or dispatch mode"] if modes else [])
 
@@ -135,6 +138,12 @@ class ProcessState:
     def keep_flags(self) -> None:
         """Make the present settings the state to keep."""
         self._flags = _settings()
+
+
+def _registered_kernels() -> set[str]:
+    """Name the kernels in Python that stand for PyTorch's own, such as "aten/copy_/CPU"."""
+    names = {name for name in torch.library._impls if name.startswith("aten/")}
+    return {name for name in names if name.rpartition("/")[2] in _DEVICE_KEYS}
 
 
 def _settings() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from adaexplore.evaluate.timing.waiting import thread_account_us
 _TOLERANCE = 0.25  # of the claimed time: variation of the machine
 _SLACK_US = {"cpu": 1000.0, "cuda": 3000.0}  # of a block, before it is refused
 _CALL_SLACK_US = {"cpu": 10.0, "cuda": 5.0}  # two processes at a turnstile for a baseline's one
-_SLACK_SHARE, _LEAST_SLACK_US = 0.1, 2.0
+_SLACK_SHARE, _LEAST_SLACK_US = 0.1, 1.0
 _UNEVEN = 0.5
 _CALL_NOISE_US = 20.0
 """The additional time of an honest candidate's call on a machine that many share."""

@@ -36,6 +36,10 @@ REPLACED = {
         from adaexplore.evaluate.candidate.worker import CandidateSession
         CandidateSession._time.__code__ = (lambda self, count: {}).__code__
     """,
+    "a kernel of PyTorch's own": """
+        torch.my_library = torch.library.Library("aten", "IMPL")
+        torch.my_library.impl("digamma", lambda x: x, "CPU")
+    """,
     "a builtin": "import builtins; builtins.sum = lambda values: 0",
     "the interpreter's hook": "import sys; sys.setprofile(lambda *a: None)",
     "tracing": "import sys; sys.settrace(lambda *a: None)",
@@ -59,6 +63,11 @@ LEFT_ALONE = {
     "a name of its own": "torch.my_own = torch.nn.functional.my_own = lambda: 0",
     "torch.compile": "torch.compile(torch.nn.Linear(2, 2))(torch.ones(1, 2))",
     "more of PyTorch": "import torch._dynamo, torch.export, torch.utils.cpp_extension, torch.fx",
+    "an operator of its own": """
+        torch.my_library = torch.library.Library("mine", "DEF")
+        torch.my_library.define("same(Tensor x) -> Tensor")
+        torch.my_library.impl("same", lambda x: x.clone(), "CPU")
+    """,
     "a mode that is left again": "with torch.device('cpu'), torch.no_grad(): torch.ones(2)",
     "flags put back": "with torch.backends.cudnn.flags(enabled=True, benchmark=True): pass",
 }
