@@ -143,7 +143,7 @@ def timed_calls(
     try:
         given = workload.fresh.given
         used = clocks.read_us if given.open_slowly else nothing_used
-        with talk.turnstile.attended(count, given.open, left, used) as passages:
+        with talk.turnstile.attended(count, given.open, left, used, asking=talk.pid) as passages:
             reply = talk.ask(wire.Time(workload.first_slot, count))
     except MissedPassageError:
         reason = "its process has not asked for the inputs of every timed call"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -147,7 +148,9 @@ class Baselines:
                 self._clock.warm(warm_call)
                 fresh.prepare_own(count)
                 used = _other_threads_us if fresh.own.open_slowly else nothing_used
-                attended = self._turnstile.attended(count, fresh.own.open, used=used)
+                attended = self._turnstile.attended(
+                    count, fresh.own.open, used=used, asking=threading.get_native_id()
+                )
                 with attended as passages, self._placed():
                     times = self._clock.block(call, count, deliver, ready)
                     gate.leave()

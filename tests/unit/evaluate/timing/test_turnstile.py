@@ -1,6 +1,7 @@
 """The timed process is a thread here; it has only the descriptor of its end."""
 
 import os
+import threading
 import time
 
 import pytest
@@ -53,6 +54,23 @@ def test_every_call_has_a_window_by_the_judge_s_clock(turnstile, gate):
     first_us, second_us = passages.windows_us
     assert first_us < 20_000 < second_us
     assert passages.between_us >= 60_000
+
+
+def test_passages_are_attended_to_on_the_processors_of_the_thread_that_asks(turnstile, gate):
+    before, seen = os.sched_getaffinity(0), []
+
+    def opened(i):
+        seen.append(os.sched_getaffinity(0))
+        return 0
+
+    try:
+        with turnstile.attended(1, opened, asking=threading.get_native_id()):
+            os.sched_setaffinity(0, {max(before)})
+            gate.enter()
+            gate.leave()
+    finally:
+        os.sched_setaffinity(0, before)
+    assert seen == [{max(before)}]
 
 
 class TestWork:
