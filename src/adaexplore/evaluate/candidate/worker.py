@@ -107,6 +107,8 @@ class CandidateSession:
         self._slots: list[Inputs] = []
         self._sealed: list[list[torch.Tensor]] = []
         self._places: list[list[torch.Tensor]] = []
+        self._made: list[torch.Tensor] = []
+        """The outputs of the last timed call, kept where the judge may look for them."""
         self._gate: Gate | None = None
         self._clock: Clock | None = None
         self._launches = Launches()
@@ -141,7 +143,7 @@ class CandidateSession:
             case wire.Warm():
                 self._warm(request.input_sets)
             case wire.Time():
-                return self._time(request.first, request.count)
+                return self._time(request)
             case ProfileCalls():
                 return self._profile(request)
             case RunOccupied():
@@ -249,28 +251,34 @@ class CandidateSession:
         inputs = self._sets[input_sets[i % len(input_sets)]].inputs
         return self._instance.model(*inputs.args, **inputs.kwargs)
 
-    def _time(self, first: int, count: int) -> wire.Times:
+    def _time(self, request: wire.Time) -> wire.Times:
         """Time `count` calls, each on a slot of its own; outputs go to the slot's places."""
         assert self._instance is not None
         assert self._clock is not None
         assert self._gate is not None
         model, slots, places = self._instance.model, self._slots, self._places
         gate, sealed = self._gate, self._sealed
+        first, count = request.first, request.count
+        made = self._made
+        addresses = [0] * len(places[first]) if request.telling else []
 
         def call(i: int) -> list[NamedTensor]:
             inputs = slots[first + i]
             return finished_for(model(*inputs.args, **inputs.kwargs), places[first + i])
 
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
-            for (_, out), place in zip(outputs, places[first + i], strict=True):
+            made[:] = [out.resolve_conj().resolve_neg() for _, out in outputs]
+            for out, place in zip(made, places[first + i], strict=True):
                 place.copy_(out)
+            if request.telling:
+                addresses[:] = [out.data_ptr() for out in made]
 
         def ready(i: int) -> Complete:
-            return unseal(sealed[first + i], gate.enter()).complete
+            return unseal(sealed[first + i], gate.enter(addresses)).complete
 
         with torch.no_grad():
             times = self._clock.block(call, count, deliver, ready)
-            gate.leave()
+            gate.leave(addresses)
         self._look_after_flags()
         return wire.Times(tuple(times))
 
@@ -307,7 +315,7 @@ class CandidateSession:
 
     def _rest(self) -> None:
         """Give back memory, before the process is stopped for a while."""
-        self._held = []
+        self._held, self._made = [], []
         gc.collect()
         torch.cuda.empty_cache()  # does nothing where CUDA was not used
 

@@ -15,6 +15,8 @@ from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_LATENCY_US, Audit
 from adaexplore.evaluate.timing.cpu_time import CpuClocks
+from adaexplore.evaluate.timing.foreign_memory import bytes_of, may_read, memory_of
+from adaexplore.evaluate.timing.fresh import poison
 from adaexplore.evaluate.timing.placement import threads_apart
 from adaexplore.evaluate.timing.turnstile import (
     Left,
@@ -30,6 +32,10 @@ from adaexplore.sandbox.watchdog import LimitExceededError
 
 _LATENCY_SPAN_NS = 5_000_000
 _LEAVING_S = 1.0
+_MADE_ELSEWHERE = (
+    "the outputs of a timed call are not where its process says that it made them: "
+    "it works in the judge's memory, or changes outputs after the call"
+)
 
 
 class TimedCandidate:
@@ -50,6 +56,7 @@ class TimedCandidate:
         self._device = workload.problem.device
         self._may_place = self._device == "cpu"  # not with threads that a call creates
         self._was_idle = False
+        self._telling = len(self._places) if self._may_place and may_read(talk.pid) else 0
         self._clocks = _clocks_of(talk)
         self._audit = Audit(talk.pid, self._device, torch.get_num_threads())
 
@@ -70,25 +77,41 @@ class TimedCandidate:
         self._synchronize()
         index = secrets.randbelow(count)
         taken: list[torch.Tensor] = []
+        made: list[torch.Tensor] = []
 
-        def left(i: int) -> None:
-            if i == index:
-                taken.extend(ring.copy_of(i) for ring in self._places)
+        def left(i: int, addresses: Sequence[int]) -> None:
+            if i != index:
+                return
+            made.extend(self._made(addresses))
+            taken.extend(ring.copy_of(i) for ring in self._places)
+            if made:
+                for ring in self._places:
+                    poison(ring.tensors[i])  # outputs that were made right here are gone
+                made.extend(self._made(addresses))
 
         audit.idle_until_now()
         start = audit.account()
         created = self._talk.created_tasks
         with self._placed():
             self._talk.thaw()
-            times_us, passages = timed_calls(self._talk, workload, count, left, self._clocks)
+            times_us, passages = timed_calls(
+                self._talk, workload, count, left, self._clocks, telling=self._telling
+            )
             self._talk.freeze()
         self._may_place &= self._talk.created_tasks == created
         end = audit.account()
         audit.idle_from_now()
         self._look_at_the_device()
         times = audit.block(start, end, passages, times_us, workload.baselines.own)
+        if made and not all(map(torch.equal, made, 2 * bytes_of(taken))):
+            raise Stop(Failed("rejected", _MADE_ELSEWHERE))
         self._check(index, [out.contiguous() for out in taken])
         return times
+
+    def _made(self, addresses: Sequence[int]) -> list[torch.Tensor]:
+        """Return what lies at the addresses of a call's outputs in the candidate's process."""
+        pairs = zip(addresses, self._places, strict=False)
+        return [memory_of(self.pid, at, place.tensors[0].nbytes) for at, place in pairs]
 
     def _placed(self) -> AbstractContextManager[None]:
         return threads_apart(self.pid) if self._may_place else nullcontext()
@@ -133,8 +156,10 @@ def timed_calls(
     talk: Conversation,
     workload: JudgedWorkload,
     count: int,
-    left: Left | None,
-    clocks: CpuClocks,
+    left: Left | None = None,
+    clocks: CpuClocks | None = None,
+    *,
+    telling: int = 0,
 ) -> tuple[Sequence[float], Passages]:
     """Have the first `count` slots of a workload timed, each opened when its call may begin.
 
@@ -142,9 +167,11 @@ def timed_calls(
     """
     try:
         given = workload.fresh.given
-        used = clocks.read_us if given.open_slowly else nothing_used
-        with talk.turnstile.attended(count, given.open, left, used, asking=talk.pid) as passages:
-            reply = talk.ask(wire.Time(workload.first_slot, count))
+        used = clocks.read_us if clocks and given.open_slowly else nothing_used
+        with talk.turnstile.attended(
+            count, given.open, left, used, asking=talk.pid, telling=telling
+        ) as passages:
+            reply = talk.ask(wire.Time(workload.first_slot, count, telling > 0))
     except MissedPassageError:
         reason = "its process has not asked for the inputs of every timed call"
         raise Stop(Failed("rejected", reason)) from None

@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ _LAST_S = 1.0  # after the block, for the passage after its last call
 Opened = Callable[[int], int]
 """Opens the inputs of call number `i`; returns the key for the timed process, or 0."""
 
-Left = Callable[[int], None]
-"""Looks at the outputs of call number `i`."""
+Left = Callable[[int, Sequence[int]], None]
+"""Looks at the outputs of call number `i`, made at these addresses of the timed process."""
 
 Used = Callable[[], float]
 """Returns the CPU time that the timed process has used so far, in microseconds."""
@@ -79,17 +79,21 @@ class Turnstile:
         used: Used = nothing_used,
         *,
         asking: int = 0,
+        telling: int = 0,
     ) -> Iterator[Passages]:
         """Attend to the passages of `count` calls, which are made in the body.
 
-        Where the thread `asking` makes them, the passages are attended to on its processors.
+        Where the thread `asking` makes them, the passages are attended to on its processors. With
+        each question comes so many addresses as `telling` says, of the outputs of the call before.
 
         Raises `MissedPassageError` where the body ends before the last of them. After an exception
         nobody can pass again.
         """
         passages = Passages()
         with ThreadPoolExecutor(1) as threads:
-            attending = threads.submit(self._attend, count, opened, left, used, passages, asking)
+            attending = threads.submit(
+                self._attend, count, opened, left, used, passages, asking, telling
+            )
             try:
                 yield passages
                 _finish(attending)
@@ -110,19 +114,21 @@ class Turnstile:
         used: Used,
         passages: Passages,
         asking: int,
+        telling: int,
     ) -> None:
-        since = 0
+        since, question = 0, _question(telling)
         try:
             for i in range(count + 1):
-                if not self._socket.recv(1):
-                    return
+                told = self._socket.recv(question.size, socket.MSG_WAITALL)
                 asked = time.perf_counter_ns()
+                if len(told) < question.size:
+                    return
                 if i == 0:
                     _sit_beside(asking)
                 if i > 0:
                     passages.windows_us.append((asked - since) / 1000.0)
                     if left:
-                        left(i - 1)
+                        left(i - 1, question.unpack(told)[1:])
                 if i < count:
                     used_us, began = _settled(used), time.perf_counter_ns()
                     key = opened(i)
@@ -146,6 +152,10 @@ def _sit_beside(asking: int) -> None:
     """
     with contextlib.suppress(OSError):  # it has ended
         os.sched_setaffinity(0, os.sched_getaffinity(asking))
+
+
+def _question(outputs: int) -> struct.Struct:
+    return struct.Struct(f"=c{outputs}Q")
 
 
 def _settled(used: Used) -> float:
@@ -175,18 +185,18 @@ class Gate:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def enter(self) -> int:
+    def enter(self, addresses: Sequence[int] = ()) -> int:
         """Ask for the inputs of the next call; return the key that opens them.
 
-        The outputs of the call before must have been delivered.
+        The outputs of the call before, made at these addresses, must have been delivered.
         """
-        self.leave()
+        self.leave(addresses)
         answer = os.read(self._descriptor, _KEY.size)
         if len(answer) < _KEY.size:
             raise ConnectionError("the judge has closed the turnstile")
         key: int = _KEY.unpack(answer)[0]
         return key
 
-    def leave(self) -> None:
-        """Say that the outputs of the last call have been delivered."""
-        os.write(self._descriptor, _ASKED)
+    def leave(self, addresses: Sequence[int] = ()) -> None:
+        """Say that the outputs of the last call, made at these addresses, have been delivered."""
+        os.write(self._descriptor, _question(len(addresses)).pack(_ASKED, *addresses))

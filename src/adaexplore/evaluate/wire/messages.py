@@ -260,10 +260,14 @@ class Warm(Request[Done]):
 
 @dataclass(frozen=True)
 class Time(Request[Times]):
-    """Time `count` calls on the slots from `first` on."""
+    """Time `count` calls on the slots from `first` on.
+
+    With `telling`, the process tells at which addresses it made the outputs that it delivers.
+    """
 
     first: int
     count: int
+    telling: bool = False
 
     def accepts(self, reply: Times) -> bool:
         """Return True if every call has a positive time, small enough to be added up."""

@@ -1,6 +1,7 @@
 """Outputs of timed calls as the judge takes them; the candidate's process is played by the test."""
 
 import os
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -30,6 +31,8 @@ def get_inputs():
     return [torch.randn(8, 16)]
 """
 
+timed_module = sys.modules[TimedCandidate.__module__]
+
 
 class PlayedProcess:
     """A candidate's process that times its calls as `play(gate, slots, places)` does."""
@@ -56,7 +59,7 @@ class PlayedProcess:
 
 
 @pytest.fixture
-def block_of(tmp_path):
+def block_of(tmp_path, monkeypatch):
     """Return a function that times a block of a played process; raises `Stop`."""
     reference = Instance.load(
         SOURCE, "Model", device="cpu", seed=0, mode="as-built", folder=tmp_path
@@ -78,8 +81,9 @@ def block_of(tmp_path):
         is_near=is_near,
     )
 
-    def block(play):
+    def block(play, *, telling=False):
         talk = PlayedProcess(play, fresh)
+        monkeypatch.setattr(timed_module, "may_read", lambda pid: telling)
         return TimedCandidate(talk, workload, Reached(), ((16, 1),)).block(CALLS)
 
     return block
@@ -150,3 +154,40 @@ def test_the_inputs_of_the_next_call_are_not_there_yet(block_of):
 def test_a_process_that_does_not_ask_for_every_call_is_refused(block_of):
     with pytest.raises(Stop, match="not asked for the inputs of every timed call"):
         block_of(lambda gate, slots, places: gate.enter())
+
+
+class TestPlaces:
+    """Outputs have to be where the process says that it made them, and not in the places alone."""
+
+    def believed(self, block_of, play):
+        try:
+            return len(block_of(play, telling=True)) == CALLS
+        except Stop as stop:
+            return "not where its process says" not in stop.verdict.reason
+
+    def test_outputs_that_were_made_elsewhere_are_believed(self, block_of):
+        made = [torch.zeros(8, 16)]
+
+        def delivers(gate, slots, places):
+            for slot, place in zip(slots, places, strict=True):
+                gate.enter([made[-1].data_ptr()])
+                made.append(slot * 2)
+                place.copy_(made[-1])
+            gate.leave([made[-1].data_ptr()])
+
+        assert all(self.believed(block_of, delivers) for _ in range(4))
+
+    @pytest.mark.parametrize("told", ["nowhere", "the place itself", "another tensor"])
+    def test_outputs_that_were_made_in_their_places_are_not(self, block_of, told):
+        other = torch.zeros(8, 16)
+
+        def works_there(gate, slots, places):
+            at = 0
+            for slot, place in zip(slots, places, strict=True):
+                gate.enter([at])
+                torch.mul(slot, 2, out=place)
+                where = {"the place itself": place, "another tensor": other}
+                at = where[told].data_ptr() if told in where else 8
+            gate.leave([at])
+
+        assert not any(self.believed(block_of, works_there) for _ in range(4))

@@ -26,7 +26,7 @@ def test_inputs_are_opened_when_the_outputs_of_the_call_before_were_looked_at(tu
         events.append(("opened", i))
         return 100 + i
 
-    with turnstile.attended(3, opened, lambda i: events.append(("left", i))):
+    with turnstile.attended(3, opened, lambda i, _: events.append(("left", i))):
         for i in range(3):
             assert gate.enter() == 100 + i
             events.append(("call", i))
