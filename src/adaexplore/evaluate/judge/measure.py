@@ -21,6 +21,7 @@ from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
     PARENT,
     MeasuringEffort,
+    charged,
     effort_for,
     measure,
 )
@@ -131,6 +132,7 @@ def _timed(
     if timing is None:
         timing = _timed_beside(timed, replace(rivals, parent=None), reference)
     assert timing is not None  # only a parent is lost
+    timing = charged(timing, timed.unexplained_us())
     return replace(timing, conditions=gauge.read()), timed.objection()
 
 

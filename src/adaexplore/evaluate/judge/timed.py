@@ -102,11 +102,11 @@ class TimedCandidate:
         end = audit.account()
         audit.idle_from_now()
         self._look_at_the_device()
-        times = audit.block(start, end, passages, times_us, workload.baselines.own)
+        audit.block(start, end, passages, times_us, workload.baselines.own)
         if made and not all(map(torch.equal, made, 2 * bytes_of(taken))):
             raise Stop(Failed("rejected", _MADE_ELSEWHERE))
         self._check(index, [out.contiguous() for out in taken])
-        return times
+        return list(times_us)
 
     def _made(self, addresses: Sequence[int]) -> list[torch.Tensor]:
         """Return what lies at the addresses of a call's outputs in the candidate's process."""
@@ -115,6 +115,10 @@ class TimedCandidate:
 
     def _placed(self) -> AbstractContextManager[None]:
         return threads_apart(self.pid) if self._may_place else nullcontext()
+
+    def unexplained_us(self) -> float:
+        """Return what the judge's clock adds to the time of a call (see `Audit`)."""
+        return self._audit.unexplained_us()
 
     def objection(self) -> str | None:
         """Return the objection to the reported times, None if they are believed."""

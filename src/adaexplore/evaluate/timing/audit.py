@@ -63,6 +63,7 @@ class _AuditedBlock:
     claimed_us: float
     count: int
     uneven: float
+    part_us: float
 
 
 class Audit:
@@ -89,12 +90,10 @@ class Audit:
 
     def block(
         self, start: Account, end: Account, passages: Passages, times_us: Sequence[float], own: Own
-    ) -> list[float]:
+    ) -> None:
         """Record a block of calls: the judge's windows and the reported times.
 
-        `own` is what the judge found on the baselines. Returns the times, each with what the
-        windows leave open in a typical call: a small part may be noise, but no candidate may gain
-        by it.
+        `own` is what the judge found on the baselines.
         """
         windows_us = self._windows_us(passages)
         count, claimed_us = len(times_us), sum(times_us)
@@ -102,15 +101,22 @@ class Audit:
         waited_us = end.waited_us - start.waited_us
         missing_us = sum(open_us) - waited_us - count * self._waking_us
         uneven = excess(times_us) - waited_us / (count * median(times_us)) - own.excess
-        self._blocks.append(_AuditedBlock(missing_us, claimed_us, count, uneven))
         self._busy_s += end.cpu_s - start.cpu_s
         around_us = count * (own.overhead_us + self._waking_us) + passages.between_us
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
         # Times that are told too short by turns would leave nothing open in half of the windows.
         typical_us = median(windows_us) - own.overhead_us - median(times_us)
-        slack_us = self._call_slack_us(median(times_us))
-        part_us = max(median(open_us), typical_us) - slack_us
-        return [t + max(part_us, 0.0) for t in times_us]
+        part_us = max(median(open_us), typical_us) - self._call_slack_us(median(times_us))
+        self._blocks.append(_AuditedBlock(missing_us, claimed_us, count, uneven, part_us))
+
+    def unexplained_us(self) -> float:
+        """Return what the windows leave open in a typical call of a typical block.
+
+        A small part may be noise, but no candidate may gain by it: it is to be added to the time of
+        a call. What single blocks leave open is not: noise that adds to some and takes from none
+        would make every candidate slower.
+        """
+        return max(median(block.part_us for block in self._full_blocks()), 0.0)
 
     def _windows_us(self, passages: Passages) -> list[float]:
         """Return the windows, each with the work that was done while its inputs were opened."""

@@ -186,6 +186,30 @@ def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
     )
 
 
+def charged(timing: Timing, extra_us: float) -> Timing:
+    """Return the timing with `extra_us` microseconds added to every call of the candidate."""
+    if extra_us <= 0.0:
+        return timing
+    share = timing.time_us / (timing.time_us + extra_us)
+
+    def shared(interval: tuple[float, float]) -> tuple[float, float]:
+        return share * interval[0], share * interval[1]
+
+    parent, over_compile = timing.parent, timing.speedup_compile
+    soonest_us, latest_us = timing.time_ci_us
+    return replace(
+        timing,
+        time_us=timing.time_us + extra_us,
+        time_ci_us=(soonest_us + extra_us, latest_us + extra_us),
+        speedup=share * timing.speedup,
+        speedup_ci=shared(timing.speedup_ci),
+        speedup_eager=share * timing.speedup_eager,
+        speedup_compile=None if over_compile is None else share * over_compile,
+        parent=parent
+        and replace(parent, speedup=share * parent.speedup, speedup_ci=shared(parent.speedup_ci)),
+    )
+
+
 def summarize(
     rounds: Sequence[Round], samples: int, known_us: Mapping[str, float] = _NONE_KNOWN
 ) -> Timing:

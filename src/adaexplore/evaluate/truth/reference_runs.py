@@ -275,7 +275,9 @@ def _operands_rounded(
     steps = excused(own.ties, outputs[i], own.value)
     if own.error_scale is not None:
         most = _IN_PROPORTION * _ROUNDING[precision] / varied.noise.size
-        steps = (outputs[i] - own.value).abs() > most * (blurred - own.value).abs()
+        allowed = (blurred - own.value).abs_().mul_(most)
+        steps = (outputs[i] - own.value).abs_() > allowed
+        del allowed  # as large as the output in float64
     found = deviation(outputs[i], own.value, ties=steps, error_scale=own.error_scale)
     return Deviation(found.norm, min(found.element, _STEEPEST))
 

@@ -57,7 +57,14 @@ def block(
     start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
     windows = window_us if isinstance(window_us, list) else [window_us] * len(times_us)
     worked = [worked_us] * len(times_us)
-    return audit.block(start, end, Passages(windows, between_us, worked), times_us, own)
+    audit.block(start, end, Passages(windows, between_us, worked), times_us, own)
+
+
+def counted(window_us, times_us, **more):
+    """Return the times of a block as they count, with what the audit adds to each."""
+    audit = Audit(1, "cpu", threads=2)
+    block(audit, window_us, times_us, **more)
+    return [t + audit.unexplained_us() for t in times_us]
 
 
 def audited(pid, window_us, times_us, *, device="cuda:0", **more):
@@ -109,33 +116,44 @@ class TestBlocks:
 
     @pytest.mark.parametrize("told_us", [1.0, 20.0, 100.0])
     def test_what_a_window_leaves_open_is_added_to_the_times(self, told_us):
-        times = block(Audit(1, "cpu", threads=2), 130.0, [told_us] * 100)
+        times = counted(130.0, [told_us] * 100)
         allowed_us = max(0.1 * told_us, 1.0)
         assert times == pytest.approx([120.0 - allowed_us] * 100)
 
     def test_no_more_than_ten_microseconds_of_a_long_call_may_be_left_open(self):
-        assert block(Audit(1, "cpu", threads=2), 5_030.0, [5_000.0] * 4) == [5_010.0] * 4
+        assert counted(5_030.0, [5_000.0] * 4) == [5_010.0] * 4
 
     def test_one_call_that_was_disturbed_is_no_reason_to_add_to_all(self):
         windows = [110.0] * 9 + [4_000.0]
-        times = block(Audit(1, "cpu", threads=2), windows, [100.0] * 10)
+        times = counted(windows, [100.0] * 10)
         assert times == [100.0] * 10
 
     def test_hidden_work_in_most_calls_is_added_however_the_others_are(self):
         told = [1.0] * 6 + [100.0] * 4
-        times = block(Audit(1, "cpu", threads=2), 110.0, told)
+        times = counted(110.0, told)
         assert sorted(times)[4] >= 90.0
 
     def test_times_that_are_too_short_by_turns_gain_nothing(self):
         told = [50.0, 100.0] * 50 + [50.0]
         windows = [110.0] * 100 + [10.0]  # the last call is left out
-        times = block(Audit(1, "cpu", threads=2), windows, told)
+        times = counted(windows, told)
         assert sorted(times)[50] >= 90.0
 
+    def test_a_few_blocks_that_were_disturbed_add_nothing(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for window_us in (110.0, 400.0, 90.0, 110.0, 250.0):
+            block(audit, window_us, [100.0] * 10)
+        assert audit.unexplained_us() == 0.0
+
+    def test_hidden_work_in_most_blocks_is_added_to_all(self):
+        audit = Audit(1, "cuda:0", threads=2)
+        for window_us in (165.0, 165.0, 110.0, 110.0, 165.0):
+            block(audit, window_us, [100.0] * 10)
+        assert audit.unexplained_us() == pytest.approx(50.0)
+
     def test_work_while_inputs_are_opened_is_added_to_the_times(self):
-        audit = Audit(1, "cpu", threads=2)
-        assert block(audit, 110.0, [100.0] * 10, worked_us=5.0) == [100.0] * 10
-        times = block(audit, 110.0, [100.0] * 10, worked_us=70.0)
+        assert counted(110.0, [100.0] * 10, worked_us=5.0) == [100.0] * 10
+        times = counted(110.0, [100.0] * 10, worked_us=70.0)
         assert times == pytest.approx([150.0] * 10)  # 10 us to be woken, and 10 us as always
 
     def test_a_device_that_is_busy_while_all_is_still_is_seen(self):

@@ -13,6 +13,7 @@ from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
     Block,
     MeasuringEffort,
+    charged,
     discounted,
     effort_for,
     measure,
@@ -364,6 +365,15 @@ class Jittery:
     def __call__(self, count: int) -> list[float]:
         self.blocks += 1
         return [self.time_us * (1.0 + 0.2 * (self.blocks % 3))] * count
+
+
+def test_what_is_charged_makes_every_call_longer():
+    timing = measure(parties(constant(50.0), eager=constant(200.0), compile=constant(150.0)), QUICK)
+    charge = charged(timing, 25.0)
+    assert (charge.time_us, charge.time_ci_us) == (75.0, (75.0, 75.0))
+    assert (charge.speedup, charge.speedup_ci) == (2.0, (2.0, 2.0))
+    assert (charge.speedup_eager, charge.speedup_compile) == pytest.approx((200 / 75, 2.0))
+    assert charged(timing, 0.0) == timing
 
 
 class TestDiscounted:

@@ -115,7 +115,8 @@ def _with_values(runs: ReferenceRuns, constants: MovedConstants) -> ReferenceRun
 def _time_us(timed: TimedCandidate, count: int) -> float:
     """Return the least median of a few blocks; infinity where a call fails or is wrong."""
     try:
-        return min(statistics.median(timed.block(count)) for _ in range(_BLOCKS))
+        times_us = [statistics.median(timed.block(count)) for _ in range(_BLOCKS)]
+        return min(times_us) + timed.unexplained_us()
     except (Stop, TimeoutError, WorkerDiedError, LimitExceededError):
         return math.inf
     finally:
