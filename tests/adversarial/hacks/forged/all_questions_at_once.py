@@ -30,7 +30,7 @@ class Asking:
 
     def block(self, call, count, sink, ready=None):
         gate = self.worker._gate._descriptor
-        os.write(gate, b"?" * count)
+        os.write(gate, (b"?" + bytes(8)) * count)
         for _ in range(count):
             os.read(gate, 8)
         for i in range(count):

@@ -30,16 +30,17 @@ class Ahead:
         self.honest.warm(call)
 
     def block(self, call, count, sink, ready=None):
-        gate, times = self.worker._gate._descriptor, []
+        gate, times, at = self.worker._gate._descriptor, [], 0
         for i in range(count):
             if i > 0 or not self.ahead:
-                os.write(gate, b"?")
+                self.worker._gate.leave([at])
             os.read(gate, 8)
             start = time.perf_counter_ns()
             outputs = call(i)
             times.append((time.perf_counter_ns() - start) / 2000.0)
             sink(i, outputs)
-        os.write(gate, b"?")
+            at = outputs[0][1].data_ptr()
+        self.worker._gate.leave([at])
         self.ahead = True
         return times
 
