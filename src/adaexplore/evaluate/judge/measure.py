@@ -21,7 +21,6 @@ from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
     PARENT,
     MeasuringEffort,
-    charged,
     effort_for,
     measure,
 )
@@ -132,7 +131,6 @@ def _timed(
     if timing is None:
         timing = _timed_beside(timed, replace(rivals, parent=None), reference)
     assert timing is not None  # only a parent is lost
-    timing = charged(timing, timed.unexplained_us())
     return replace(timing, conditions=gauge.read()), timed.objection()
 
 
@@ -156,6 +154,7 @@ def _timed_beside(timed: TimedCandidate, rivals: _Rivals, reference: Reference) 
             best_us=rivals.best_us,
             known_us=workload.baselines_us,
             waited_us=lambda: waited_us(pids),
+            open_us=timed.open_us,
         )
     except ParentLostError:
         assert parent is not None

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from statistics import median
 
 import torch
 
@@ -116,9 +117,14 @@ class TimedCandidate:
     def _placed(self) -> AbstractContextManager[None]:
         return threads_apart(self.pid) if self._may_place else nullcontext()
 
-    def unexplained_us(self) -> float:
-        """Return what the judge's clock adds to the time of a call (see `Audit`)."""
-        return self._audit.unexplained_us()
+    def call_us(self, count: int) -> float:
+        """Time a block; return the median of its calls, with what they leave open."""
+        time_us = median(self.block(count))
+        return time_us + max(self.open_us(), 0.0)
+
+    def open_us(self) -> float:
+        """Return what the times of the last block leave open in a call (see `Audit`)."""
+        return self._audit.open_us()
 
     def objection(self) -> str | None:
         """Return the objection to the reported times, None if they are believed."""

@@ -21,8 +21,11 @@ _SLACK_US = {"cpu": 1000.0, "cuda": 3000.0}  # of a block, before it is refused
 _CALL_SLACK_US = {"cpu": 10.0, "cuda": 5.0}  # two processes at a turnstile for a baseline's one
 _SLACK_SHARE, _LEAST_SLACK_US = 0.1, 1.0
 _UNEVEN = 0.5
-_CALL_NOISE_US = 20.0
-"""The additional time of an honest candidate's call on a machine that many share."""
+_CALL_NOISE_US = {"cpu": 20.0, "cuda": 100.0}
+"""The additional time of an honest candidate's call on a machine that many share.
+
+On a GPU, two processes wait for each other between two calls. What stays below is charged.
+"""
 _CPU_WAKING_US = 200.0  # waking the pool's threads before a call, if they share a core
 _ASLEEP_US = 10.0  # CPU time of a process that is asleep: it may be woken for a moment
 _MIN_BUSY_S = 0.05
@@ -63,7 +66,7 @@ class _AuditedBlock:
     claimed_us: float
     count: int
     uneven: float
-    part_us: float
+    open_us: float
 
 
 class Audit:
@@ -106,17 +109,16 @@ class Audit:
         self._accounted_s += self._threads * (claimed_us + around_us) / 1e6
         # Times that are told too short by turns would leave nothing open in half of the windows.
         typical_us = median(windows_us) - own.overhead_us - median(times_us)
-        part_us = max(median(open_us), typical_us) - self._call_slack_us(median(times_us))
-        self._blocks.append(_AuditedBlock(missing_us, claimed_us, count, uneven, part_us))
+        left_us = max(median(open_us), typical_us) - self._call_slack_us(median(times_us))
+        self._blocks.append(_AuditedBlock(missing_us, claimed_us, count, uneven, left_us))
 
-    def unexplained_us(self) -> float:
-        """Return what the windows leave open in a typical call of a typical block.
+    def open_us(self) -> float:
+        """Return what the last block's windows leave open in a typical call, beyond the slack.
 
-        A small part may be noise, but no candidate may gain by it: it is to be added to the time of
-        a call. What single blocks leave open is not: noise that adds to some and takes from none
-        would make every candidate slower.
+        A small part may be noise, but no candidate may gain by it. It is charged by the median over
+        rounds: noise that adds to some and takes from none would make every candidate slower.
         """
-        return max(median(block.part_us for block in self._full_blocks()), 0.0)
+        return self._blocks[-1].open_us
 
     def _windows_us(self, passages: Passages) -> list[float]:
         """Return the windows, each with the work that was done while its inputs were opened."""
@@ -156,7 +158,8 @@ class Audit:
         if self._blocks:
             least = min(self._full_blocks(), key=lambda block: block.missing_us)
             missing, claimed = least.missing_us, least.claimed_us
-            if missing > max(_TOLERANCE * claimed, self._slack_us, least.count * _CALL_NOISE_US):
+            noise_us = least.count * _CALL_NOISE_US[self._kind]
+            if missing > max(_TOLERANCE * claimed, self._slack_us, noise_us):
                 return (
                     f"a block of calls takes {missing + claimed:.0f} us by the judge's clock and "
                     f"{claimed:.0f} us by the one in its process: work out of the timer's sight"

@@ -33,12 +33,14 @@ class Block:
     `time_us` is the median of its calls in microseconds, and `excess_us` what their mean is above
     it. `waited` is the share of the block's time for which threads of the party were ready to run
     and had no processor; several threads may add up to more than 1. `calls` is their number.
+    `open_us` is what the times leave unexplained in a call.
     """
 
     time_us: float
     excess_us: float = 0.0
     waited: float = 0.0
     calls: int = 1
+    open_us: float = 0.0
 
 
 Round = Mapping[str, Block]
@@ -86,6 +88,11 @@ def no_waiting() -> float:
     return 0.0
 
 
+def nothing_open() -> float:
+    """Return zero: the times of the candidate explain its block."""
+    return 0.0
+
+
 def measure(
     parties: Mapping[str, TimeBlock],
     effort: MeasuringEffort | None = None,
@@ -94,6 +101,7 @@ def measure(
     best_us: float = math.inf,
     known_us: Mapping[str, float] = _NONE_KNOWN,
     waited_us: Callable[[], float] = no_waiting,
+    open_us: Callable[[], float] = nothing_open,
 ) -> Timing:
     """Time all parties in interleaved rounds, in an order shuffled anew for each round.
 
@@ -107,6 +115,9 @@ def measure(
     processor so far. Rounds in which other programs kept a party waiting are measured again. If
     too few rounds are quiet within `effort.patience` times the budget, all rounds count, and the
     interval is that of `widened`.
+
+    `open_us` returns the microseconds of a call that the candidate's times of its last block leave
+    unexplained (see `Audit`). Its median over the rounds that count is charged to every call.
     """
     effort = effort or MeasuringEffort()
     rng = random.Random(0)
@@ -122,6 +133,7 @@ def measure(
         rng.shuffle(order)
         counts = {name: _count(name, least_us[name], effort, most_calls) for name in parties}
         blocks = {name: _timed(parties[name], counts[name], waited_us) for name in order}
+        blocks[CANDIDATE] = replace(blocks[CANDIDATE], open_us=open_us())
         rounds.append({name: blocks[name] for name in parties})
         least_us = {name: min(least_us[name], blocks[name].time_us) for name in parties}
         spent_s = time.monotonic() - started
@@ -223,7 +235,7 @@ def summarize(
     ratios = _ratios(times, _best_baseline(times))
     over_eager = _over(times, "eager", known_us)
     assert over_eager is not None  # eager always runs
-    return Timing(
+    timing = Timing(
         time_us=medians[CANDIDATE],
         time_ci_us=median_interval([r[CANDIDATE] for r in times]),
         baselines_us={name: medians[name] for name in _baselines(rounds)},
@@ -234,6 +246,7 @@ def summarize(
         parent=_paired(times) if PARENT in medians else None,
         speedup_compile=_over(times, "compile", known_us),
     )
+    return charged(timing, median(r[CANDIDATE].open_us for r in rounds))
 
 
 def _times(blocks: Round) -> dict[str, float]:

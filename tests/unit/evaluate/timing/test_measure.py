@@ -376,6 +376,27 @@ def test_what_is_charged_makes_every_call_longer():
     assert charged(timing, 0.0) == timing
 
 
+def test_what_blocks_leave_open_is_charged_by_its_median_over_the_rounds():
+    opened = itertools.cycle([10.0, 900.0, -500.0])
+    timing = measure(
+        parties(constant(50.0), eager=constant(120.0)),
+        replace(QUICK, min_rounds=9, max_rounds=9),
+        open_us=lambda: next(opened),
+    )
+    assert (timing.time_us, timing.speedup) == (60.0, 2.0)
+
+
+def test_only_rounds_that_count_are_charged():
+    load, told = Load(delayed_blocks=1 + 6), iter([0.0] * 6 + [30.0] * 99)
+    timing = measure(
+        parties(constant(20.0), eager=load.delay(100.0)),
+        replace(QUICK, max_rounds=20),
+        waited_us=lambda: load.waited_us,
+        open_us=lambda: next(told),
+    )
+    assert (timing.time_us, timing.speedup) == (50.0, 2.0)
+
+
 class TestDiscounted:
     TIMING = measure(parties(constant(50.0), eager=constant(200.0), compile=constant(150.0)), QUICK)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -115,8 +114,7 @@ def _with_values(runs: ReferenceRuns, constants: MovedConstants) -> ReferenceRun
 def _time_us(timed: TimedCandidate, count: int) -> float:
     """Return the least median of a few blocks; infinity where a call fails or is wrong."""
     try:
-        times_us = [statistics.median(timed.block(count)) for _ in range(_BLOCKS)]
-        return min(times_us) + timed.unexplained_us()
+        return min(timed.call_us(count) for _ in range(_BLOCKS))
     except (Stop, TimeoutError, WorkerDiedError, LimitExceededError):
         return math.inf
     finally:

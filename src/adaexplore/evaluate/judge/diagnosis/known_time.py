@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-
 from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.reference import Reference
@@ -27,8 +25,7 @@ def has_time_of(talk: Conversation, reference: Reference, verified: Verified, sa
         layout = verified.layouts[workload.name]
         timed = TimedCandidate(talk, workload, verified.reached, layout)
         count = max(min(int(_SPAN_US / timing.time_us), workload.fresh.count), 1)
-        times_us = [statistics.median(timed.block(count)) for _ in range(_BLOCKS)]
-        time_us = min(times_us) + timed.unexplained_us()
+        time_us = min(timed.call_us(count) for _ in range(_BLOCKS))
         if timed.objection() or time_us > _SAME * timing.time_us:
             return False
     return True
