@@ -10,7 +10,7 @@ from adaexplore.core.protocols.clock import Call, Clock, Ready, Sink
 
 _PARALLEL_ELEMENTS = 32_768  # PyTorch's grain size: below it, one thread does all
 
-_HEAD_START_S = 150e-6  # as long as it takes to launch some twenty kernels
+_HEAD_START_S = 200e-6  # as long as it takes to launch some twenty kernels
 _CYCLES_PER_S = 1.8e9  # about the clock of today's GPUs
 
 
