@@ -31,9 +31,13 @@ from rivals import CHECKERS, GPU_ONLY, RUNNING, judge
 from samples import Sample, samples
 
 from adaexplore.run import PRELOAD
-from adaexplore.sandbox import ForkServer, candidate_limits, run_job
-from adaexplore.sandbox.process import WorkerDiedError
-from adaexplore.sandbox.watchdog import LimitExceededError
+from adaexplore.sandbox import (
+    ForkServer,
+    LimitExceededError,
+    WorkerDiedError,
+    candidate_limits,
+    run_job,
+)
 
 _MEMORY_BYTES = 4 << 30
 _HERE = Path(__file__).parent
