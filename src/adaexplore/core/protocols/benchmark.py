@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BenchmarkTask:
     """A problem of a benchmark, as the text of a file that a loader of problems takes.
 
     `key` is unique in the benchmark, such as "2/37", and `category` is the part that results are
@@ -34,7 +34,7 @@ class Answer:
     key: str
     place: str
     source: str
-    task: Task | None = None
+    task: BenchmarkTask | None = None
     adapted: bool = False
 
 
@@ -54,7 +54,7 @@ class Benchmark(Protocol):
         """One line: the tasks, and how to get them."""
         ...
 
-    def tasks(self, data: Path) -> Sequence[Task]:
+    def tasks(self, data: Path) -> Sequence[BenchmarkTask]:
         """Return the tasks in a checkout, in order.
 
         Raises `BadInputError` for a folder that holds none.

@@ -33,6 +33,8 @@ from adaexplore.sandbox.watchdog import LimitExceededError
 
 _LATENCY_SPAN_NS = 5_000_000
 _LEAVING_S = 1.0
+_BRIEF_BLOCKS = 3
+_BRIEF_BLOCK_US = 20_000.0
 _MADE_ELSEWHERE = (
     "the outputs of a timed call are not where its process says that it made them: "
     "it works in the judge's memory, or changes outputs after the call"
@@ -117,10 +119,15 @@ class TimedCandidate:
     def _placed(self) -> AbstractContextManager[None]:
         return threads_apart(self.pid) if self._may_place else nullcontext()
 
-    def call_us(self, count: int) -> float:
-        """Time a block; return the median of its calls, with what they leave open."""
-        time_us = median(self.block(count))
-        return time_us + max(self.open_us(), 0.0)
+    def brief_us(self, about_us: float) -> float:
+        """Time a few blocks of calls of about that length; return the least of their medians.
+
+        What a block leaves open is part of its time.
+        """
+        count = max(min(int(_BRIEF_BLOCK_US / about_us), self._workload.fresh.count), 1)
+        return min(
+            median(self.block(count)) + max(self.open_us(), 0.0) for _ in range(_BRIEF_BLOCKS)
+        )
 
     def open_us(self) -> float:
         """Return what the times of the last block leave open in a call (see `Audit`)."""

@@ -19,7 +19,7 @@ _SETTINGS = (bool, int, float, str, tuple)
 _LOOSE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-class Arguments:
+class NamedArguments:
     """The arguments of `function` for a module with this constructor and `forward`.
 
     `given` are the arguments of the constructor. The inputs of a call come first. Each further

@@ -21,7 +21,7 @@ _WRAPPER = """{source}
 
 def _finder():
 {finder}
-    return Arguments
+    return NamedArguments
 
 
 def _reference():

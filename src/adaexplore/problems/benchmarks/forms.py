@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.benchmark import Answer, Task
+from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask
 from adaexplore.problems.benchmarks.bound_kernel import FUNCTION, bound
 
 _BY_NUMBER = re.compile(r"(?:.*/)?level_?(?P<level>\d+)/(?:problem_|task_)?(?P<number>\d+)\.py")
@@ -36,7 +36,7 @@ _REFERENCES = ("original.py", "problem.py")
 """The reference that a function was made for, beside it."""
 
 
-def answers_in(folder: Path, own: Mapping[str, Task]) -> Iterator[Answer]:
+def answers_in(folder: Path, own: Mapping[str, BenchmarkTask]) -> Iterator[Answer]:
     """Yield the answers in a folder; `own` are the tasks that it brings with it, by key.
 
     A folder `tasks` is no folder of answers. Raises `BadInputError` for a file that cannot be read.
@@ -53,7 +53,7 @@ def answers_in(folder: Path, own: Mapping[str, Task]) -> Iterator[Answer]:
         yield from _from_lines(file, file.relative_to(folder).as_posix())
 
 
-def _from_file(file: Path, place: str, key: str, own: Mapping[str, Task]) -> Answer:
+def _from_file(file: Path, place: str, key: str, own: Mapping[str, BenchmarkTask]) -> Answer:
     source = _read(file)
     reference = next((f for name in _REFERENCES if (f := file.with_name(name)).is_file()), None)
     if reference and FUNCTION in _defined(source):
@@ -85,10 +85,10 @@ def _parsed(line: str) -> dict[str, Any] | None:
     return row if isinstance(row, dict) and wanted <= row.keys() else None
 
 
-def _task(key: str, text: str) -> Task:
+def _task(key: str, text: str) -> BenchmarkTask:
     """Return the task that an answer brings with it."""
     level, _, number = key.partition("/")
-    return Task(key, f"level {level}", f"{number}_own_reference.py", text)
+    return BenchmarkTask(key, f"level {level}", f"{number}_own_reference.py", text)
 
 
 def _with_module(source: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.benchmark import Answer, Task
+from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask
 from adaexplore.problems.benchmarks.forms import answers_in
 
 _FILE = re.compile(r"(\d+)_\w.*\.py")
@@ -22,7 +22,7 @@ class KernelBenchTasks:
         "github.com/ScalingIntelligence/KernelBench"
     )
 
-    def tasks(self, data: Path) -> Sequence[Task]:
+    def tasks(self, data: Path) -> Sequence[BenchmarkTask]:
         """See `Benchmark.tasks`."""
         found = tasks_in(data) or tasks_in(data / "KernelBench")
         if not found:
@@ -38,7 +38,7 @@ class KernelBenchTasks:
         return sorted(answers_in(folder, own), key=lambda each: (_number(each.key), each.place))
 
 
-def tasks_in(folder: Path) -> list[Task]:
+def tasks_in(folder: Path) -> list[BenchmarkTask]:
     """Return the tasks of a folder of levels (`level2` or `level_2`), by level and number."""
     found = []
     for file in folder.glob("level*/*.py"):
@@ -46,7 +46,7 @@ def tasks_in(folder: Path) -> list[Task]:
         if level and number:
             key = f"{level[1]}/{number[1]}"
             text = file.read_text(encoding="utf-8-sig")
-            found.append(Task(key, f"level {level[1]}", file.name, text))
+            found.append(BenchmarkTask(key, f"level {level[1]}", file.name, text))
     return sorted(found, key=lambda task: _number(task.key))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from adaexplore.core.bench import BenchEntry
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.benchmark import Answer, Benchmark, Task
+from adaexplore.core.protocols.benchmark import Answer, Benchmark, BenchmarkTask
 from adaexplore.store.bench import BenchManifest, create_bench
 
 
@@ -42,7 +42,7 @@ class _Chosen:
 
     collection: str
     answer: Answer
-    task: Task
+    task: BenchmarkTask
 
 
 def collect(order: BenchOrder, path: Path, config: Config, command: str) -> BenchManifest:
@@ -63,7 +63,7 @@ def collect(order: BenchOrder, path: Path, config: Config, command: str) -> Benc
 
 
 def _chosen(
-    order: BenchOrder, name: str, folder: Path, tasks: Mapping[str, Task]
+    order: BenchOrder, name: str, folder: Path, tasks: Mapping[str, BenchmarkTask]
 ) -> Sequence[_Chosen]:
     """Return the answers of a collection in a random order, as many as the sample has."""
     found = order.benchmark.answers(folder)
@@ -83,7 +83,9 @@ def _chosen(
     return wanted[: order.sample] if order.sample else wanted
 
 
-def _with_tasks(name: str, found: Sequence[Answer], tasks: Mapping[str, Task]) -> Iterator[_Chosen]:
+def _with_tasks(
+    name: str, found: Sequence[Answer], tasks: Mapping[str, BenchmarkTask]
+) -> Iterator[_Chosen]:
     for answer in found:
         task = answer.task or tasks.get(answer.key)
         if task:

@@ -26,8 +26,6 @@ from adaexplore.sandbox.watchdog import LimitExceededError
 
 _GAIN = 1.25
 """A candidate that is faster by this with constant weights than with others makes use of them."""
-_BLOCKS = 3
-_SPAN_US = 20_000.0
 _NAMED = 3
 
 
@@ -56,16 +54,15 @@ def use_of_constants(
     timing = timings[workload.name]
     if timing.speedup < _GAIN:
         return UseOfConstants()
-    count = max(min(int(_SPAN_US / timing.time_us), workload.fresh.count), 1)
     layout = verified.layouts[workload.name]
     rebuild(talk, reference, constants.seed, verified.follows)
-    other_us = _time_us(_Moved(talk, workload, verified, layout, constants), count)
+    other_us = _time_us(_Moved(talk, workload, verified, layout, constants), timing.time_us)
     if math.isinf(other_us):
         return _found(constants, "its timed calls do not follow other values of")
     talk.ask(wire.Restore())
     # The machine may have been slow for a moment, so the first model is timed once more.
     first = TimedCandidate(talk, workload, verified.reached, layout)
-    if other_us < _GAIN * timing.time_us or other_us < _GAIN * _time_us(first, count):
+    if other_us < _GAIN * timing.time_us or other_us < _GAIN * _time_us(first, timing.time_us):
         return UseOfConstants()
     return _found(constants, "it is slower with other values of")
 
@@ -111,10 +108,10 @@ def _with_values(runs: ReferenceRuns, constants: MovedConstants) -> ReferenceRun
     return other
 
 
-def _time_us(timed: TimedCandidate, count: int) -> float:
+def _time_us(timed: TimedCandidate, about_us: float) -> float:
     """Return the least median of a few blocks; infinity where a call fails or is wrong."""
     try:
-        return min(timed.call_us(count) for _ in range(_BLOCKS))
+        return timed.brief_us(about_us)
     except (Stop, TimeoutError, WorkerDiedError, LimitExceededError):
         return math.inf
     finally:

@@ -26,7 +26,7 @@ _LOADING = "a fresh process"
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class UseTrial:
     """A part of a use; `where` names it in the detail of a use of several parts.
 
     A part returns None where it does not apply to the problem or the candidate.
@@ -39,23 +39,23 @@ class Trial:
 
 
 TRIALS = (
-    Trial("load_state_dict", lambda p: p.try_other("load_state_dict")),
-    Trial("copy.deepcopy", lambda p: p.try_own("deepcopy")),
-    Trial("pickle", lambda p: p.try_own("pickle")),
-    Trial("torch.save", lambda p: p.try_own("save"), "the module"),
-    Trial("torch.save", lambda p: p.try_own("state_dict"), "its state dict in another instance"),
-    Trial("two instances", lambda p: p.try_own("first_of_two"), "the first"),
-    Trial("two instances", lambda p: p.try_other("second_of_two"), "the second"),
-    Trial("weights changed in place", lambda p: p.try_other("assigned"), "under no_grad"),
-    Trial("weights changed in place", lambda p: p.try_other("through_data"), "through .data"),
-    Trial("inputs of any layout", lambda p: p.try_own("gapped"), "with gaps"),
-    Trial("inputs of any layout", lambda p: p.try_own("transposed"), "transposed"),
-    Trial("built on the CPU, then moved", UseProcess.try_moved, needs_gpu=True),
-    Trial("another stream", lambda p: p.try_own("stream"), needs_gpu=True),
-    Trial("gradients", lambda p: p.try_gradients(p.expected.weight_leaves), "of weights"),
-    Trial("gradients", lambda p: p.try_gradients(p.expected.all_leaves), "of inputs"),
-    Trial("other batch sizes", lambda p: p.try_batch(p.expected.larger), "larger"),
-    Trial("other batch sizes", lambda p: p.try_batch(p.expected.smaller), "smaller"),
+    UseTrial("load_state_dict", lambda p: p.try_other("load_state_dict")),
+    UseTrial("copy.deepcopy", lambda p: p.try_own("deepcopy")),
+    UseTrial("pickle", lambda p: p.try_own("pickle")),
+    UseTrial("torch.save", lambda p: p.try_own("save"), "the module"),
+    UseTrial("torch.save", lambda p: p.try_own("state_dict"), "its state dict in another instance"),
+    UseTrial("two instances", lambda p: p.try_own("first_of_two"), "the first"),
+    UseTrial("two instances", lambda p: p.try_other("second_of_two"), "the second"),
+    UseTrial("weights changed in place", lambda p: p.try_other("assigned"), "under no_grad"),
+    UseTrial("weights changed in place", lambda p: p.try_other("through_data"), "through .data"),
+    UseTrial("inputs of any layout", lambda p: p.try_own("gapped"), "with gaps"),
+    UseTrial("inputs of any layout", lambda p: p.try_own("transposed"), "transposed"),
+    UseTrial("built on the CPU, then moved", UseProcess.try_moved, needs_gpu=True),
+    UseTrial("another stream", lambda p: p.try_own("stream"), needs_gpu=True),
+    UseTrial("gradients", lambda p: p.try_gradients(p.expected.weight_leaves), "of weights"),
+    UseTrial("gradients", lambda p: p.try_gradients(p.expected.all_leaves), "of inputs"),
+    UseTrial("other batch sizes", lambda p: p.try_batch(p.expected.larger), "larger"),
+    UseTrial("other batch sizes", lambda p: p.try_batch(p.expected.smaller), "smaller"),
 )
 """In the order in which they are made: those that may damage memory come last."""
 
@@ -85,7 +85,7 @@ class UseTrials:
     def run(self) -> tuple[Use, ...]:
         """Return the outcome of every use that applies."""
         left = [t for t in TRIALS if not t.needs_gpu or self._device != "cpu"]
-        found: list[tuple[Trial, Found]] = []
+        found: list[tuple[UseTrial, Found]] = []
         while left and time.monotonic() < self._deadline:
             worker = self._spawn()
             try:
@@ -110,7 +110,7 @@ class UseTrials:
         return _outcome(begin, talk)
 
     def _run_in(
-        self, process: UseProcess, left: list[Trial], found: list[tuple[Trial, Found]]
+        self, process: UseProcess, left: list[UseTrial], found: list[tuple[UseTrial, Found]]
     ) -> None:
         """Make trials in a process, first to last, until none is left or the process is lost."""
         device = DeviceUse(self._device, process.talk)
@@ -154,7 +154,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= _DETAIL_CHARS else line[: _DETAIL_CHARS - 1] + "…"
 
 
-def _by_use(found: Sequence[tuple[Trial, Found]]) -> tuple[Use, ...]:
+def _by_use(found: Sequence[tuple[UseTrial, Found]]) -> tuple[Use, ...]:
     """Return one outcome for each use: the worst of its parts."""
     uses: dict[str, Use] = {}
     for trial, each in found:
