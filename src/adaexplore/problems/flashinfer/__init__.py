@@ -1,0 +1,1 @@
+"""FlashInfer-Bench datasets and SOL-ExecBench tasks, read as problems."""
