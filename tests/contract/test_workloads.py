@@ -40,7 +40,8 @@ WORKLOADS = (
     Workload("large", draw="inputs_of(300)"),
     Workload("single", draw="inputs_of(1)", timed=False),
 )
-PROBLEM = Problem("example", SOURCE, "cpp", "cpu", WORKLOADS)
+LABELS = (("uniform-inputs", "its benchmark draws so"),)
+PROBLEM = Problem("example", SOURCE, "cpp", "cpu", WORKLOADS, labels=LABELS)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,7 @@ class TestWorkloads:
         assert small.baselines_us["eager"] > 0
         assert single.baselines_us == {}
         assert "large/own-0" in facts.input_sets
+        assert facts.labels["uniform-inputs"] == "its benchmark draws so"
         mean = (small.baselines_us["eager"] * large.baselines_us["eager"]) ** 0.5
         assert facts.baselines_us["eager"] == pytest.approx(mean)
 

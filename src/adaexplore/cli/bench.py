@@ -119,7 +119,7 @@ def _list() -> None:
     from adaexplore.problems.benchmarks import BENCHMARKS
 
     for each in BENCHMARKS:
-        print(f"{each.name}: {each.about}")
+        print(f"{each.name}: {each.about}; {each.needs.get}")
 
 
 def _collections(answers: Sequence[str]) -> dict[str, Path]:

@@ -12,10 +12,25 @@ from adaexplore.core.problem import Language, Precision
 
 
 @dataclass(frozen=True, slots=True)
+class TheirVerdict:
+    """The verdict that a collection records beside an answer.
+
+    `said` is the verdict in its words, `right` what it means, None where it says nothing about
+    that. `time_us` is the time and `speedup` the speedup that it claims, None without one.
+    """
+
+    said: str
+    right: bool | None
+    time_us: float | None = None
+    speedup: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BenchEntry:
     """An answer to judge: `problem` and `answer` are files of the folder, `digest` the answer's.
 
-    `place` says where in its collection the answer was found; see `Answer` for `adapted`.
+    `place` says where in its collection the answer was found; see `Answer` for `adapted` and
+    `theirs`.
     """
 
     collection: str
@@ -26,11 +41,18 @@ class BenchEntry:
     answer: str
     digest: str
     adapted: bool = False
+    theirs: TheirVerdict | None = None
 
     @property
     def id(self) -> tuple[str, str, str]:
         """Identity in the folder."""
         return (self.collection, self.place, self.digest)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> BenchEntry:
+        """Return the entry whose fields are plain data."""
+        theirs = data["theirs"]
+        return BenchEntry(**{**data, "theirs": TheirVerdict(**theirs) if theirs else None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +97,7 @@ class BenchVerdict:
         """Inverse of `to_json`."""
         judged = data["evaluation"]
         read = {
-            "entry": BenchEntry(**data["entry"]),
+            "entry": BenchEntry.from_json(data["entry"]),
             "evaluation": evaluation_from_json(judged) if judged else None,
         }
         return BenchVerdict(**{**data, **read})

@@ -113,7 +113,8 @@ class Problem:
     is training mode), or is put into train or eval mode first. `target` is set on the CPU only: the
     GPU that kernels are compiled for where there is none to measure on. `weights` is the path of a
     state dict that the reference loads, empty where its constructor makes them; `weights_digest` is
-    the sha256 of that file's bytes.
+    the sha256 of that file's bytes. `labels` are given with the problem, name and reason; the judge
+    adds those that it finds.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Problem:
     access: Access = Access()
     weights: str = ""
     weights_digest: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
 
     @property
     def precision(self) -> Precision:
@@ -164,6 +166,7 @@ class Problem:
                 "workloads": tuple(Workload(**one) for one in data["workloads"]),
                 "checks": Checks(**{**checks, "tolerances": tolerances}),
                 "access": Access.from_json(data["access"]),
+                "labels": _tuple(data.get("labels", ())),
             }
         )
 

@@ -13,6 +13,7 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Checks, Language, Mode, Precision, Problem
 from adaexplore.core.protocols.loader import LoadOptions
 from adaexplore.problems.access import settled
+from adaexplore.problems.declared import Declared, declared_in
 
 MENDS = {
     "Model": "name the nn.Module to be made faster Model",
@@ -64,15 +65,17 @@ def parsed(file: Path, options: LoadOptions, *, inputs: str = "get_inputs") -> P
     """Return the problem in a file, named after its stem; the file is parsed, not run.
 
     Raises `BadProblemError`, in one line with file, line and mend, for a file that cannot be read
-    as UTF-8 text, is empty, is not Python, or lacks `Model` or the function `inputs`.
+    as UTF-8 text, is empty, is not Python, or lacks `Model` or, where it declares no workloads, the
+    function `inputs`; and for declarations that cannot be understood.
     """
     source = _read(file)
-    names = dict(_top_level_names(_parse(source, file)))
+    tree = _parse(source, file)
+    names, declared = dict(_top_level_names(tree)), declared_in(tree, file)
     if "*" not in names:  # a star import may bring in anything; running the file will tell
-        for required in ("Model", inputs):
+        for required in ("Model", *(() if declared.workloads else (inputs,))):
             if required not in names:
                 raise BadProblemError(_missing(file, required, MENDS[required], names))
-    return Problem(
+    problem = Problem(
         name=file.stem,
         source=source,
         language=options.language,
@@ -82,11 +85,17 @@ def parsed(file: Path, options: LoadOptions, *, inputs: str = "get_inputs") -> P
         mode=options.mode,
         target=options.target,
     )
+    return declared.over(problem)
 
 
 def names_of(file: Path) -> set[str]:
     """Return the names that a file binds at its top level; raise as `parsed` does."""
     return {name for name, _ in _top_level_names(_parse(_read(file), file))}
+
+
+def declarations_of(file: Path) -> Declared:
+    """Return the declarations of a file; raise as `parsed` does."""
+    return declared_in(_parse(_read(file), file), file)
 
 
 def is_self_contained(source: str) -> bool:

@@ -23,9 +23,10 @@ class MultiKernelBench:
         """Return whether the file defines `get_input_groups` and no `get_inputs`."""
         try:
             names = kernelbench.names_of(path)
+            declared = kernelbench.declarations_of(path)
         except BadProblemError:
             return False
-        return _GROUPS in names and "get_inputs" not in names
+        return _GROUPS in names and "get_inputs" not in names and not declared.workloads
 
     def load(self, path: Path, options: LoadOptions) -> Problem:
         """Return the problem, with a workload for each group, named after its shapes."""

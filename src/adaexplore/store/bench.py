@@ -66,7 +66,7 @@ def read_bench(path: Path) -> BenchManifest:
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         written = data.pop("format")
-        entries = tuple(BenchEntry(**entry) for entry in data.pop("entries"))
+        entries = tuple(BenchEntry.from_json(entry) for entry in data.pop("entries"))
         manifest = BenchManifest(**data, entries=entries)
     except OSError as error:
         raise BadInputError(

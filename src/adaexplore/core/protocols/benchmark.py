@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from adaexplore.core.bench import TheirVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +15,38 @@ class BenchmarkTask:
     """A problem of a benchmark, as the text of a file that a loader of problems takes.
 
     `key` is unique in the benchmark, such as "2/37", and `category` is the part that results are
-    counted by, such as "level 2". `name` is the file's, with its suffix.
+    counted by, such as "level 2". `name` is the file's, with its suffix. `files` are the texts of
+    files that lie beside it, by name. Workloads, tolerances and labels are declared in the text
+    (see `problems.declared`).
     """
 
     key: str
     category: str
     name: str
     text: str
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A task that cannot become a problem, with the reason in one line."""
+
+    key: str
+    category: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkNeeds:
+    """The needs of a benchmark: its data, and packages that are no dependency of this one.
+
+    `folder` is the usual name of the data's folder, `get` the command or the address that brings
+    it, and `packages` maps each package to the part that needs it.
+    """
+
+    folder: str
+    get: str
+    packages: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +55,7 @@ class Answer:
 
     `place` says where in its folder it was found. `task` is the task that the collection brings
     with it, None where the benchmark's own is meant. `adapted` marks source to which a module was
-    added that calls the answer's function.
+    added that calls the answer's function. `theirs` is the verdict that the collection records.
     """
 
     key: str
@@ -36,12 +63,13 @@ class Answer:
     source: str
     task: BenchmarkTask | None = None
     adapted: bool = False
+    theirs: TheirVerdict | None = None
 
 
 class Benchmark(Protocol):
     """Reads the tasks of one benchmark, and the answers of others to them.
 
-    It runs none of the code that it reads.
+    It runs none of the code that it reads in its own process.
     """
 
     @property
@@ -51,13 +79,25 @@ class Benchmark(Protocol):
 
     @property
     def about(self) -> str:
-        """One line: the tasks, and how to get them."""
+        """One line: the tasks."""
+        ...
+
+    @property
+    def needs(self) -> BenchmarkNeeds:
+        """The data and the packages that it needs."""
         ...
 
     def tasks(self, data: Path) -> Sequence[BenchmarkTask]:
         """Return the tasks in a checkout, in order.
 
-        Raises `BadInputError` for a folder that holds none.
+        Raises `BadInputError`, which names --data, for a folder that holds none.
+        """
+        ...
+
+    def excluded(self, data: Path) -> Sequence[Exclusion]:
+        """Return the tasks in a checkout that `tasks` leaves out, in order, each with its reason.
+
+        Raises `BadInputError` as `tasks` does.
         """
         ...
 

@@ -80,8 +80,8 @@ class Reference:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The problem's labels, each with the reason; see `truth.labels`."""
-        labels: dict[str, str] = {}
+        """The problem's own labels and those found (see `truth.labels`), each with the reason."""
+        labels = dict(self.problem.labels)
         for workload in self.timed:
             for label, why in labels_of(workload.runs, workload.truths).items():
                 labels.setdefault(label, self._of(workload, why))

@@ -96,11 +96,23 @@ def _is_wanted(category: str, levels: Sequence[str]) -> bool:
     return not levels or any(level in (category, category.rpartition(" ")[2]) for level in levels)
 
 
+def place_task(task: BenchmarkTask, folder: str, files: dict[str, str]) -> str:
+    """Add the files of a task, in `folder` by category; return the name of the problem's file.
+
+    A task of several files has a folder of its own.
+    """
+    parent = f"{folder}{task.category.replace(' ', '_').replace('/', '_')}/"
+    if task.files:
+        parent += f"{task.name.removesuffix('.py')}/"
+        files.update({f"{parent}{name}": text for name, text in task.files.items()})
+    files[f"{parent}{task.name}"] = task.text
+    return f"{parent}{task.name}"
+
+
 def _entry(one: _Chosen, files: dict[str, str]) -> BenchEntry:
     """Return the entry of an answer; add the files of its problem and of itself."""
     own = f"{one.collection}/" if one.answer.task else ""
-    problem = f"problems/{own}{one.task.category.replace(' ', '_')}/{one.task.name}"
-    files[problem] = one.task.text
+    problem = place_task(one.task, f"problems/{own}", files)
     digest = sha256(one.answer.source.encode()).hexdigest()
     answer = f"answers/{one.collection}/{one.task.key.replace('/', '_')}-{digest[:8]}.py"
     files[answer] = one.answer.source
@@ -113,4 +125,5 @@ def _entry(one: _Chosen, files: dict[str, str]) -> BenchEntry:
         answer=answer,
         digest=digest,
         adapted=one.answer.adapted,
+        theirs=one.answer.theirs,
     )

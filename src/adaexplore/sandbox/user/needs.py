@@ -109,8 +109,8 @@ def _file_of(module: ModuleType) -> Path | None:
 
 def _groups(instance: Instance, problem: Problem) -> list[str]:
     """Return the shapes of every group of inputs, where the problem's one draw gives several."""
-    [workload] = problem.workloads
-    if "get_input_groups" not in workload.draw:
+    workload = problem.workloads[0]
+    if workload.draw != "get_input_groups()":
         return []
     count = len(instance.inputs(problem.seed, workload).args)
     if not count:
