@@ -90,7 +90,7 @@ def test_a_benchmark_from_beginning_to_end(adaexplore, benchmark, tmp_path):
     assert "clamp" not in out.read_text()  # verdicts, and nobody's code
 
     lines = (run / "verdicts.jsonl").read_text().splitlines()
-    trouble = [json.loads(line) for line in lines if '"theirs"' in line]
+    trouble = [json.loads(line) for line in lines if '"collection": "theirs"' in line]
     trouble[0]["evaluation"] |= {"status": "infra_error", "reason": "the driver is gone"}
     cut = lines[-1][:40]  # as a kill leaves it
     (run / "verdicts.jsonl").write_text("\n".join([*lines, json.dumps(trouble[0]), cut]))
