@@ -152,10 +152,10 @@ def test_no_code_of_a_task_is_run_by_reading(benchmark, example, data):
     assert [one.key for one in benchmark.excluded(data)] == list(example.excluded)
 
 
-def test_answers_come_in_order_with_their_keys(benchmark, example, tmp_path):
+def test_answers_come_in_order_with_their_keys(benchmark, example, data, tmp_path):
     folder = put(tmp_path / "answers", example.answers)
     folder.mkdir(exist_ok=True)
-    answers = benchmark.answers(folder)
+    answers = benchmark.answers(folder, data)
     assert tuple(answer.key for answer in answers) == example.answered
     assert all(answer.source and answer.place for answer in answers)
 
@@ -169,4 +169,4 @@ def test_a_folder_without_tasks_is_refused_in_a_line(benchmark, tmp_path, ask):
 
 
 def test_a_folder_without_answers_has_none(benchmark, tmp_path):
-    assert list(benchmark.answers(tmp_path)) == []
+    assert list(benchmark.answers(tmp_path, None)) == []

@@ -74,7 +74,7 @@ def test_level_and_number_are_found_in_the_path(kernelbench, put, tmp_path, plac
     put(place, ANSWER)
     put("tasks/level_2/37.py", ANSWER)
     put("README.py", ANSWER)
-    [answer] = kernelbench.answers(tmp_path)
+    [answer] = kernelbench.answers(tmp_path, None)
     assert (answer.key, answer.place, answer.source) == (key, place, ANSWER)
     assert answer.task is None
 
@@ -82,7 +82,7 @@ def test_level_and_number_are_found_in_the_path(kernelbench, put, tmp_path, plac
 def test_a_pair_brings_its_own_problem(kernelbench, put, tmp_path):
     put("2/5/custom_code.py", ANSWER)
     put("2/5/ref_code.py", REFERENCE)
-    [answer] = kernelbench.answers(tmp_path)
+    [answer] = kernelbench.answers(tmp_path, None)
     assert (answer.task.key, answer.task.category, answer.task.text) == (
         "2/5",
         "level 2",
@@ -96,7 +96,7 @@ def test_so_do_lines_of_json_and_those_without_an_answer_are_left_out(kernelbenc
     put("code/h100.json", "\n".join(map(json.dumps, rows)))
     put("code/config.json", '{"a": 1}')
     put("code/pretty.json", '{\n "a": 1\n}')
-    [answer] = kernelbench.answers(tmp_path)
+    [answer] = kernelbench.answers(tmp_path, None)
     assert (answer.key, answer.place) == ("1/3", "code/h100.json#1/3")
     assert answer.task.text == REFERENCE
 
@@ -106,7 +106,7 @@ def test_a_folder_of_tasks_takes_the_place_of_the_benchmark(kernelbench, put, tm
     put("best/level_5/task_1.py", "class Model: ...\n")
     put("best/level_5/task_2.py", "def broken(:\n")
     put("best/level_5/task_3.py", "class Mine: ...\nModel = Mine\n")
-    first, second, third = kernelbench.answers(tmp_path)
+    first, second, third = kernelbench.answers(tmp_path, None)
     assert third.source.endswith("ModelNew = Model\n")
     assert (first.task.name, first.task.text) == ("1_attention.py", REFERENCE)
     assert first.source.endswith("ModelNew = Model\n")
@@ -127,7 +127,7 @@ def test_tasks_come_in_the_order_of_their_numbers(kernelbench, put, tmp_path):
 def test_every_benchmark_refuses_a_folder_without_tasks(benchmark, tmp_path):
     with pytest.raises(BadInputError, match="--data"):
         benchmark.tasks(tmp_path)
-    assert benchmark.answers(tmp_path) == []
+    assert benchmark.answers(tmp_path, None) == []
 
 
 class TestFunction:
@@ -141,7 +141,7 @@ class TestFunction:
             body = f"def kernel_function({signature}):\n    return dict(locals())\n"
             put("L2/1_layer/original.py", REFERENCE)
             put("L2/1_layer/kernel_code.py", body)
-            [answer] = kernelbench.answers(tmp_path)
+            [answer] = kernelbench.answers(tmp_path, None)
             assert answer.adapted
             names = {}
             exec(answer.source, names)

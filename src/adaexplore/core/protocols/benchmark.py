@@ -101,9 +101,10 @@ class Benchmark(Protocol):
         """
         ...
 
-    def answers(self, folder: Path) -> Sequence[Answer]:
-        """Return the answers in a folder, in the order of their keys; none where there are none.
+    def answers(self, folder: Path, data: Path | None) -> Sequence[Answer]:
+        """Return the answers in a folder or file, in order; none where there are none.
 
-        Raises `BadInputError` for an answer that cannot be read.
+        `data` is the checkout, for answers that only their tasks can name or bind. Raises
+        `BadInputError` for an answer that cannot be read.
         """
         ...

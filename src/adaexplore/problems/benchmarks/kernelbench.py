@@ -40,7 +40,7 @@ class KernelBenchTasks:
         found = [(task, _why_not(task)) for task in _all_tasks(data)]
         return [Exclusion(task.key, task.category, why) for task, why in found if why]
 
-    def answers(self, folder: Path) -> Sequence[Answer]:
+    def answers(self, folder: Path, data: Path | None) -> Sequence[Answer]:  # noqa: ARG002 - Benchmark
         """See `Benchmark.answers`; the forms are those of `forms.answers_in`."""
         own = {task.key: task for task in tasks_in(folder / "tasks")}
         return sorted(answers_in(folder, own), key=lambda each: (_number(each.key), each.place))

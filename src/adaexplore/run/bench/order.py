@@ -66,7 +66,7 @@ def _chosen(
     order: BenchOrder, name: str, folder: Path, tasks: Mapping[str, BenchmarkTask]
 ) -> Sequence[_Chosen]:
     """Return the answers of a collection in a random order, as many as the sample has."""
-    found = order.benchmark.answers(folder)
+    found = order.benchmark.answers(folder, order.data)
     if not found:
         raise BadInputError(f"--answers {folder}: no answer to {order.benchmark.name} in it")
     known = list(_with_tasks(name, found, tasks))
