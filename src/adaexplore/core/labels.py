@@ -10,6 +10,9 @@ ALGEBRA = "algebra"
 OVERHEAD_BOUND = "overhead-bound"
 """Launching takes much of the reference's time."""
 
+SYNTHESIZED = "synthesized-data"
+"""Data of the problem, such as the indices of pages, was made up: its dataset lacks it here."""
+
 CONSTANT_WEIGHTS = "constant-weights"
 """A candidate takes weights for constants that are the same under every seed, such as zeros.
 
@@ -26,7 +29,7 @@ WAITS_BY_LEAVE = "waits-for-blocks:allowed"
 """The same, where the user allows it."""
 
 _OF_WINNERS = frozenset({CONSTANT_WEIGHTS, WAITS_FOR_BLOCKS})
-_REMARKS = frozenset({OVERHEAD_BOUND})
+_REMARKS = frozenset({OVERHEAD_BOUND, SYNTHESIZED})
 
 
 def set_apart(labels: Iterable[str]) -> bool:

@@ -1,8 +1,8 @@
 """Labels of a problem for which an output without the work, or with less of it, would be right.
 
 Every label is found by running the reference, and comes with one line that says why. A speedup on a
-labelled problem is real, but it says little about kernels: tables show it apart. One label,
-`OVERHEAD_BOUND`, is a remark, which sets nothing apart (see `core.labels`).
+labelled problem is real, but it says little about kernels: tables show it apart. Some labels are
+remarks, such as `OVERHEAD_BOUND`, and set nothing apart (see `core.labels`).
 """
 
 from __future__ import annotations

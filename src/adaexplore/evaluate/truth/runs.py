@@ -12,6 +12,7 @@ from torch import nn
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Precision, Problem, Workload
+from adaexplore.evaluate.truth.casts import WideCasts, casts_for_precision
 from adaexplore.evaluate.truth.compare import exact
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
@@ -38,7 +39,8 @@ class ReferenceRuns:
     """Calls of the reference's model on one workload, each as its precision class asks.
 
     `precision` is the class that candidates may have: the problem's, or "half" for a reference
-    whose own floating-point dtype is (`native_half`).
+    whose own floating-point dtype is (`native_half`). With `widens_casts`, its casts to float32 and
+    narrower are none in a float64 run (see `casts`).
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class ReferenceRuns:
         self.instance = instance
         self.workload = workload
         self.native_half = _is_half(instance, first)
+        self.widens_casts = casts_for_precision(instance.module)
         self.precision: Precision = "half" if self.native_half else problem.precision
         self._shapes: list[torch.Size] = []
 
@@ -121,7 +124,8 @@ class ReferenceRuns:
         torch.manual_seed(self.problem.seed)
         torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
         try:
-            with torch.no_grad(), widened(self.instance.model) as double:
+            casts = WideCasts() if self.widens_casts else nullcontext()
+            with torch.no_grad(), widened(self.instance.model) as double, casts:
                 if noise is not None:
                     noise.on_parameters(double)
                 with watch or nullcontext(), steps or nullcontext():

@@ -100,6 +100,8 @@ class Truths:
                 "the sizes of its inputs differ from draw to draw: judged at those of the first "
                 "(get_input_groups() names several)"
             )
+        if runs.widens_casts:
+            self._note("casts of the reference to float32 and narrower are left out of its truth")
         drafts = list(self._drafts())
         own = [d.outputs for d in drafts if d.given.from_problem]
         if not own:

@@ -1,0 +1,44 @@
+"""Casts to narrower floating-point numbers inside a reference, undone where the truth is computed.
+
+Many references cast to float32 and say by it only that nothing narrower will do. Run on float64
+inputs, they would round to float32 all the same, and that would pass for truth.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+MARK = "CASTS_ARE_PRECISION"
+"""A problem's module that defines this as True casts for precision alone, and never to round."""
+
+_NARROW = {torch.float32, torch.float16, torch.bfloat16}
+_CASTING = {Tensor.float, Tensor.half, Tensor.bfloat16}
+_OF_BITS = {Tensor.view}  # the numbers behind the same bits
+
+
+def casts_for_precision(module: ModuleType) -> bool:
+    """Return whether a problem's module says that its casts round nothing on purpose."""
+    return getattr(module, MARK, False) is True
+
+
+class WideCasts(TorchFunctionMode):
+    """Makes float64 of every cast to, and every new tensor in, float32, float16 or bfloat16."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        named = kwargs or {}
+        if func in _CASTING:
+            return args[0].double()
+        if func in _OF_BITS:
+            return func(*args, **named)
+        return func(*map(_wide, args), **{key: _wide(value) for key, value in named.items()})
+
+
+def _wide(value: Any) -> Any:
+    return torch.float64 if isinstance(value, torch.dtype) and value in _NARROW else value

@@ -1,0 +1,84 @@
+"""The truth of references that cast to float32 and narrower."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+import torch
+
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.evaluate.truth.truth import Truths
+from adaexplore.sandbox.user.user_code import Instance
+
+REFERENCE = """
+import torch
+from torch import nn
+{mark}
+
+class Model(nn.Module):
+    def forward(self, x):
+        {body}
+
+def get_inputs():
+    return [torch.randn(8, 256).to(torch.bfloat16)]
+"""
+NORM = """
+        wide = x.to(torch.float32)
+        return (wide / (wide.square().mean(-1, keepdim=True) + 1e-6).sqrt()).to(x.dtype)
+"""
+SOFTMAX = "return torch.softmax(x.float(), -1, dtype=torch.float32).bfloat16()"
+IN_PLACE = """
+        out = torch.zeros(x.shape, dtype=torch.bfloat16)
+        out[:] = x.float().exp()
+        return out
+"""
+
+
+def runs_of(body, folder, mark="CASTS_ARE_PRECISION = True"):
+    text = REFERENCE.format(body=textwrap.dedent(body).replace("\n", "\n        "), mark=mark)
+    problem = Problem("example", text, "cpp", "cpu")
+    instance = Instance.of(problem, folder)
+    return ReferenceRuns(problem, instance, instance.inputs(0))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (NORM, lambda x: x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()),
+        (SOFTMAX, lambda x: torch.softmax(x, -1)),
+        (IN_PLACE, lambda x: x.exp()),
+    ],
+)
+def test_the_truth_has_no_cast_in_it(body, expected, tmp_path):
+    runs = runs_of(body, tmp_path)
+    inputs = runs.instance.inputs(0)
+    [truth] = runs.float64(inputs)
+    assert torch.allclose(truth, expected(inputs.args[0].double()), rtol=1e-14)
+
+
+def test_other_runs_cast_as_they_are_written(tmp_path):
+    runs = runs_of(NORM, tmp_path)
+    [(_, out)] = runs.run("half", runs.instance.inputs(0))
+    assert out.dtype is torch.bfloat16
+
+
+def test_casts_round_in_a_truth_that_nobody_marked(tmp_path):
+    runs = runs_of(IN_PLACE, tmp_path, mark="")
+    [truth] = runs.float64(runs.instance.inputs(0))
+    assert torch.equal(truth, truth.bfloat16().double())
+
+
+def test_a_view_of_the_bits_is_no_cast(tmp_path):
+    body = "return x.double().abs().to(torch.int32).view(torch.float32) + x.double()"
+    runs = runs_of(body, tmp_path)
+    [truth] = runs.float64(runs.instance.inputs(0))
+    [(_, out)] = runs.run("half", runs.instance.inputs(0))
+    assert torch.equal(truth, out)
+
+
+def test_the_truth_says_that_casts_are_left_out(tmp_path):
+    notes = []
+    Truths(runs_of(NORM, tmp_path), notes)
+    assert "casts of the reference to float32 and narrower are left out of its truth" in notes
