@@ -19,8 +19,8 @@ from adaexplore.problems.flashinfer.schema import BenchWorkload, Definition
 
 TASK = "definition.json"
 """The name of the definition's file in the folder of a task of SOL-ExecBench."""
-_DEFINITIONS, _WORKLOADS = "definitions", "workloads"
-_TASK_WORKLOADS = "workload.jsonl"
+DEFINITIONS, WORKLOADS = "definitions", "workloads"
+TASK_WORKLOADS = "workload.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,16 @@ class DatasetEntry:
         """Read the definition; raise `BadProblemError` for a file that holds none."""
         return Definition.from_json(_json(_text(self.file), str(self.file)), str(self.file))
 
+    @property
+    def workloads_file(self) -> Path:
+        """The place of the file of its workloads, which need not exist."""
+        if self.is_task:
+            return self.file.with_name(TASK_WORKLOADS)
+        return self.root / WORKLOADS / self.category / f"{self.name}.jsonl"
+
     def workloads(self) -> list[BenchWorkload]:
         """Read its workloads; there are none where it has no such file."""
-        file = self.file.with_name(_TASK_WORKLOADS)
-        if not self.is_task:
-            file = self.root / _WORKLOADS / self.category / f"{self.name}.jsonl"
+        file = self.workloads_file
         if not file.is_file():
             return []
         lines = enumerate(_text(file).splitlines(), start=1)
@@ -71,7 +76,7 @@ def entry_of(file: Path) -> DatasetEntry | None:
         return None
     if file.name == TASK:
         return DatasetEntry(file, file.parent)
-    folder = next((each for each in file.parents if each.name == _DEFINITIONS), None)
+    folder = next((each for each in file.parents if each.name == DEFINITIONS), None)
     return DatasetEntry(file, folder.parent) if folder else None
 
 
@@ -108,7 +113,7 @@ def entry_named(path: Path, name: str) -> DatasetEntry:
 
 
 def _files(path: Path) -> Sequence[Path]:
-    return sorted([*path.glob(f"{_DEFINITIONS}/*/*.json"), *path.rglob(TASK)])
+    return sorted([*path.glob(f"{DEFINITIONS}/*/*.json"), *path.rglob(TASK)])
 
 
 def _workload(line: str, where: str) -> BenchWorkload:
