@@ -1,5 +1,6 @@
 """The contract of every benchmark: a small data folder for each, one suite for all."""
 
+import json
 import textwrap
 from dataclasses import dataclass, field
 
@@ -23,6 +24,46 @@ class Model(nn.Module):
 def get_inputs():
     return [torch.randn(4, 8)]
 """
+
+
+GROUPED = """
+import json, os
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.abs()
+
+def get_input_groups():
+    with open(os.path.splitext(__file__)[0] + ".json") as file:
+        return [[torch.randn(json.loads(line))] for line in file]
+"""
+LINEAR = """
+import torch
+from torch import nn
+
+def forward_fn(x, weight):
+    return nn.functional.linear(x, weight)
+
+class Model(nn.Module):
+    def __init__(self, width: int = 4):
+        super(Model, self).__init__()
+        self.weight = nn.Parameter(torch.randn(5, width))
+
+    def forward(self, x, fn=forward_fn):
+        return fn(x, self.weight)
+
+def get_inputs(batch: int = 2, width: int = 4):
+    return [torch.randn(batch, width)]
+"""
+
+
+def settings(scope, shared):
+    """Settings of robust-kbench: two of the inputs, one of the constructor."""
+    inputs = [{"batch": 2}, {"batch": 3}]
+    parts = {"input": inputs, "init": [{}], "shared": shared}
+    return {f"{scope}_{part}_configs": some for part, some in parts.items()}
 
 
 @dataclass(frozen=True)
@@ -58,6 +99,55 @@ EXAMPLES = [
             "level_1_problem_9_sample_0_kernel.py": "class ModelNew: ...",
         },
         answered=("1/9", "1/10"),
+    ),
+    Example(
+        "multikernelbench",
+        {
+            "reference/activation/relu.py": MODEL,
+            "reference/npukernelbench_level0/10_abs.py": GROUPED,
+            "reference/npukernelbench_level0/10_abs.json": "[2, 3]\n[4, 5]\n",
+            "reference/npukernelbench_level0/11_lost.py": GROUPED,
+            "reference/npukernelbench_level4/1_lstm.py": MODEL.replace(
+                "return x.relu()", "import torch_npu; return torch_npu.npu_lstm(x)"
+            ),
+            "reference/__init__.py": "",
+        },
+        {"relu": "activation", "10_abs": "npukernelbench_level0"},
+        excluded={"11_lost": "no file 11_lost.json", "1_lstm": "imports torch_npu"},
+        answers={
+            "10_abs.txt": "Here it is:\n```python\nclass ModelNew: ...\n```\n",
+            "relu.py": "class ModelNew: ...",
+            "relu_cot.txt": "Let me think.",
+            "result.json": json.dumps({"relu": {"compiled": True, "correctness": True}}),
+        },
+        answered=("10_abs", "relu"),
+    ),
+    Example(
+        "robust-kbench",
+        {
+            "tasks/linear/func_forward.py": LINEAR,
+            "tasks/linear/config_forward.json": json.dumps(
+                settings("single", [{}]) | settings("multi", [{}, {"width": 3}])
+            ),
+            "tasks/linear/func_backward.py": LINEAR,
+            "tasks/linear/config_backward.json": json.dumps(
+                settings("single", [{}]) | settings("multi", [{}])
+            ),
+            "tasks/lost/func_forward.py": LINEAR,
+            "tasks/kernelbench/level_2/task_10/func_forward.py": LINEAR,
+            "tasks/kernelbench/level_2/task_10/config_forward.json": json.dumps(
+                settings("single", [{}]) | settings("multi", [{}])
+            ),
+        },
+        {
+            "kernelbench/level_2/task_10/forward-1": "kernelbench level 2",
+            "linear/backward-1": "backward",
+            "linear/forward-1": "forward",
+            "linear/forward-2": "forward",
+        },
+        excluded={"lost/forward": "no file config_forward.json beside func_forward.py"},
+        answers={"linear/forward.py": "class ModelNew: ...", "linear/notes.py": ""},
+        answered=("linear/forward-1",),
     ),
 ]
 

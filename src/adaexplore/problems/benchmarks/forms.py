@@ -54,19 +54,19 @@ def answers_in(folder: Path, own: Mapping[str, BenchmarkTask]) -> Iterator[Answe
 
 
 def _from_file(file: Path, place: str, key: str, own: Mapping[str, BenchmarkTask]) -> Answer:
-    source = _read(file)
+    source = read_text(file)
     reference = next((f for name in _REFERENCES if (f := file.with_name(name)).is_file()), None)
     if reference and FUNCTION in _defined(source):
-        return Answer(key, place, bound(source, _read(reference)), adapted=True)
+        return Answer(key, place, bound(source, read_text(reference)), adapted=True)
     pair = file.with_name("ref_code.py")
     if file.name == "custom_code.py" and pair.is_file():
-        return Answer(key, place, _with_module(source), _task(key, _read(pair)))
+        return Answer(key, place, _with_module(source), _task(key, read_text(pair)))
     return Answer(key, place, _with_module(source), own.get(key))
 
 
 def _from_lines(file: Path, place: str) -> Iterator[Answer]:
     """Yield the answers of a file of JSON lines; none of a file that holds something else."""
-    for line in _read(file).splitlines():
+    for line in read_text(file).splitlines():
         row = _parsed(line)
         if row is None:
             return
@@ -109,7 +109,8 @@ def _defined(source: str) -> set[str]:
     return named | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
-def _read(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return the text of a file; raise `BadInputError` for one that cannot be read."""
     try:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
