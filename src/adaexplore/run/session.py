@@ -34,7 +34,11 @@ from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.requirements import require_versions
 from adaexplore.sandbox.watchdog import LimitExceededError
 
-_WARM_TRITON = "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu"
+_TRITON = (
+    "triton",
+    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
+    "adaexplore.evaluate.timing.turnstile.warm:warm_for_gpu",
+)
 PRELOAD = (
     "torch",
     "torch._dynamo",
@@ -43,7 +47,7 @@ PRELOAD = (
     "adaexplore.evaluate.judge.judge",
     "adaexplore.evaluate.candidate.worker",
     "adaexplore.propose.compiler.job",
-    *(("triton", _WARM_TRITON) if find_spec("triton") else ()),  # torch for CPUs comes without it
+    *(_TRITON if find_spec("triton") else ()),  # torch for CPUs comes without it
 )
 PRELOAD_OFFLINE = (
     "torch",

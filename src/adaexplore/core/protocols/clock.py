@@ -11,11 +11,8 @@ Call = Callable[[int], Any]
 Sink = Callable[[int, Any], None]
 """Takes the outputs of call number `i`, outside the timed window but before the next call."""
 
-Complete = Callable[[], None]
-"""Completes the inputs of a call, immediately before its timed window."""
-
-Ready = Callable[[int], Complete]
-"""Gets the inputs of call number `i`, once the call before is done, all but what is late."""
+Ready = Callable[[int], None]
+"""Gets the inputs of call number `i` once the call before is done; overwrites a GPU's cache."""
 
 
 class Clock(Protocol):

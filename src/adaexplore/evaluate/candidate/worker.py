@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from adaexplore.core.protocols.clock import Clock, Complete
+from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.candidate.integrity import ProcessState
 from adaexplore.evaluate.kernels.ahead import compile_ahead
 from adaexplore.evaluate.kernels.build.extensions import BuildFailedError, build_ahead
@@ -23,8 +23,8 @@ from adaexplore.evaluate.kernels.launches import Launches, watched_launches
 from adaexplore.evaluate.kernels.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.outputs import finished_for
-from adaexplore.evaluate.timing.slots import unseal
-from adaexplore.evaluate.timing.turnstile import Gate
+from adaexplore.evaluate.timing.turnstile.protocol import Gate, gate_for
+from adaexplore.evaluate.timing.turnstile.slots import seals_of
 from adaexplore.evaluate.truth.constants import constants_moved
 from adaexplore.evaluate.truth.precision import set_flags
 from adaexplore.evaluate.wire import codec
@@ -45,6 +45,9 @@ from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Arguments, Inputs, NamedTensor
+
+if TYPE_CHECKING:
+    from adaexplore.evaluate.timing.turnstile.seals import Seals
 
 MODULE_NAME = "candidate"
 _MEMORY_SHARE = 0.75  # of the GPU's, of what PyTorch allocates for a candidate
@@ -105,11 +108,13 @@ class CandidateSession:
         self._held: list[NamedTensor] = []
         self._held_buffers: list[torch.Tensor] = []
         self._slots: list[Inputs] = []
-        self._sealed: list[list[torch.Tensor]] = []
+        self._seals: dict[int, Seals | None] = {}
+        """The seals of each workload's slots, by its first slot."""
         self._places: list[list[torch.Tensor]] = []
         self._made: list[torch.Tensor] = []
         """The outputs of the last timed call, kept where the judge may look for them."""
         self._gate: Gate | None = None
+        self._device = ""
         self._clock: Clock | None = None
         self._launches = Launches()
         self._changed_flags: set[str] = set()
@@ -131,7 +136,7 @@ class CandidateSession:
             case wire.TakeSlots():
                 self._take_slots(request, fds)
             case wire.TakeTurnstile():
-                self._gate = Gate(*fds)
+                self._gate = gate_for(self._device, *fds)
             case wire.Rebuild():
                 self._rebuild(request)
             case wire.Restore():
@@ -174,6 +179,7 @@ class CandidateSession:
         if request.device not in ("cpu", "meta"):
             torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE, request.device)
             tune_briefly()
+        self._device = request.device
         self._clock = clock_for(request.device)
         self._state.keep_flags()
         init: Arguments = pickle.loads(base64.b64decode(request.init))
@@ -217,9 +223,10 @@ class CandidateSession:
         """Open the rings of fresh inputs and of places for outputs."""
         rings = [open_ring(handle, fds[i : i + 1]) for i, handle in enumerate(request.handles)]
         inputs, outputs = rings[: request.inputs], rings[request.inputs :]
+        words = [[ring.words(i) for ring in inputs] for i in range(request.count)]
+        self._seals[len(self._slots)] = seals_of(words, torch.device(self._device))
         for i in range(request.count):
             self._slots.append(_filled(request.form, [ring.tensors[i] for ring in inputs]))
-            self._sealed.append([ring.words(i) for ring in inputs])
             self._places.append([ring.tensors[i] for ring in outputs])
 
     def _run(self, index: int) -> wire.Outputs:
@@ -257,8 +264,8 @@ class CandidateSession:
         assert self._clock is not None
         assert self._gate is not None
         model, slots, places = self._instance.model, self._slots, self._places
-        gate, sealed = self._gate, self._sealed
         first, count = request.first, request.count
+        gate, seals = self._gate, self._seals[first]
         made = self._made
         addresses = [0] * len(places[first]) if request.telling else []
 
@@ -272,9 +279,12 @@ class CandidateSession:
                 place.copy_(out)
             if request.telling:
                 addresses[:] = [out.data_ptr() for out in made]
+            gate.delivered(i)
 
-        def ready(i: int) -> Complete:
-            return unseal(sealed[first + i], gate.enter(addresses)).complete
+        def ready(i: int) -> None:
+            gate.enter(i, addresses)
+            if seals:
+                seals.turn(i)
 
         with torch.no_grad():
             times = self._clock.block(call, count, deliver, ready)

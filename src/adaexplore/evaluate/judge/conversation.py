@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.judge.failures import raised
-from adaexplore.evaluate.timing.turnstile import Turnstile
+from adaexplore.evaluate.timing.turnstile.protocol import Turnstile
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import SharedTensor
@@ -43,7 +43,7 @@ class Conversation:
         self._source = source
         self.deadline = deadline
         self.stage = "loading"
-        self.turnstile = Turnstile()
+        self._turnstile: Turnstile | None = None
         self._watch: StallWatch | None = None
 
     @property
@@ -108,10 +108,17 @@ class Conversation:
         fds = [fd for shared in tensors for fd in shared.fds]
         self._ask(kind(handles=handles, **fields), fds)
 
-    def give_turnstile(self) -> None:
-        """Give the other end of `turnstile`, which this process then holds no more."""
-        self._ask(wire.TakeTurnstile(), [self.turnstile.other_end])
-        self.turnstile.forget_other_end()
+    @property
+    def turnstile(self) -> Turnstile:
+        """The turnstile whose other end was given."""
+        assert self._turnstile is not None
+        return self._turnstile
+
+    def give_turnstile(self, turnstile: Turnstile) -> None:
+        """Give the other end of a turnstile, which this process then holds no more."""
+        self._ask(wire.TakeTurnstile(), [turnstile.other_end])
+        turnstile.forget_other_end()
+        self._turnstile = turnstile
 
     def _ask(self, request: wire.Request[_Reply], fds: Sequence[int]) -> _Reply:
         left_s = max(self.deadline - time.monotonic(), 0.1)

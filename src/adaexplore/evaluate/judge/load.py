@@ -20,6 +20,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.timing.fresh import poison_all
+from adaexplore.evaluate.timing.turnstile.protocol import turnstile_for
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout, SharedTensor
 from adaexplore.languages import DIALECTS
@@ -65,7 +66,7 @@ def give_slots(talk: Conversation, reference: Reference, layouts: Mapping[str, L
 
     The places for outputs have the layout, by workload, that the verified outputs had.
     """
-    talk.give_turnstile()
+    talk.give_turnstile(turnstile_for(reference.problem.device))
     first = 0
     for workload in reference.timed:
         fresh = workload.fresh

@@ -19,7 +19,7 @@ from adaexplore.evaluate.timing.cpu_time import CpuClocks
 from adaexplore.evaluate.timing.foreign_memory import bytes_of, may_read, memory_of
 from adaexplore.evaluate.timing.fresh import poison
 from adaexplore.evaluate.timing.placement import threads_apart
-from adaexplore.evaluate.timing.turnstile import (
+from adaexplore.evaluate.timing.turnstile.protocol import (
     Left,
     MissedPassageError,
     Passages,

@@ -36,7 +36,7 @@ def compile_ahead(request: Build) -> None:
     Compilation during the real call would hold the GPU for at least as long. The judge's time limit
     ends this call. The process must not have used CUDA yet.
     """
-    _in_children([lambda: _capture_and_compile(request)])
+    in_children([lambda: _capture_and_compile(request)])
 
 
 def stand_back() -> None:
@@ -114,15 +114,15 @@ def _capture_and_compile(request: Build) -> None:
                     continue
 
         count = min(children, len(selected))
-        _in_children([partial(compile_share, first) for first in range(count)])
+        in_children([partial(compile_share, first) for first in range(count)])
 
 
 def _give_up(*_: object) -> None:
     raise TimeoutError
 
 
-def _in_children(tasks: Sequence[Callable[[], None]]) -> None:
-    """Run each task in a forked child."""
+def in_children(tasks: Sequence[Callable[[], object]]) -> None:
+    """Run each task in a forked child; return when all have ended."""
     children = []
     for task in tasks:
         pid = os.fork()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from statistics import median
 
-from adaexplore.core.protocols.clock import Clock, Complete
+from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.timing.audit import Own, excess
 from adaexplore.evaluate.timing.baselines_offered import (
     BUILD_ERRORS,
@@ -27,8 +27,13 @@ from adaexplore.evaluate.timing.combine import geometric_mean
 from adaexplore.evaluate.timing.compiling import compiling_lent
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.placement import threads_apart
-from adaexplore.evaluate.timing.slots import unseal
-from adaexplore.evaluate.timing.turnstile import Gate, Turnstile, nothing_used
+from adaexplore.evaluate.timing.turnstile.protocol import (
+    Gate,
+    Turnstile,
+    gate_for,
+    nothing_used,
+    turnstile_for,
+)
 from adaexplore.evaluate.timing.waiting import threads_of
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
@@ -79,7 +84,11 @@ class Baselines:
     @cached_property
     def _turnstile(self) -> Turnstile:
         """The turnstile of all baselines; nothing is timed in a confined process."""
-        return Turnstile()
+        return turnstile_for(self._runs.problem.device)
+
+    @cached_property
+    def _gate(self) -> Gate:
+        return gate_for(self._runs.problem.device, self._turnstile.other_end)
 
     @property
     def own(self) -> Own:
@@ -129,7 +138,7 @@ class Baselines:
         The calls pass a turnstile too, and work on memory that no candidate can write to.
         """
         inputs, warming = fresh.own.inputs, fresh.warming
-        gate = Gate(self._turnstile.other_end)
+        gate, seals = self._gate, fresh.own.seals
 
         def warm_call(i: int) -> object:
             return run(warming[i % len(warming)])
@@ -139,9 +148,12 @@ class Baselines:
 
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
             fresh.take(i, outputs)
+            gate.delivered(i)
 
-        def ready(i: int) -> Complete:
-            return unseal(fresh.own.words[i], gate.enter()).complete
+        def ready(i: int) -> None:
+            gate.enter(i)
+            if seals:
+                seals.turn(i)
 
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):

@@ -10,9 +10,6 @@ from adaexplore.core.protocols.clock import Call, Clock, Ready, Sink
 
 _PARALLEL_ELEMENTS = 32_768  # PyTorch's grain size: below it, one thread does all
 
-_HEAD_START_S = 200e-6  # as long as it takes to launch some twenty kernels
-_CYCLES_PER_S = 1.8e9  # about the clock of today's GPUs
-
 
 class CpuClock:
     """Wall time on the CPU, the threads of the pool being awake when a call begins.
@@ -44,7 +41,7 @@ class CpuClock:
         for i in range(count):
             self._work.neg_()
             if ready:
-                ready(i)()
+                ready(i)
             start = now()
             outputs = call(i)
             times.append((now() - start) / 1000.0)
@@ -53,17 +50,10 @@ class CpuClock:
 
 
 class CudaClock:
-    """Device time between two events around the call, with the L2 cache overwritten before it.
-
-    After a wait for the inputs the device is idle. It gets something to wait for, so that the host
-    is ahead of it when the call begins: else the time of a short call is that of its launches.
-    """
+    """Device time between two events around the call, the L2 cache overwritten before it."""
 
     def __init__(self, device: str) -> None:
         self._device = torch.device(device)
-        size = torch.cuda.get_device_properties(self._device).L2_cache_size
-        self._head_start = round(_HEAD_START_S * _CYCLES_PER_S)
-        self._flush = torch.empty(max(2 * size, 1 << 25), dtype=torch.int8, device=self._device)
 
     def warm(self, call: Call) -> None:
         """See `Clock.warm`."""
@@ -73,17 +63,16 @@ class CudaClock:
 
     def block(self, call: Call, count: int, sink: Sink, ready: Ready | None = None) -> list[float]:
         """See `Clock.block`."""
+        from adaexplore.evaluate.timing.turnstile.seals import cache_key_of  # it needs Triton
+
+        overwrite = cache_key_of(self._device).overwrite
         starts = [_event() for _ in range(count)]
         ends = [_event() for _ in range(count)]
         for i in range(count):
-            complete = None
             if ready:
-                torch.cuda.synchronize(self._device)  # the outputs of the call before are there
-                complete = ready(i)
-            self._flush.zero_()
-            if complete:
-                torch.cuda._sleep(self._head_start)  # type: ignore[no-untyped-call]
-                complete()
+                ready(i)
+            else:
+                overwrite()
             starts[i].record()
             outputs = call(i)
             ends[i].record()

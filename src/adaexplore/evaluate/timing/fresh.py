@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 
 from adaexplore.core.problem import Workload
-from adaexplore.evaluate.timing.slots import Slots, kept_for
+from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for
 from adaexplore.evaluate.truth.inputs import vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
@@ -73,8 +73,9 @@ class FreshInputs:
         places = [t.contiguous() for _, t in outputs]
         self.count = count = _affordable(wanted, seconds, tensors_of(first), places, sharing)
         kept = kept_for(first, count)
-        self.given = Slots(first, count, share_ring, kept)
-        self.own = Slots(first, count, private_ring, kept)
+        device = places[0].device
+        self.given = Slots(first, count, share_ring, kept, device)
+        self.own = Slots(first, count, private_ring, kept, device)
         self.out_rings: list[SharedRing] = [share_ring(place, count) for place in places]
         self._own_out_rings = [private_ring(place, count) for place in places]
         self._taken: dict[Layout, list[SharedRing]] = {}

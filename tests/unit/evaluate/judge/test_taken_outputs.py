@@ -13,7 +13,7 @@ from adaexplore.evaluate.judge.conversation import Stop
 from adaexplore.evaluate.judge.timed import TimedCandidate
 from adaexplore.evaluate.timing.audit import Own
 from adaexplore.evaluate.timing.fresh import FreshInputs
-from adaexplore.evaluate.timing.turnstile import Gate, Turnstile
+from adaexplore.evaluate.timing.turnstile.on_host import HostGate, HostTurnstile
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.sandbox.user.user_code import Instance
 
@@ -41,7 +41,7 @@ class PlayedProcess:
     created_tasks = 0
 
     def __init__(self, play, fresh):
-        self.turnstile = Turnstile()
+        self.turnstile = HostTurnstile()
         self._play, self._fresh = play, fresh
 
     def freeze(self):
@@ -54,7 +54,7 @@ class PlayedProcess:
         if isinstance(request, wire.Time):
             slots = [slot.args[0] for slot in self._fresh.given.inputs[: request.count]]
             [ring] = self._fresh.out_rings
-            self._play(Gate(self.turnstile.other_end), slots, ring.tensors)
+            self._play(HostGate(self.turnstile.other_end), slots, ring.tensors)
         return SimpleNamespace(times_us=(50.0,) * CALLS)
 
 
@@ -103,7 +103,7 @@ def refusals(block_of, play):
 
 def honest(gate, slots, places):
     for slot, place in zip(slots, places, strict=True):
-        gate.enter()
+        gate.enter(0)
         place.copy_(slot * 2)
     gate.leave()
 
@@ -115,7 +115,7 @@ def test_honest_calls_are_believed(block_of):
 def test_outputs_that_are_delivered_after_the_next_inputs_were_asked_for_are_missing(block_of):
     def all_at_once(gate, slots, places):
         for _ in slots:
-            gate.enter()
+            gate.enter(0)
         for slot, place in zip(slots, places, strict=True):
             place.copy_(slot * 2)
         gate.leave()
@@ -126,7 +126,7 @@ def test_outputs_that_are_delivered_after_the_next_inputs_were_asked_for_are_mis
 def test_outputs_that_are_mended_later_stay_wrong(block_of):
     def mends(gate, slots, places):
         for place in places:
-            gate.enter()
+            gate.enter(0)
             place.zero_()
         gate.leave()
         for slot, place in zip(slots, places, strict=True):
@@ -140,7 +140,7 @@ def test_the_inputs_of_the_next_call_are_not_there_yet(block_of):
 
     def looks_ahead(gate, slots, places):
         for i, (slot, place) in enumerate(zip(slots, places, strict=True)):
-            gate.enter()
+            gate.enter(0)
             ahead = [other.clone() for other in slots[i + 1 :]]
             seen.append(ahead)
             place.copy_(slot * 2)
@@ -153,7 +153,7 @@ def test_the_inputs_of_the_next_call_are_not_there_yet(block_of):
 
 def test_a_process_that_does_not_ask_for_every_call_is_refused(block_of):
     with pytest.raises(Stop, match="not asked for the inputs of every timed call"):
-        block_of(lambda gate, slots, places: gate.enter())
+        block_of(lambda gate, slots, places: gate.enter(0))
 
 
 class TestPlaces:
@@ -170,7 +170,7 @@ class TestPlaces:
 
         def delivers(gate, slots, places):
             for slot, place in zip(slots, places, strict=True):
-                gate.enter([made[-1].data_ptr()])
+                gate.enter(0, [made[-1].data_ptr()])
                 made.append(slot * 2)
                 place.copy_(made[-1])
             gate.leave([made[-1].data_ptr()])
@@ -184,7 +184,7 @@ class TestPlaces:
         def works_there(gate, slots, places):
             at = 0
             for slot, place in zip(slots, places, strict=True):
-                gate.enter([at])
+                gate.enter(0, [at])
                 torch.mul(slot, 2, out=place)
                 where = {"the place itself": place, "another tensor": other}
                 at = where[told].data_ptr() if told in where else 8

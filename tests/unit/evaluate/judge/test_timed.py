@@ -12,7 +12,7 @@ import torch
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.timed import TimedCandidate
 from adaexplore.evaluate.timing.audit import Own
-from adaexplore.evaluate.timing.turnstile import Gate, Turnstile
+from adaexplore.evaluate.timing.turnstile.on_host import HostGate, HostTurnstile
 from adaexplore.evaluate.wire import messages as wire
 
 COUNT = 8
@@ -26,14 +26,14 @@ class Talk:
     def __init__(self, pid):
         self.pid = pid
         self.created_tasks = 0
-        self.turnstile = Turnstile()
-        self._gate = Gate(self.turnstile.other_end)
+        self.turnstile = HostTurnstile()
+        self._gate = HostGate(self.turnstile.other_end)
 
     def ask(self, request):
         if not isinstance(request, wire.Time):
             return None
-        for _ in range(request.count):
-            self._gate.enter()
+        for i in range(request.count):
+            self._gate.enter(i)
         self._gate.leave()
         return wire.Times((1000.0,) * request.count)
 

@@ -8,7 +8,7 @@ import pytest
 
 from adaexplore.evaluate.timing.audit import Account, Audit, Own, excess
 from adaexplore.evaluate.timing.cpu_time import CpuMeter
-from adaexplore.evaluate.timing.turnstile import Passages
+from adaexplore.evaluate.timing.turnstile.protocol import Passages
 from adaexplore.sandbox.family import children
 
 OWN = Own(overhead_us=10.0)

@@ -8,18 +8,18 @@ when the slot is opened, unseals it.
 
 from __future__ import annotations
 
-import random
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from adaexplore.evaluate.wire.tensors import SharedRing, copy_memory, move_memory, private_ring
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
-_PART = 1 << 22  # words: bounds the memory for the stream of a key
-_LATE = 64  # words
+if TYPE_CHECKING:
+    from adaexplore.evaluate.timing.turnstile.seals import Seals
+
 _KEYS = 1 << 63
 
 _SLOW_BYTES = 1 << 18  # copying as much takes some 20 us
@@ -30,20 +30,25 @@ MakeRing = Callable[[torch.Tensor, int], SharedRing]
 class Slots:
     """`count` slots for inputs like `first`, in rings that `make_ring` makes.
 
-    `words` are the memories of each slot, which the timed process unseals. On the CPU, `kept` holds
-    the inputs that are not yet in their slots (see `kept_for`).
+    On a GPU they have `seals`, which the timed process takes off. On the CPU, `kept` holds the
+    inputs that are not yet in their slots (see `kept_for`).
     """
 
     def __init__(
-        self, first: Inputs, count: int, make_ring: MakeRing, kept: Sequence[SharedRing]
+        self,
+        first: Inputs,
+        count: int,
+        make_ring: MakeRing,
+        kept: Sequence[SharedRing],
+        device: torch.device,
     ) -> None:
         tensors = tensors_of(first)
         self.rings = [make_ring(tensor, count) for tensor in tensors]
         self.inputs = [self._slot(first, i) for i in range(count)]
         self._kept = kept
-        self.words = [[ring.words(i) for ring in self.rings] for i in range(count)]
+        self._words = [[ring.words(i) for ring in self.rings] for i in range(count)]
         self._kept_words = [[ring.words(i) for ring in kept] for i in range(count)]
-        self._seals = bool(tensors) and tensors[0].is_cuda
+        self.seals = seals_of(self._words, device)
         self._keys = [0] * count
         self._open: set[int] = set()
 
@@ -55,7 +60,7 @@ class Slots:
     def fill(self, index: int, inputs: Inputs) -> None:
         """Put inputs into a slot, closed."""
         tensors = tensors_of(inputs)
-        if not self._seals:
+        if not self.seals:
             for ring, tensor in zip(self._kept, tensors, strict=True):
                 copy_memory(ring.tensors[index], tensor)
             return
@@ -71,16 +76,16 @@ class Slots:
             self._close(index)
 
     def open(self, index: int) -> int:
-        """Open a slot; return the key with which the timed process unseals it, 0 for none."""
-        if not self._seals:
-            for words, kept in zip(self.words[index], self._kept_words[index], strict=True):
+        """Open a slot; return the key that takes off its seal, 0 for none."""
+        if not self.seals:
+            for words, kept in zip(self._words[index], self._kept_words[index], strict=True):
                 move_memory(words, kept)
         self._open.add(index)
         return self._keys[index]
 
     def _close(self, index: int) -> None:
-        if self._seals and index in self._open:
-            unseal(self.words[index], self._keys[index]).complete()
+        if self.seals and index in self._open:
+            self.seals.turn_with(self._keys[index], index)
             self._open.remove(index)
 
     def _slot(self, first: Inputs, index: int) -> Inputs:
@@ -94,43 +99,13 @@ def kept_for(first: Inputs, count: int) -> list[SharedRing]:
     return [private_ring(tensor, count) for tensor in on_cpu]
 
 
-def unseal(words: Sequence[torch.Tensor], key: int) -> Late:
-    """Unseal the memory of a slot (`SharedRing.words`), or seal it if it is not, save for `Late`.
+def seals_of(slots: Sequence[Sequence[torch.Tensor]], device: torch.device) -> Seals | None:
+    """Return the seals on the words of slots on a GPU; None for a CPU."""
+    if device.type == "cpu":
+        return None
+    from adaexplore.evaluate.timing.turnstile.seals import (
+        Seals,
+        cache_key_of,
+    )  # only here: they need Triton
 
-    Key 0 leaves all as it is. The seal is the stream of a random generator with that key, on a GPU
-    Philox with 64 bits: the part of a stream that is known does not tell the rest without a search
-    through the keys.
-    """
-    if not key:
-        return Late([])
-    generator = torch.Generator(words[0].device).manual_seed(key)
-    for memory in words:
-        for start in range(0, memory.numel(), _PART):
-            part = memory[start : start + _PART]
-            part.bitwise_xor_(_stream(part, generator))
-    places, parts = random.Random(key), []
-    for memory in words:
-        start = places.randrange(max(memory.numel() - _LATE, 0) + 1)
-        part = memory[start : start + _LATE]
-        parts.append((part, _stream(part, generator)))
-    return Late(parts)
-
-
-def _stream(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return torch.empty_like(like).random_(-(1 << 63), None, generator=generator)
-
-
-@dataclass(frozen=True, slots=True)
-class Late:
-    """Parts of a slot's memory that are sealed twice, at random places, with their second stream.
-
-    A call's stream overwrites the L2 cache between the two. With complete inputs, the work of the
-    call could be done meanwhile, on a stream that no timer waits for.
-    """
-
-    parts: list[tuple[torch.Tensor, torch.Tensor]]
-
-    def complete(self) -> None:
-        """Take off the second seal, immediately before the timed window."""
-        for part, stream in self.parts:
-            part.bitwise_xor_(stream)
+    return Seals(slots, cache_key_of(device))

@@ -1,10 +1,4 @@
-"""The turnstile: a timed process gets the inputs of a call after the outputs of the one before.
-
-Before each timed call the process asks for its inputs. The judge, on a thread of its own, notes the
-time, looks at the outputs of the call before, opens the inputs and answers. So no call can do the
-work of another, and the judge's own clock has a window for every call. Baselines pass a turnstile
-too, so that what a passage costs is measured on them.
-"""
+"""The turnstile on the CPU: the timed process asks by a socket, and sleeps until it is answered."""
 
 from __future__ import annotations
 
@@ -14,55 +8,29 @@ import socket
 import struct
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+from adaexplore.evaluate.timing.turnstile.protocol import (
+    Left,
+    MissedPassageError,
+    Opened,
+    Passages,
+    Used,
+    nothing_used,
+)
 
 _ASKED = b"?"
 _KEY = struct.Struct("=q")
 _LAST_S = 1.0  # after the block, for the passage after its last call
 
-Opened = Callable[[int], int]
-"""Opens the inputs of call number `i`; returns the key for the timed process, or 0."""
-
-Left = Callable[[int, Sequence[int]], None]
-"""Looks at the outputs of call number `i`, made at these addresses of the timed process."""
-
-Used = Callable[[], float]
-"""Returns the CPU time that the timed process has used so far, in microseconds."""
-
-
 _SETTLING_S = 300e-6  # GNU OpenMP's threads spin for some 100 us before they sleep
 _LOOK_S = 10e-6
 
 
-def nothing_used() -> float:
-    """Return zero: nobody looks at the CPU time, and waits for threads to sleep."""
-    return 0.0
-
-
-class MissedPassageError(Exception):
-    """The timed process has not passed after every call."""
-
-
-@dataclass(slots=True)
-class Passages:
-    """The judge's clock at the passages of a block.
-
-    `windows_us` are the times from the opening of a call's inputs to the next question;
-    `between_us` is the time in which the judge opened inputs and took outputs. `worked_us` has for
-    each call the CPU time that the timed process used while its inputs were being opened, at most
-    as long as that took.
-    """
-
-    windows_us: list[float] = field(default_factory=list)
-    between_us: float = 0.0
-    worked_us: list[float] = field(default_factory=list)
-
-
-class Turnstile:
-    """The judge's end; `other_end` is a descriptor for the `Gate` of the timed process."""
+class HostTurnstile:
+    """The judge's end (see `Turnstile`)."""
 
     def __init__(self) -> None:
         self._socket, other = socket.socketpair()
@@ -81,14 +49,7 @@ class Turnstile:
         asking: int = 0,
         telling: int = 0,
     ) -> Iterator[Passages]:
-        """Attend to the passages of `count` calls, which are made in the body.
-
-        Where the thread `asking` makes them, the passages are attended to on its processors. With
-        each question comes so many addresses as `telling` says, of the outputs of the call before.
-
-        Raises `MissedPassageError` where the body ends before the last of them. After an exception
-        nobody can pass again.
-        """
+        """See `Turnstile.attended`."""
         passages = Passages()
         with ThreadPoolExecutor(1) as threads:
             attending = threads.submit(
@@ -179,24 +140,21 @@ def _finish(attending: Future[None]) -> None:
         raise MissedPassageError from None
 
 
-class Gate:
-    """The timed process's end of a turnstile, by its descriptor."""
+class HostGate:
+    """The timed process's end (see `Gate`)."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def enter(self, addresses: Sequence[int] = ()) -> int:
-        """Ask for the inputs of the next call; return the key that opens them.
-
-        The outputs of the call before, made at these addresses, must have been delivered.
-        """
+    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:  # noqa: ARG002
+        """See `Gate.enter`."""
         self.leave(addresses)
-        answer = os.read(self._descriptor, _KEY.size)
-        if len(answer) < _KEY.size:
+        if len(os.read(self._descriptor, _KEY.size)) < _KEY.size:
             raise ConnectionError("the judge has closed the turnstile")
-        key: int = _KEY.unpack(answer)[0]
-        return key
+
+    def delivered(self, call: int) -> None:
+        """See `Gate.delivered`; the next question says so."""
 
     def leave(self, addresses: Sequence[int] = ()) -> None:
-        """Say that the outputs of the last call, made at these addresses, have been delivered."""
+        """See `Gate.leave`."""
         os.write(self._descriptor, _question(len(addresses)).pack(_ASKED, *addresses))

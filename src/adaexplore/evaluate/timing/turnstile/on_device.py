@@ -1,0 +1,215 @@
+"""The turnstile on a GPU: the device itself waits for the inputs of a call.
+
+The timed process enqueues a wait, the unsealing of the inputs, the call and the delivery of its
+outputs, and the device does them once the judge has put the key into a page that both see. The
+device writes to the same page when the outputs are there. So the judge's window of a call is the
+device's time, whatever the hosts do meanwhile; and the device does not wait for the host.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import torch
+
+from adaexplore.evaluate.timing.turnstile.protocol import (
+    Left,
+    MissedPassageError,
+    Opened,
+    Passages,
+    Used,
+    nothing_used,
+)
+from adaexplore.evaluate.timing.turnstile.seals import cache_key_of
+
+_AT_GATE, _QUEUED, _ADMITTED, _WAITING, _KEY, _OPENED, _CLOSED = range(7)
+"""The words of the page, in the order of a passage: the process makes the call next; the call is
+enqueued; the device may wait for the key, and it does; the key; the inputs are open; the outputs
+are there. All but the key are numbers of calls, which count from 1.
+
+The device waits for admission with no multiprocessor held, so that the judge can use it. It waits
+for the key with a kernel, which takes a microsecond to see it.
+"""
+
+_WORDS = 8
+_ALL = 1 << 62
+_HEAD_START_S = 1e-4  # with what comes before the call, the time to launch some twenty kernels
+_LAST_S = 1.0  # after the block, for the last outputs
+_SPIN_S = 0.02
+_PAUSE_S = 1e-4
+
+_AT_LEAST = ctypes.c_uint(0)  # CU_STREAM_WAIT_VALUE_GEQ
+_DEFAULT = ctypes.c_uint(0)
+_MAPPED = ctypes.c_uint(3)  # portable and mapped
+
+
+class DeviceTurnstile:
+    """The judge's end (see `Turnstile`)."""
+
+    def __init__(self) -> None:
+        self.other_end = os.memfd_create("adaexplore-turnstile", os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.other_end, mmap.PAGESIZE)
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(self.other_end, fcntl.F_ADD_SEALS, seals)
+        self._page = _page(self.other_end)
+        self.forget_other_end = weakref.finalize(self, os.close, self.other_end)
+
+    @contextmanager
+    def attended(
+        self,
+        count: int,
+        opened: Opened,
+        left: Left | None = None,
+        used: Used = nothing_used,  # noqa: ARG002 - keys are opened at once
+        *,
+        asking: int = 0,  # noqa: ARG002
+        telling: int = 0,  # noqa: ARG002 - outputs lie in the judge's memory
+    ) -> Iterator[Passages]:
+        """See `Turnstile.attended`."""
+        passages, over = Passages(), threading.Event()
+        self._page[:] = [0] * _WORDS
+        with ThreadPoolExecutor(1) as threads:
+            attending = threads.submit(self._attend, count, opened, left, passages, over)
+            try:
+                yield passages
+                attending.result(_LAST_S)
+            except BaseException as error:
+                over.set()
+                failure = attending.exception()
+                self._release()  # the device must not wait for ever
+                if failure and failure is not error:
+                    raise failure from None
+                if isinstance(error, TimeoutError):
+                    raise MissedPassageError from None
+                raise
+
+    def _attend(
+        self,
+        count: int,
+        opened: Opened,
+        left: Left | None,
+        passages: Passages,
+        over: threading.Event,
+    ) -> None:
+        page, now = self._page, time.perf_counter
+        try:
+            asked = now()
+            for i in range(count):
+                if not self._reaches(_AT_GATE, i + 1, over):
+                    return
+                self._reaches(_QUEUED, i + 1, over, _HEAD_START_S)
+                page[_ADMITTED] = i + 1
+                if not self._reaches(_WAITING, i + 1, over):
+                    return
+                page[_KEY] = opened(i)
+                since = now()
+                page[_OPENED] = i + 1
+                passages.between_us += 1e6 * (since - asked)
+                passages.worked_us.append(0.0)
+                if not self._reaches(_CLOSED, i + 1, over):
+                    return
+                asked = now()
+                passages.windows_us.append(1e6 * (asked - since))
+                if left:
+                    left(i, ())
+        finally:
+            if len(passages.windows_us) < count:
+                self._release()
+
+    def _release(self) -> None:
+        self._page[_ADMITTED] = self._page[_OPENED] = _ALL
+
+    def _reaches(
+        self, word: int, number: int, over: threading.Event, within_s: float = float("inf")
+    ) -> bool:
+        """Wait until a word of the page reaches a number; return whether it does."""
+        page, started = self._page, time.perf_counter()
+        while page[word] < number:
+            waited_s = time.perf_counter() - started
+            if over.is_set() or waited_s > within_s:
+                return False
+            time.sleep(0.0 if waited_s < _SPIN_S else _PAUSE_S)  # others need the interpreter
+        return True
+
+
+class DeviceGate:
+    """The timed process's end (see `Gate`); its work is enqueued on the current stream."""
+
+    def __init__(self, descriptor: int, device: str) -> None:
+        self._page = _page(descriptor)
+        self._cache_key = cache_key_of(torch.device(device))
+        self._driver = _Driver()
+        self._address = ctypes.addressof(self._page)
+        self._driver.register(self._address, mmap.PAGESIZE)
+        weakref.finalize(self, self._driver.unregister, self._address)
+
+    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:  # noqa: ARG002
+        """See `Gate.enter`; the device waits."""
+        self._driver.wait(self._of(_ADMITTED), call + 1)
+        waiting, opened, source = map(self._of, (_WAITING, _OPENED, _KEY))
+        self._cache_key.await_key(waiting, opened, source, call + 1)
+        self._page[_AT_GATE] = call + 1
+
+    def delivered(self, call: int) -> None:
+        """See `Gate.delivered`."""
+        self._driver.write(self._of(_CLOSED), call + 1)
+        self._page[_QUEUED] = call + 1
+
+    def leave(self, addresses: Sequence[int] = ()) -> None:
+        """See `Gate.leave`; nothing is left to say."""
+
+    def _of(self, word: int) -> int:
+        return self._address + ctypes.sizeof(ctypes.c_int64) * word
+
+
+class _Driver:
+    """The functions of CUDA's driver that PyTorch does not offer; raises `OSError` for errors."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL("libcuda.so.1")
+
+    def register(self, address: int, size: int) -> None:
+        """Let the device read and write memory of the host."""
+        self._call("cuMemHostRegister_v2", _pointer(address), ctypes.c_size_t(size), _MAPPED)
+
+    def unregister(self, address: int) -> None:
+        """End what `register` began."""
+        self._call("cuMemHostUnregister", _pointer(address))
+
+    def wait(self, address: int, least: int) -> None:
+        """Let the current stream wait until the word there is at least so large."""
+        self._call("cuStreamWaitValue64_v2", _stream(), *_word(address, least), _AT_LEAST)
+
+    def write(self, address: int, value: int) -> None:
+        """Let the current stream write a word when all its work so far is done."""
+        self._call("cuStreamWriteValue64_v2", _stream(), *_word(address, value), _DEFAULT)
+
+    def _call(self, name: str, *arguments: object) -> None:
+        code = getattr(self._library, name)(*arguments)
+        if code:
+            raise OSError(f"{name} fails with CUDA's error {code}")
+
+
+def _pointer(address: int) -> ctypes.c_void_p:
+    return ctypes.c_void_p(address)
+
+
+def _word(address: int, value: int) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
+    return ctypes.c_uint64(address), ctypes.c_uint64(value)
+
+
+def _stream() -> ctypes.c_void_p:
+    return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+
+def _page(descriptor: int) -> ctypes.Array[ctypes.c_int64]:
+    return (ctypes.c_int64 * _WORDS).from_buffer(mmap.mmap(descriptor, mmap.PAGESIZE))

@@ -1,0 +1,120 @@
+"""The protocols of the two ends of a turnstile.
+
+Before each timed call the process asks for its inputs. The judge, on a thread of its own, notes the
+time, looks at the outputs of the call before, opens the inputs and answers. So no call can do the
+work of another, and the judge's own clock has a window for every call. Baselines pass a turnstile
+too, so that the cost of a passage is measured on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Opened = Callable[[int], int]
+"""Opens the inputs of call number `i`; returns the key for the timed process, or 0."""
+
+Left = Callable[[int, Sequence[int]], None]
+"""Looks at the outputs of call number `i`, made at these addresses of the timed process."""
+
+Used = Callable[[], float]
+"""Returns the CPU time that the timed process has used so far, in microseconds."""
+
+
+def nothing_used() -> float:
+    """Return zero: nobody looks at the CPU time, and waits for threads to sleep."""
+    return 0.0
+
+
+class MissedPassageError(Exception):
+    """The timed process has not passed after every call."""
+
+
+@dataclass(slots=True)
+class Passages:
+    """The judge's clock at the passages of a block.
+
+    `windows_us` are the times from the opening of a call's inputs to the next question;
+    `between_us` is the time in which the judge opened inputs and took outputs. `worked_us` has for
+    each call the CPU time that the timed process used while its inputs were being opened, at most
+    as long as that took.
+    """
+
+    windows_us: list[float] = field(default_factory=list)
+    between_us: float = 0.0
+    worked_us: list[float] = field(default_factory=list)
+
+
+class Turnstile(Protocol):
+    """The judge's end."""
+
+    @property
+    def other_end(self) -> int:
+        """A descriptor for the `Gate` of the timed process."""
+        ...
+
+    def forget_other_end(self) -> object:
+        """Close `other_end` in this process; the timed process has its own copy."""
+        ...
+
+    def attended(
+        self,
+        count: int,
+        opened: Opened,
+        left: Left | None = None,
+        used: Used = nothing_used,
+        *,
+        asking: int = 0,
+        telling: int = 0,
+    ) -> AbstractContextManager[Passages]:
+        """Attend to the passages of `count` calls, which are made in the body.
+
+        On the CPU the passages are attended to on the processors of the thread `asking`, which
+        makes the calls, and `telling` addresses come with each question, of the outputs of the call
+        before. Raises `MissedPassageError` where the body ends before the last passage. After an
+        exception nobody can pass again.
+        """
+        ...
+
+
+class Gate(Protocol):
+    """The timed process's end."""
+
+    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:
+        """Ask for the inputs of a call, and wait for them or let the device wait.
+
+        The outputs of the call before, made at these addresses, have been delivered.
+        """
+        ...
+
+    def delivered(self, call: int) -> None:
+        """Say that the outputs of a call are delivered once the work so far is done."""
+        ...
+
+    def leave(self, addresses: Sequence[int] = ()) -> None:
+        """End a block; the outputs of its last call were made at these addresses."""
+        ...
+
+
+def turnstile_for(device: str) -> Turnstile:
+    """Make a turnstile for calls on a device."""
+    if device.startswith("cuda"):
+        from adaexplore.evaluate.timing.turnstile.on_device import DeviceTurnstile
+
+        return DeviceTurnstile()
+    from adaexplore.evaluate.timing.turnstile.on_host import HostTurnstile
+
+    return HostTurnstile()
+
+
+def gate_for(device: str, descriptor: int) -> Gate:
+    """Open the other end of a turnstile for calls on a device."""
+    if device.startswith("cuda"):
+        from adaexplore.evaluate.timing.turnstile.on_device import DeviceGate
+
+        return DeviceGate(descriptor, device)
+    from adaexplore.evaluate.timing.turnstile.on_host import HostGate
+
+    return HostGate(descriptor)

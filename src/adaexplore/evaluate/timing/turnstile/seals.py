@@ -1,0 +1,166 @@
+"""Seals on the memory of a GPU, which the device takes off with a key that it reads itself.
+
+To seal is to exclusive-or memory with the stream of a key, by Philox (Salmon, Moraes, Dror and Shaw
+2011, "Parallel random numbers: as easy as 1, 2, 3"): the part of a stream that is known does not
+tell the rest without a search through the keys. To unseal is the same once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+_PAIRS = 1024  # of words, for a program: a draw of Philox has 128 bits
+_WARPS = 4
+_LATE = 64  # words: a power of 2
+_LEAST_BYTES = 1 << 25
+
+_jit = triton.jit(
+    do_not_specialize=["waiting", "opened", "source", "call", "count", "part"],
+    do_not_specialize_on_alignment=["words", "key", "total", "cache", "memories", "sizes"],
+)
+"""Compiles a kernel for all its arguments alike: once, when workers start (see `warm_triton`)."""
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _await_key(  # type: ignore[no-untyped-def]
+    waiting: tl.int64, opened: tl.int64, source: tl.int64, call: tl.int64, key
+):
+    """Say that the device waits for the key of a call; take the key once it is open."""
+    tl.atomic_xchg(waiting.to(tl.pointer_type(tl.int64)), call, sem="release", scope="sys")
+    while tl.load(opened.to(tl.pointer_type(tl.int64)), volatile=True) < call:
+        pass
+    tl.store(key, tl.load(source.to(tl.pointer_type(tl.int64)), volatile=True))
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _exclusive_or(words, key, count: tl.int64, part: tl.int32, pairs: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Exclusive-or `count` words with the stream of a key; `part` is the number of the memory."""
+    block = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, pairs)
+    first, second = _drawn(tl.load(key), block, i, part, 0)
+    at = 2 * pairs * block + i
+    tl.store(words + at, tl.load(words + at, at < count) ^ first, at < count)
+    at += pairs
+    tl.store(words + at, tl.load(words + at, at < count) ^ second, at < count)
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _overwrite(cache, key, total, pairs: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Overwrite memory with the stream of a key; add the sum of its words to `total`."""
+    block = tl.program_id(0).to(tl.int64)
+    i = tl.arange(0, pairs)
+    first, second = _drawn(tl.load(key), block, i, 0, 1)
+    at = 2 * pairs * block + i
+    tl.store(cache + at, first)
+    tl.store(cache + at + pairs, second)
+    tl.atomic_add(total, tl.sum(first + second), sem="relaxed")
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _exclusive_or_late(memories, sizes, key, total, late: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Exclusive-or some words of each memory, at a place that the key and `total` decide."""
+    part = tl.program_id(0)
+    words = tl.load(memories + part).to(tl.pointer_type(tl.int64))
+    size = tl.load(sizes + part)
+    own_key = tl.load(key) + tl.load(total)
+    block = tl.full((1,), 0, tl.int64)
+    anywhere, _ = _drawn(own_key, block, tl.arange(0, 1), part, 2)
+    place = tl.sum((anywhere & 0x7FFFFFFFFFFFFFFF) % (tl.maximum(size - late, 0) + 1))
+    i = tl.arange(0, late)
+    drawn, _ = _drawn(own_key, block, i, part, 3)
+    at = place + i
+    tl.store(words + at, tl.load(words + at, at < size) ^ drawn, at < size)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _drawn(key, block, i, part, stream: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Draw two words for each `i` of a block from a stream of the key, one for each use."""
+    zero = tl.zeros_like(i)
+    low = (block & 0x7FFFFFFF).to(tl.int32) + zero
+    a, b, c, d = tl.philox(key, i, low, zero + part, zero + stream)
+    return _word(a, b), _word(c, d)
+
+
+@triton.jit
+def _word(low, high):  # type: ignore[no-untyped-def]
+    return (low.to(tl.uint64) | (high.to(tl.uint64) << 32)).to(tl.int64, bitcast=True)
+
+
+class CacheKey:
+    """A key on a device, and the memory that is overwritten under it: more than the L2 cache holds.
+
+    Overwriting proves itself: the late words of a slot open under the key and the sum of all that
+    was written.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        words = max(2 * _cache_bytes(device), _LEAST_BYTES) // 8
+        self.key = torch.zeros(1, dtype=torch.int64, device=device)
+        self.total = torch.zeros_like(self.key)
+        self._blocks = -(-words // (2 * _PAIRS))
+        self._cache = torch.empty(2 * _PAIRS * self._blocks, dtype=torch.int64, device=device)
+
+    def await_key(self, waiting: int, opened: int, source: int, call: int) -> None:
+        """Enqueue a wait for the key of a call, by the addresses of three words.
+
+        The device says in the first that it waits, and takes the key from the third when the
+        second is so large as `call`.
+        """
+        _await_key[(1,)](waiting, opened, source, call, self.key, num_warps=1)
+
+    def overwrite(self) -> None:
+        """Overwrite the cache; enqueues work on the current stream and returns."""
+        self.total.zero_()
+        grid = (self._blocks,)
+        _overwrite[grid](self._cache, self.key, self.total, _PAIRS, num_warps=_WARPS)
+
+
+@cache
+def cache_key_of(device: torch.device) -> CacheKey:
+    """Return the one `CacheKey` of this process for a device."""
+    return CacheKey(device)
+
+
+def _cache_bytes(device: torch.device) -> int:
+    """Return the size of the L2 cache; 0 where kernels are interpreted or only compiled."""
+    return torch.cuda.get_device_properties(device).L2_cache_size if device.type == "cuda" else 0
+
+
+class Seals:
+    """The seals on the memories of slots: for each slot the words of its tensors."""
+
+    def __init__(self, slots: Sequence[Sequence[torch.Tensor]], cache: CacheKey) -> None:
+        self.cache = cache
+        self._slots = slots
+        addresses = [[words.data_ptr() for words in slot] for slot in slots]
+        sizes = [[words.numel() for words in slot] for slot in slots]
+        self._addresses = torch.tensor(addresses, dtype=torch.int64, device=cache.key.device)
+        self._sizes = torch.tensor(sizes, dtype=torch.int64, device=cache.key.device)
+
+    def turn_with(self, key: int, index: int) -> None:
+        """Unseal or seal a slot with a key (see `turn`)."""
+        self.cache.key.fill_(key)
+        self.turn(index)
+
+    def turn(self, index: int) -> None:
+        """Unseal a slot under the key that `cache` holds, or seal it; overwrite the L2 cache.
+
+        The overwriting comes after all but some late words of each memory, at places that nobody
+        knows before: with complete inputs, the work of the call could be done meanwhile. Enqueues
+        work on the current stream and returns.
+        """
+        cache = self.cache
+        for part, words in enumerate(self._slots[index]):
+            count = words.numel()
+            grid = (-(-count // (2 * _PAIRS)),)
+            _exclusive_or[grid](words, cache.key, count, part, _PAIRS, num_warps=_WARPS)
+        cache.overwrite()
+        if self._slots[index]:
+            memories, sizes = self._addresses[index], self._sizes[index]
+            grid = (len(self._slots[index]),)
+            _exclusive_or_late[grid](memories, sizes, cache.key, cache.total, _LATE, num_warps=1)

@@ -1,0 +1,173 @@
+"""A thread plays the device of the timed process, or a GPU does its work."""
+
+import os
+import threading
+import time
+
+import pytest
+import torch
+
+from adaexplore.evaluate.timing.turnstile import on_device
+from adaexplore.evaluate.timing.turnstile.on_device import DeviceTurnstile
+from adaexplore.evaluate.timing.turnstile.protocol import MissedPassageError, gate_for
+
+
+@pytest.fixture
+def turnstile():
+    return DeviceTurnstile()
+
+
+class Played:
+    """A process and its device, which pass `calls` times; `work` is done in each call."""
+
+    def __init__(self, turnstile, calls, work=lambda i: None, *, queued=True):
+        self.page = on_device._page(turnstile.other_end)
+        self.keys = []
+        self._calls, self._work, self._queued = calls, work, queued
+        self._thread = threading.Thread(target=self._run)
+
+    def start(self):
+        self._thread.start()
+
+    def end(self):
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+    def _run(self):
+        for i in range(self._calls):
+            self.page[on_device._AT_GATE] = i + 1
+            if self._queued:
+                self.page[on_device._QUEUED] = i + 1
+            self._wait(on_device._ADMITTED, i)
+            self.page[on_device._WAITING] = i + 1
+            self._wait(on_device._OPENED, i)
+            self.keys.append(self.page[on_device._KEY])
+            self._work(i)
+            self.page[on_device._CLOSED] = i + 1
+
+    def _wait(self, word, i):
+        while self.page[word] <= i:
+            time.sleep(0)
+
+
+def attend(turnstile, count, played, opened=lambda _: 1, after_start=lambda: None):
+    with turnstile.attended(count, opened):
+        played.start()
+        after_start()
+        played.end()
+
+
+def test_keys_are_opened_when_the_outputs_of_the_call_before_were_looked_at(turnstile):
+    events = []
+
+    def opened(i):
+        events.append(("opened", i))
+        return (1 << 63) - 1 - i
+
+    played = Played(turnstile, 3, lambda i: events.append(("call", i)))
+    with turnstile.attended(3, opened, lambda i, _: events.append(("left", i))):
+        played.start()
+        played.end()
+    assert events == [(name, i) for i in range(3) for name in ("opened", "call", "left")]
+    assert played.keys == [(1 << 63) - 1 - i for i in range(3)]
+
+
+def test_a_window_is_the_time_of_the_device(turnstile):
+    played = Played(turnstile, 2, lambda i: time.sleep(0.03 * i))
+    with turnstile.attended(2, lambda _: time.sleep(0.02) or 1) as passages:
+        played.start()
+        played.end()
+    first_us, second_us = passages.windows_us
+    assert first_us < 20_000 < 30_000 <= second_us
+    assert passages.between_us >= 40_000
+
+
+def test_a_call_that_waits_for_its_inputs_on_the_host_gets_them(turnstile):
+    played = Played(turnstile, 2, queued=False)
+    with turnstile.attended(2, lambda _: 1) as passages:
+        played.start()
+        played.end()
+    assert len(passages.windows_us) == 2
+
+
+def test_a_second_block_begins_from_the_start(turnstile):
+    for calls in (3, 1):
+        played = Played(turnstile, calls)
+        with turnstile.attended(calls, lambda i: 10 + i):
+            played.start()
+            played.end()
+        assert played.keys == [10 + i for i in range(calls)]
+
+
+def test_a_process_that_does_not_pass_after_every_call_is_noticed(turnstile, monkeypatch):
+    monkeypatch.setattr(on_device, "_LAST_S", 0.05)
+    played = Played(turnstile, 1)
+    with pytest.raises(MissedPassageError):
+        attend(turnstile, 2, played)
+
+
+@pytest.mark.parametrize("by", ["judge", "body"])
+def test_after_an_exception_the_device_waits_for_nothing(turnstile, by):
+    def fails(_):
+        raise MemoryError("no room")
+
+    played = Played(turnstile, 5)
+    opened, raised = (fails, lambda: None) if by == "judge" else (lambda _: 1, lambda: fails(0))
+    with pytest.raises(MemoryError, match="no room"):
+        attend(turnstile, 5, played, opened, raised)
+    played.end()
+
+
+def test_the_ends_are_closed_with_the_turnstile():
+    turnstile = DeviceTurnstile()
+    descriptor = turnstile.other_end
+    del turnstile
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+@pytest.mark.gpu
+class TestGate:
+    def test_the_device_does_a_call_between_the_key_and_the_notice(self, turnstile):
+        gate = gate_for("cuda:0", turnstile.other_end)
+        outputs = torch.zeros(3, device="cuda:0")
+        seen = []
+
+        def left(i, _):
+            with torch.cuda.stream(torch.cuda.Stream()):
+                seen.append(outputs.tolist())
+
+        with turnstile.attended(3, lambda i: 5 + i, left) as passages:
+            for i in range(3):
+                gate.enter(i)
+                torch.cuda._sleep(20_000_000)
+                outputs[i] = i + 1
+                gate.delivered(i)
+            gate.leave()
+            enqueued = len(passages.windows_us)
+            torch.cuda.synchronize()
+        assert enqueued < 3
+        assert seen == [[1, 0, 0], [1, 2, 0], [1, 2, 3]]
+        assert min(passages.windows_us) > 8_000
+
+    def test_the_key_is_what_the_device_reads_when_it_is_opened(self, turnstile):
+        from adaexplore.evaluate.timing.turnstile.seals import cache_key_of
+
+        gate, found = gate_for("cuda:0", turnstile.other_end), []
+        with turnstile.attended(2, lambda i: (1 << 62) + i):
+            for i in range(2):
+                gate.enter(i)
+                found.append(cache_key_of(torch.device("cuda:0")).key.clone())
+                gate.delivered(i)
+            torch.cuda.synchronize()
+        assert [int(key) for key in found] == [(1 << 62) + i for i in range(2)]
+
+    def test_a_call_that_synchronizes_gets_its_inputs(self, turnstile):
+        gate = gate_for("cuda:0", turnstile.other_end)
+        with turnstile.attended(2, lambda _: 1) as passages:
+            for i in range(2):
+                gate.enter(i)
+                torch.cuda.synchronize()
+                gate.delivered(i)
+            torch.cuda.synchronize()
+        assert len(passages.windows_us) == 2
