@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adaexplore.cli.options import RunArg
+from adaexplore.core.problem import Language
+
+if TYPE_CHECKING:
+    from adaexplore.problems.solutions.delivery import Delivery
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -93,19 +97,126 @@ def report(
 
 @app.command()
 def export(
-    run: RunArg,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Ends in .json.xz.")
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="The folder of a run; with --kernel, a dataset."),
     ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the run as one small file, which show, report and compare take in its "
+            "place. Ends in .json.xz.",
+        ),
+    ] = None,
     without_problem: Annotated[
         bool,
         typer.Option(
             "--without-problem",
-            help="Leave out the source of the problem, and the prompts that quote it.",
+            help="With -o: leave out the source of the problem, and the prompts that quote it.",
         ),
     ] = False,
+    flashinfer: Annotated[
+        Path | None,
+        typer.Option(
+            "--flashinfer",
+            metavar="DIR",
+            help="Write the winner as a Solution of FlashInfer-Bench, with a Trace for each "
+            "workload, into the folder of a dataset; a new folder gets the definition too.",
+        ),
+    ] = None,
+    sol: Annotated[
+        Path | None,
+        typer.Option(
+            "--sol",
+            metavar="DIR",
+            help="The same for SOL-ExecBench, into a folder of tasks or of the task.",
+        ),
+    ] = None,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset",
+            help="The dataset that has the definition. Default: DIR.",
+        ),
+    ] = None,
+    kernel: Annotated[
+        Path | None,
+        typer.Option(
+            "--kernel",
+            metavar="FILE",
+            help="Hand over a file that defines ModelNew, without a verdict, in place of a run's "
+            "winner.",
+        ),
+    ] = None,
+    definition: Annotated[
+        str, typer.Option("--definition", metavar="NAME", help="With --kernel: what it computes.")
+    ] = "",
+    language: Annotated[
+        Language, typer.Option("--language", help="With --kernel: the language of its kernels.")
+    ] = "triton",
 ) -> None:
-    """Write a run as one small file, which show, report and compare take in its place."""
+    """Write a run as one small file, or hand its winner to a benchmark."""
+    from adaexplore.core.errors import BadInputError
+
+    targets = {"-o": output, "--flashinfer": flashinfer, "--sol": sol}
+    if sum(map(bool, targets.values())) != 1:
+        raise BadInputError(f"give one of {', '.join(targets)}")
+    if output:
+        _export_file(run, output, problem=not without_problem)
+    else:
+        _hand_over(
+            _delivery(run, dataset, flashinfer or sol, kernel, definition, language),
+            flashinfer=flashinfer,
+            sol=sol,
+        )
+
+
+def _delivery(
+    run: Path,
+    dataset: Path | None,
+    folder: Path | None,
+    kernel: Path | None,
+    definition: str,
+    language: Language,
+) -> Delivery:
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.problems.flashinfer.dataset import is_dataset
+    from adaexplore.run.deliver import delivery_of_kernel, delivery_of_run
+
+    if kernel:
+        return delivery_of_kernel(run, definition, kernel, language)
+    if definition:
+        raise BadInputError("--definition goes with --kernel: a run knows its problem")
+    assert folder
+    if dataset is None and not is_dataset(folder):
+        raise BadInputError(f"{folder} holds no definitions; name the dataset with --dataset")
+    return delivery_of_run(run, dataset or folder)
+
+
+def _hand_over(delivery: Delivery, *, flashinfer: Path | None, sol: Path | None) -> None:
+    from adaexplore.problems.solutions.flashinfer import deliver_to_flashinfer
+    from adaexplore.problems.solutions.sol import deliver_to_sol
+
+    if flashinfer:
+        done = deliver_to_flashinfer(delivery, flashinfer)
+    else:
+        assert sol
+        done = deliver_to_sol(delivery, sol)
+    for file in done.written:
+        print(file)
+    workloads = len(delivery.specification.workloads)
+    print(f"traces: {done.traces} of {workloads} workloads")
+    for each in done.left_out:
+        print(f"  none for {each.workload}: {each.reason}")
+    if done.data_missing:
+        count, first = len(done.data_missing), done.data_missing[0]
+        print(f"{count} file{'s'[: count > 1]} of tensors not there yet, such as {first}")
+
+
+def _export_file(run: Path, output: Path, *, problem: bool) -> None:
     from adaexplore.core.errors import BadInputError
     from adaexplore.store import export_run, read_run
     from adaexplore.store.exported import SUFFIX
@@ -113,7 +224,7 @@ def export(
     if not output.name.endswith(SUFFIX):
         raise BadInputError(f"--output {output}: its name has to end in {SUFFIX}")
     with read_run(run) as directory:
-        export_run(directory.database_path, output, problem=not without_problem)
+        export_run(directory.database_path, output, problem=problem)
     print(output)
 
 

@@ -1,0 +1,1 @@
+"""Kernels handed to benchmarks, in the forms in which their own tools load, build and run them."""

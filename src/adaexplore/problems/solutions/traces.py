@@ -1,0 +1,177 @@
+"""Verdicts as traces: one line of JSON a workload, in the schema of FlashInfer-Bench.
+
+SOL-ExecBench has the same schema and more statuses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from adaexplore.core.evaluation import (
+    Evaluation,
+    Failed,
+    FailureStatus,
+    Mismatch,
+    Passed,
+    Timing,
+    WorkloadTiming,
+)
+from adaexplore.core.evaluation_json import evaluation_to_json
+from adaexplore.core.version import __version__
+from adaexplore.problems.solutions.delivery import Delivery, LeftOut
+
+Statuses = Mapping[FailureStatus, str]
+"""The status of a benchmark for each of ours."""
+
+STATUSES: Statuses = {
+    "compile_error": "COMPILE_ERROR",
+    "runtime_error": "RUNTIME_ERROR",
+    "timeout": "TIMEOUT",
+    "out_of_memory": "RUNTIME_ERROR",
+    "wrong_output": "INCORRECT_NUMERICAL",
+    "rejected": "RUNTIME_ERROR",
+}
+"""Those of FlashInfer-Bench; trouble of the machine says nothing of a kernel and has none."""
+
+_ERROR_IS = (
+    "the largest |out - reference| / |reference| in the Euclidean norm, against float64, over all "
+    "workloads; the largest absolute error of an element is not recorded"
+)
+_NOT_RECORDED = "NaN"
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Traces as plain data, and the workloads that have none."""
+
+    entries: tuple[dict[str, Any], ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def traces_of(delivery: Delivery, statuses: Statuses) -> Traces:
+    """Return a trace for each workload that the verdict speaks of.
+
+    A correct kernel has one for each workload that was timed: the format demands a time.
+    """
+    entries: list[dict[str, Any]] = []
+    left_out: list[LeftOut] = []
+    for name, workload in delivery.specification.workloads.items():
+        found = _evaluation(delivery, name, statuses)
+        if isinstance(found, str):
+            left_out.append(LeftOut(name, found))
+        else:
+            entries.append(
+                {
+                    "definition": delivery.specification.name,
+                    "workload": dict(workload),
+                    "solution": delivery.name,
+                    "evaluation": _placed(delivery) | found,
+                }
+            )
+    return Traces(tuple(entries), tuple(left_out))
+
+
+def _evaluation(delivery: Delivery, name: str, statuses: Statuses) -> dict[str, Any] | str:
+    """Return status, correctness and performance of one workload, or the reason for none."""
+    verdict = delivery.verdict
+    if verdict is None:
+        return "nobody judged the kernel"
+    if name not in (each.name for each in delivery.judged):
+        return "the run left it out"
+    if isinstance(verdict, Passed):
+        return _passed(verdict, delivery, name)
+    return _failed(verdict, name, statuses)
+
+
+def _passed(passed: Passed, delivery: Delivery, name: str) -> dict[str, Any] | str:
+    known = {each.name: each for each in _by_workload(passed, delivery)}
+    found = known.get(name)
+    if found is None:
+        return "the kernel is right on it, and was not timed: a trace needs a time"
+    timing = found.timing
+    if not isinstance(timing, Timing):
+        return "the kernel's time was estimated, not measured: a trace needs a time"
+    one = replace(passed, timing=timing, roofline=found.roofline, workloads=())
+    return {
+        "status": "PASSED",
+        "log": "",
+        "correctness": _correctness(replace(one, profile=None, descriptor=None), passed.error),
+        "performance": {
+            "latency_ms": timing.time_us / 1e3,
+            "reference_latency_ms": timing.speedup_eager * timing.time_us / 1e3,
+            "speedup_factor": timing.speedup_eager,
+        },
+    }
+
+
+def _by_workload(passed: Passed, delivery: Delivery) -> Sequence[WorkloadTiming]:
+    """Return the timing of each timed workload; where there is one, it is the summary."""
+    if passed.workloads:
+        return passed.workloads
+    timed = [each for each in delivery.judged if each.timed] or delivery.judged[:1]
+    return [WorkloadTiming(timed[0].name, passed.timing, passed.roofline)]
+
+
+def _failed(failed: Failed, name: str, statuses: Statuses) -> dict[str, Any] | str:
+    """Return the failure; a wrong output is that of one workload, any other the kernel's."""
+    if failed.status == "infra_error":
+        return f"the machine failed, not the kernel: {failed.reason}"
+    mismatch = failed.feedback if isinstance(failed.feedback, Mismatch) else None
+    if mismatch and "/" in mismatch.inputs and not mismatch.inputs.startswith(f"{name}/"):
+        return f"the judge stopped at another: {mismatch.inputs}"
+    status = _status(failed, statuses)
+    wrong = status == "INCORRECT_NUMERICAL"
+    return {
+        "status": status,
+        "log": "\n".join(filter(None, (failed.reason, failed.detail))),
+        "correctness": _correctness(failed, failed.error) if wrong else None,
+        "performance": None,
+    }
+
+
+def _status(failed: Failed, statuses: Statuses) -> str:
+    """Return the benchmark's status; the form of an output has statuses of its own there."""
+    if failed.status == "wrong_output" and failed.feedback is None:
+        if " has dtype " in failed.reason:
+            return "INCORRECT_DTYPE"
+        if " has shape " in failed.reason or " output tensors; " in failed.reason:
+            return "INCORRECT_SHAPE"
+    return statuses[failed.status]
+
+
+def _correctness(verdict: Evaluation, error: float | None) -> dict[str, Any]:
+    return {
+        "max_relative_error": _number(error),
+        "max_absolute_error": _NOT_RECORDED,
+        "extra": {
+            "adaexplore": {
+                "version": __version__,
+                "max_relative_error": _ERROR_IS,
+                "verdict": evaluation_to_json(verdict),
+            }
+        },
+    }
+
+
+def _number(error: float | None) -> float | str:
+    """Return a number that JSON has, or the name of one that it has not."""
+    if error is None or math.isnan(error):
+        return _NOT_RECORDED
+    return error if math.isfinite(error) else "Infinity"
+
+
+def _placed(delivery: Delivery) -> dict[str, Any]:
+    """Return the place and the time of the verdict."""
+    machine = delivery.environment
+    versions = {"torch": machine.torch, "triton": machine.triton, "cuda": machine.cuda}
+    return {
+        "environment": {
+            "hardware": machine.gpu or machine.cpu or machine.device,
+            "libs": {"adaexplore": __version__} | {k: v for k, v in versions.items() if v},
+        },
+        "timestamp": datetime.fromtimestamp(delivery.at, UTC).isoformat(),
+    }
