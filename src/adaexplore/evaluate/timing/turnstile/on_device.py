@@ -43,6 +43,7 @@ for the key with a kernel, which takes a microsecond to see it.
 _WORDS = 8
 _ALL = 1 << 62
 _HEAD_START_S = 1e-4  # with what comes before the call, the time to launch some twenty kernels
+_STUCK_S = 0.5  # the process may wait for the device, which waits for admission
 _LAST_S = 1.0  # after the block, for the last outputs
 _SPIN_S = 0.02
 _PAUSE_S = 1e-4
@@ -104,8 +105,7 @@ class DeviceTurnstile:
         try:
             asked = now()
             for i in range(count):
-                if not self._reaches(_AT_GATE, i + 1, over):
-                    return
+                self._reaches(_AT_GATE, i + 1, over, _STUCK_S)
                 self._reaches(_QUEUED, i + 1, over, _HEAD_START_S)
                 page[_ADMITTED] = i + 1
                 if not self._reaches(_WAITING, i + 1, over):

@@ -122,8 +122,18 @@ class CacheKey:
 
 @cache
 def cache_key_of(device: torch.device) -> CacheKey:
-    """Return the one `CacheKey` of this process for a device."""
-    return CacheKey(device)
+    """Return the one `CacheKey` of this process for a device.
+
+    Each kernel has run once by then: loading a kernel may wait for the device, which may wait for
+    its inputs.
+    """
+    cache_key = CacheKey(device)
+    words = torch.zeros(3, dtype=torch.int64, device=device)
+    waiting, opened, source = (words[i:].data_ptr() for i in range(3))
+    cache_key.await_key(waiting, opened, source, 0)
+    Seals([[words]], cache_key).turn(0)
+    torch.cuda.synchronize(device)
+    return cache_key
 
 
 def _cache_bytes(device: torch.device) -> int:
