@@ -59,6 +59,38 @@ def get_inputs(batch: int = 2, width: int = 4):
 """
 
 
+ABS = f"""
+import torch
+
+def abs(x):
+    return torch.abs(x)
+
+{"#" * 146}
+
+def test_abs():
+    return abs(torch.randn(3))
+"""
+TIMES_ABS = """
+import torch
+from kernelbenchx.Math.abs import abs
+
+class performance_metrics(Performance_Metrics):
+    def __init__(self, dtype=None, is_backward=False, **kwargs):
+        super().__init__("abs", dtype=dtype, is_backward=is_backward, **kwargs)
+
+    def get_input_tensors(self):
+        self.input_tensors = []
+        for i in range(2, 5):
+            self.input_tensors.append(torch.randn(2 ** i, dtype=self.dtype))
+
+    def to_cuda(self, x):
+        return x.cuda()
+
+    def call_op(self, x):
+        return abs(x)
+"""
+
+
 def settings(scope, shared):
     """Settings of robust-kbench: two of the inputs, one of the constructor."""
     inputs = [{"batch": 2}, {"batch": 3}]
@@ -148,6 +180,25 @@ EXAMPLES = [
         excluded={"lost/forward": "no file config_forward.json beside func_forward.py"},
         answers={"linear/forward.py": "class ModelNew: ...", "linear/notes.py": ""},
         answered=("linear/forward-1",),
+    ),
+    Example(
+        "kernelbenchx",
+        {
+            "data/kernelbenchx_v1.json": json.dumps(
+                [{"file": f"{name}.py"} for name in ("Math/abs", "Random/rand", "Math/lost")]
+            ),
+            "data/kernelbenchx/Math/abs.py": ABS,
+            "metrics/golden_metrics/abs_perf.py": TIMES_ABS,
+            "data/kernelbenchx/Random/rand.py": ABS.replace("torch.abs(x)", "torch.rand_like(x)"),
+            "metrics/golden_metrics/rand_perf.py": TIMES_ABS,
+        },
+        {"Math/abs": "Math"},
+        excluded={"Random/rand": "rand_like", "Math/lost": "no data/kernelbenchx/Math/lost.py"},
+        answers={
+            "abs.py": "def abs(x): ...",
+            "more.jsonl": json.dumps({"predict": "def abs(x): ...", "file": "Math/abs.py"}),
+        },
+        answered=("Math/abs", "Math/abs"),
     ),
 ]
 

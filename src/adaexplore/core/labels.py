@@ -28,8 +28,22 @@ It hangs where not all of them run at once, so nothing is claimed for it.
 WAITS_BY_LEAVE = "waits-for-blocks:allowed"
 """The same, where the user allows it."""
 
+UNIFORM_INPUTS = "uniform-inputs"
+"""A benchmark draws every input between 0 and 1, where `abs` and `relu` change nothing."""
+
+WITHOUT_DROPOUT = "without-dropout"
+"""A benchmark's function is called without the dropout that it has there."""
+
+INPUTS_CLONED = "inputs-cloned"
+"""A benchmark's function writes to its inputs: it is given clones of them, in the time measured."""
+
+FLOAT_WORK = "float-work"
+"""A benchmark calls a task quantised, and its reference computes in floating point alone."""
+
 _OF_WINNERS = frozenset({CONSTANT_WEIGHTS, WAITS_FOR_BLOCKS})
-_REMARKS = frozenset({OVERHEAD_BOUND, SYNTHESIZED})
+_REMARKS = frozenset(
+    {OVERHEAD_BOUND, SYNTHESIZED, UNIFORM_INPUTS, WITHOUT_DROPOUT, INPUTS_CLONED, FLOAT_WORK}
+)
 
 
 def set_apart(labels: Iterable[str]) -> bool:

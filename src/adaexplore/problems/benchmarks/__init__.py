@@ -7,10 +7,16 @@ import difflib
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Benchmark
 from adaexplore.problems.benchmarks.kernelbench import KernelBenchTasks
+from adaexplore.problems.benchmarks.kernelbenchx import KernelBenchXTasks
 from adaexplore.problems.benchmarks.multikernelbench import MultiKernelBenchTasks
 from adaexplore.problems.benchmarks.robustkbench import RobustKBenchTasks
 
-BENCHMARKS: list[Benchmark] = [KernelBenchTasks(), MultiKernelBenchTasks(), RobustKBenchTasks()]
+BENCHMARKS: list[Benchmark] = [
+    KernelBenchTasks(),
+    MultiKernelBenchTasks(),
+    RobustKBenchTasks(),
+    KernelBenchXTasks(),
+]
 """The benchmarks that `adaexplore bench` knows, in the order in which it lists them."""
 
 
