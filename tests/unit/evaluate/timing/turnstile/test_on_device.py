@@ -126,10 +126,18 @@ def test_the_ends_are_closed_with_the_turnstile():
         os.fstat(descriptor)
 
 
+@pytest.fixture
+def gate(turnstile):
+    """The end of a process that has loaded all kernels which it calls."""
+    torch.zeros(2, device="cuda:0").clone()[1] = 2
+    torch.cuda._sleep(1)
+    torch.cuda.synchronize()
+    return gate_for("cuda:0", turnstile.other_end)
+
+
 @pytest.mark.gpu
 class TestGate:
-    def test_the_device_does_a_call_between_the_key_and_the_notice(self, turnstile):
-        gate = gate_for("cuda:0", turnstile.other_end)
+    def test_the_device_does_a_call_between_the_key_and_the_notice(self, turnstile, gate):
         outputs = torch.zeros(3, device="cuda:0")
         seen = []
 
@@ -150,10 +158,10 @@ class TestGate:
         assert seen == [[1, 0, 0], [1, 2, 0], [1, 2, 3]]
         assert min(passages.windows_us) > 8_000
 
-    def test_the_key_is_what_the_device_reads_when_it_is_opened(self, turnstile):
+    def test_the_key_is_what_the_device_reads_when_it_is_opened(self, turnstile, gate):
         from adaexplore.evaluate.timing.turnstile.seals import cache_key_of
 
-        gate, found = gate_for("cuda:0", turnstile.other_end), []
+        found = []
         with turnstile.attended(2, lambda i: (1 << 62) + i):
             for i in range(2):
                 gate.enter(i)
@@ -162,8 +170,7 @@ class TestGate:
             torch.cuda.synchronize()
         assert [int(key) for key in found] == [(1 << 62) + i for i in range(2)]
 
-    def test_a_call_that_synchronizes_gets_its_inputs(self, turnstile):
-        gate = gate_for("cuda:0", turnstile.other_end)
+    def test_a_call_that_synchronizes_gets_its_inputs(self, turnstile, gate):
         with turnstile.attended(2, lambda _: 1) as passages:
             for i in range(2):
                 gate.enter(i)
