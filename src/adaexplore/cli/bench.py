@@ -1,8 +1,7 @@
-"""The command that judges answers to a benchmark: bench."""
+"""The command for benchmarks: bench."""
 
 from __future__ import annotations
 
-import json as json_format
 import shlex
 import sys
 import time
@@ -15,37 +14,47 @@ import typer
 from adaexplore.cli.options import configured
 
 if TYPE_CHECKING:
-    from adaexplore.core.bench import BenchVerdict
     from adaexplore.core.config import Config
-    from adaexplore.report.bench.summary import BenchSummary
-    from adaexplore.store.bench import BenchManifest
+    from adaexplore.problems.benchmarks.selection import Selection
 
 app = typer.Typer(rich_markup_mode=None)
-_PAGE_NAME = "index.html"
-_MAY_CHANGE = ("device", "parallel", "budget", "timeout_s", "memory_gb")
 
 
-@app.command(cls=configured("problem", "output", names=("parallel", "budget")))
+@app.command(cls=configured("problem", "model", "search", "campaign", "limits", "output"))
 def bench(
     ctx: typer.Context,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A benchmark; `list` shows all.")
     ] = "",
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="A checkout of the benchmark.")
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="A checkout of the benchmark. Default: its folder here, or in benchmarks/.",
+        ),
     ] = None,
     answers: Annotated[
         list[str] | None,
         typer.Option(
             "--answers",
             metavar="[NAME=]DIR",
-            help="A folder of answers, under the folder's name or NAME; repeatable. Level and "
-            "number of the problem are found in the paths.",
+            help="Judge a folder of answers, under the folder's name or NAME; repeatable. Without "
+            "it the tasks are searched.",
         ),
     ] = None,
-    level: Annotated[
+    category: Annotated[
         list[str] | None,
-        typer.Option("--level", "--category", help="Only this part of the benchmark; repeatable."),
+        typer.Option("--category", "--level", help="Only this part of the benchmark; repeatable."),
+    ] = None,
+    problems: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--problems",
+            metavar="LIST",
+            help="Only these: a category, then numbers, ranges and patterns of names, such as "
+            "'2 1-50,77'; or a file of such lines. Repeatable.",
+        ),
     ] = None,
     sample: Annotated[
         int,
@@ -53,7 +62,7 @@ def bench(
             "--sample",
             min=0,
             metavar="N",
-            help="Answers of each folder, drawn under --seed. 0: all.",
+            help="Tasks, or answers of each folder, drawn under --seed. 0: all.",
         ),
     ] = 0,
     or_looser: Annotated[
@@ -64,10 +73,15 @@ def bench(
             "too, against their baselines.",
         ),
     ] = False,
+    tasks: Annotated[
+        bool,
+        typer.Option("--tasks", help="Count the tasks by category, and name what is left out."),
+    ] = False,
     collect_only: Annotated[
         bool,
         typer.Option(
-            "--collect-only", help="Write the folder of problems and answers, and judge nothing."
+            "--collect-only",
+            help="Write the folder of problems and answers; judge and search nothing.",
         ),
     ] = False,
     resume: Annotated[
@@ -78,166 +92,110 @@ def bench(
         Path | None, typer.Option("--json", metavar="OUT", help="Write the results there, as JSON.")
     ] = None,
 ) -> None:
-    """Judge folders of answers to a benchmark: a table, and a page with pictures.
+    """Search the tasks of a benchmark, or judge folders of answers to them.
 
-    The folder of the run holds copies of the problems and the answers, a line of verdicts.jsonl for
-    each verdict, and index.html. Stop it at any time; --resume continues, and tries again what
-    failed by trouble of the machinery. Exit code 3 if there was such trouble.
+    Tables by category, and a page with pictures. A search is a campaign over the tasks. The folder
+    of judged answers holds copies of the problems and the answers, a line of verdicts.jsonl for
+    each verdict, and index.html. Stop at any time; --resume continues, and tries again what failed
+    by trouble of the machinery. Exit code 3 if there was such trouble.
     """
+    from adaexplore.core.config import Config
     from adaexplore.core.errors import BadInputError
-    from adaexplore.run.bench.order import BenchOrder, collect
-    from adaexplore.store.bench import read_bench
+    from adaexplore.problems.benchmarks.selection import Selection
 
     if resume:
         if name or answers or data:
             raise BadInputError("--resume continues a folder as it began: give no NAME or answers")
-        raise typer.Exit(_judge(resume, read_bench(resume), ctx.obj, json))
+        raise typer.Exit(_continue(resume, ctx.obj, json))
     if name in ("", "list"):
-        _list()
-        return
-    from adaexplore.problems.benchmarks import benchmark_named
+        from adaexplore.cli.bench_list import show_benchmarks
 
+        show_benchmarks(data)
+        return
+    selection = Selection(tuple(category or ()), tuple(problems or ()), sample, ctx.obj.seed)
+    if tasks:
+        from adaexplore.cli.bench_list import show_tasks
+
+        show_tasks(name, data, selection, json)
+        return
+    path = Path(ctx.obj.run or f"runs/{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    config = ctx.obj.model_copy(update={"run": str(path)})
+    if answers:
+        _refuse_search(ctx.obj)
+        _collect(name, data, answers, selection, config, or_looser=or_looser)
+    elif or_looser:
+        raise BadInputError("--or-looser is for answers; give them by --answers DIR")
+    else:
+        _begin_search(name, data, selection, config)
+    if collect_only:
+        print(f"{path}: go on with:\n  adaexplore bench --resume {shlex.quote(str(path))}")
+        return
+    raise typer.Exit(_continue(path, ctx.obj if answers else Config(), json))
+
+
+def _command() -> str:
+    return shlex.join(["adaexplore", *sys.argv[1:]])
+
+
+def _refuse_search(given: Config) -> None:
+    """Raise `BadInputError` for an option that only a search has."""
+    from adaexplore.core.configure import option_fields, option_name
+    from adaexplore.core.errors import BadInputError
+
+    for field in option_fields("model", "search", "campaign"):
+        if field in given.model_fields_set and field != "parallel":
+            raise BadInputError(
+                f"{option_name(field)}: answers are judged and nothing is searched; leave out "
+                "--answers to search"
+            )
+
+
+def _collect(
+    name: str,
+    data: Path | None,
+    answers: Sequence[str],
+    selection: Selection,
+    config: Config,
+    *,
+    or_looser: bool,
+) -> None:
+    from adaexplore.cli.bench_judge import collections_of
+    from adaexplore.problems.benchmarks import benchmark_named
+    from adaexplore.run.bench.order import BenchOrder, collect
+    from adaexplore.run.bench.place import find_data
+
+    benchmark = benchmark_named(name)
     order = BenchOrder(
-        benchmark=benchmark_named(name),
-        collections=_collections(answers or []),
-        data=data,
-        levels=tuple(level or ()),
-        sample=sample,
-        seed=ctx.obj.seed,
+        benchmark=benchmark,
+        collections=collections_of(answers),
+        data=data or find_data(benchmark),
+        selection=selection,
         or_looser=or_looser,
     )
-    path = Path(ctx.obj.run or f"runs/bench-{time.strftime('%Y%m%d-%H%M%S')}")
-    manifest = collect(order, path, ctx.obj, shlex.join(["adaexplore", *sys.argv[1:]]))
-    if collect_only:
-        print(f"{path}: {len(manifest.entries)} answers; judge them with:")
-        print(f"  adaexplore bench --resume {shlex.quote(str(path))}")
-        return
-    raise typer.Exit(_judge(path, manifest, ctx.obj, json))
+    collect(order, Path(config.run), config, _command())
 
 
-def _list() -> None:
-    from adaexplore.problems.benchmarks import BENCHMARKS
+def _begin_search(name: str, data: Path | None, selection: Selection, config: Config) -> None:
+    from adaexplore.run.campaign.run import begin_search
 
-    for each in BENCHMARKS:
-        print(f"{each.name}: {each.about}; {each.needs.get}")
-
-
-def _collections(answers: Sequence[str]) -> dict[str, Path]:
-    """Return the folders by name; raise `BadInputError` for none, or for a name given twice."""
-    from adaexplore.core.errors import BadInputError
-
-    if not answers:
-        raise BadInputError("there is nothing to judge: give a folder of answers by --answers DIR")
-    found: dict[str, Path] = {}
-    for given in answers:
-        name, sign, folder = given.partition("=")
-        path = Path(folder if sign else given)
-        name = name if sign else path.resolve().name
-        if name in found:
-            raise BadInputError(f"--answers {given}: {name} is there twice; write NAME=DIR")
-        if Path(name).name != name:
-            raise BadInputError(f"--answers {given}: {name} is a folder's name, without a /")
-        found[name] = path
-    return found
+    table = {
+        "benchmark": name,
+        "data": str(data.absolute()) if data else "",
+        "category": selection.categories,
+        "problems": selection.lists,
+        "sample": selection.sample,
+        "sample_seed": selection.seed,
+    }
+    begin_search(table, config, _command())
 
 
-class _Progress:
-    """A line on stderr for each verdict, with the number of verdicts so far."""
+def _continue(path: Path, given: Config, json: Path | None) -> int:
+    """Continue what the folder holds; return the exit code."""
+    from adaexplore.cli.bench_judge import judge
+    from adaexplore.cli.campaign import continue_campaign
+    from adaexplore.store.bench import read_bench
+    from adaexplore.store.campaign import is_campaign
 
-    def __init__(self, done: int, total: int) -> None:
-        self._done = done
-        self._total = total
-
-    def tell(self, verdict: BenchVerdict) -> None:
-        """Print the line of a verdict."""
-        from adaexplore.core.text.units import speedup
-        from adaexplore.report.bench.summary import timing_of
-        from adaexplore.report.bench.tables import problem_name
-        from adaexplore.report.text import one_line
-
-        self._done += verdict.is_final
-        timing = timing_of(verdict)
-        found = verdict.evaluation
-        said = found.status if found else f"not judged: {one_line(verdict.unjudged, 80)}"
-        gain = f", {speedup(timing.speedup)}" if timing else ""
-        where = f"{verdict.entry.collection} {problem_name(verdict)}"
-        print(f"{self._done}/{self._total} {where}: {said}{gain}", file=sys.stderr, flush=True)
-
-
-def _judge(path: Path, manifest: BenchManifest, given: Config, json: Path | None) -> int:
-    """Judge until the end, the budget's or Ctrl-C; show and write the results; return the code."""
-    from rich.console import Console
-
-    from adaexplore.cli.printing import say, show_table
-    from adaexplore.core.errors import InfrastructureError
-    from adaexplore.report.bench.tables import bench_tables
-    from adaexplore.run.bench.judge import BenchJudging, open_entries
-    from adaexplore.run.session import INTERRUPTED
-
-    console, status = Console(), 0
-    config = _changed(path, manifest, given)
-    total = len(manifest.entries)
-    progress = _Progress(total - len(open_entries(path, manifest)), total)
-    judging = BenchJudging(path, manifest, config, progress.tell)
-    try:
-        judging.run()
-    except KeyboardInterrupt:
-        status = INTERRUPTED
-    summary = summarized(path, manifest)
-    show_table(bench_tables(summary), console)
-    if json:
-        _write(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
-    say(console, str(write_page(summary, path)))
-    if open_entries(path, manifest):
-        say(console, f"go on with:\n  adaexplore bench --resume {shlex.quote(str(path))}")
-    troubled = any(not verdict.is_final for verdict in summary.verdicts)
-    return status or (InfrastructureError.exit_code if troubled else 0)
-
-
-def _changed(path: Path, manifest: BenchManifest, given: Config) -> Config:
-    """Return the configuration of the folder with the fields that may change."""
-    from adaexplore.core.config import Config
-    from adaexplore.core.configure import option_name
-    from adaexplore.core.errors import BadInputError
-
-    began = Config(**manifest.config)
-    for name in given.model_fields_set - {"run"}:
-        if name not in _MAY_CHANGE and getattr(given, name) != getattr(began, name):
-            raise BadInputError(
-                f"{option_name(name)}: {path} goes on as it began; it may change "
-                f"{', '.join(map(option_name, _MAY_CHANGE))}"
-            )
-    return given.over(began)
-
-
-def summarized(path: Path, manifest: BenchManifest) -> BenchSummary:
-    """Summarize what is recorded in a folder, on any machine."""
-    from adaexplore.core.config import Config
-    from adaexplore.report.bench.summary import summarize_bench
-    from adaexplore.store.bench import read_verdicts
-
-    return summarize_bench(
-        manifest.entries,
-        read_verdicts(path, manifest.entries),
-        benchmark=manifest.benchmark,
-        command=manifest.command,
-        precision=Config(**manifest.config).precision,
-    )
-
-
-def write_page(summary: BenchSummary, path: Path, output: Path | None = None) -> Path:
-    """Write the page of a judged benchmark; return its path."""
-    from adaexplore.report.bench.html import render_bench
-
-    page = output or path / _PAGE_NAME
-    _write(page, render_bench(summary))
-    return page
-
-
-def _write(path: Path, text: str) -> None:
-    from adaexplore.core.errors import BadInputError
-
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from error
+    if is_campaign(path):
+        return continue_campaign(path, given, json)
+    return judge(path, read_bench(path), given, json)

@@ -64,7 +64,7 @@ def _search(path: Path, json: Path | None) -> int:
     from rich.console import Console
 
     from adaexplore.cli.campaign_view import CampaignView
-    from adaexplore.cli.printing import say, show_table
+    from adaexplore.cli.printing import say, show_table, write_text
     from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
     from adaexplore.report.campaign.tables import campaign_tables
     from adaexplore.run.campaign.run import CampaignRun
@@ -86,14 +86,14 @@ def _search(path: Path, json: Path | None) -> int:
     summary = run.summary("interrupted" if status else "")
     show_table(campaign_tables(summary), console)
     if json:
-        _write(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
+        write_text(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
     say(console, str(write_page(summary, path)))
     if run.waits:
         where = f"prompts wait in {path / 'asks'}: answer NAME/N.1.md in NAME/N.1.reply.md"
         say(console, f"{where}, and then:\n{go_on}")
     if any(isinstance(error, InfrastructureError) for error in run.lost.values()):
         return status or InfrastructureError.exit_code
-    refused = all(result.state == "refused" for result in summary.results)
+    refused = all(result.state in ("refused", "left_out") for result in summary.results)
     return status or (BadInputError.exit_code if refused else 0)
 
 
@@ -107,17 +107,9 @@ def recorded(path: Path, *, reports: bool) -> CampaignSummary:
 
 def write_page(summary: CampaignSummary, path: Path, output: Path | None = None) -> Path:
     """Write the page of a campaign; return its path."""
+    from adaexplore.cli.printing import write_text
     from adaexplore.report.campaign.html import render_campaign
 
     page = output or path / _PAGE_NAME
-    _write(page, render_campaign(summary))
+    write_text(page, render_campaign(summary))
     return page
-
-
-def _write(path: Path, text: str) -> None:
-    from adaexplore.core.errors import BadInputError
-
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 
 from adaexplore.core.ask import MANUAL
+from adaexplore.core.errors import BadInputError
 from adaexplore.report.run.terminal import headline, tree_table
 from adaexplore.run.results import summary_of
 from adaexplore.store import read_run
@@ -50,3 +51,11 @@ def how_to_go_on(console: Console, path: Path) -> None:
         f"stopped after {done} of {planned} steps; nothing recorded is lost. Go on with:\n"
         f"  adaexplore resume {shlex.quote(str(path))}",
     )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file for the user; raise `BadInputError` where that cannot be done."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"cannot write {path}: {error.strerror}") from error

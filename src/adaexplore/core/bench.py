@@ -56,6 +56,16 @@ class BenchEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOutAnswer:
+    """An answer that is not judged, with the reason in one line."""
+
+    collection: str
+    key: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class BenchVerdict:
     """The verdict on an entry, in the class `precision`, the loosest allowed when it was reached.
 

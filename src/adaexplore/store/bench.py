@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.bench import BenchEntry, BenchVerdict
+from adaexplore.core.bench import BenchEntry, BenchVerdict, LeftOutAnswer
 from adaexplore.core.errors import BadInputError
-from adaexplore.store.directory import hold_lock, require_free
+from adaexplore.store.directory import hold_lock, require_free, write_files
 
 MANIFEST_NAME = "bench.json"
 VERDICTS_NAME = "verdicts.jsonl"
@@ -21,13 +21,17 @@ BENCH_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class BenchManifest:
-    """The order of a judged benchmark; `config` is the configuration as plain data."""
+    """The order of a judged benchmark; `config` is the configuration as plain data.
+
+    `left_out` are the answers that were found and are not judged.
+    """
 
     benchmark: str
     command: str
     config: Mapping[str, Any]
     or_looser: bool
     entries: tuple[BenchEntry, ...]
+    left_out: tuple[LeftOutAnswer, ...] = ()
 
 
 def is_bench(path: Path) -> bool:
@@ -50,10 +54,8 @@ def create_bench(path: Path, manifest: BenchManifest, files: Mapping[str, str]) 
     """
     require_free(path)
     try:
-        for name, text in files.items():
-            file = path / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+        path.mkdir(parents=True, exist_ok=True)
+        write_files(path, files)
         data = {"format": BENCH_FORMAT, **asdict(manifest)}
         (path / MANIFEST_NAME).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
@@ -67,7 +69,8 @@ def read_bench(path: Path) -> BenchManifest:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         written = data.pop("format")
         entries = tuple(BenchEntry.from_json(entry) for entry in data.pop("entries"))
-        manifest = BenchManifest(**data, entries=entries)
+        left_out = tuple(LeftOutAnswer(**one) for one in data.pop("left_out", ()))
+        manifest = BenchManifest(**data, entries=entries, left_out=left_out)
     except OSError as error:
         raise BadInputError(
             f"--resume {path}: cannot read {MANIFEST_NAME}: {error.strerror}; name the folder that "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.store.directory import hold_lock, require_free
+from adaexplore.store.directory import hold_lock, require_free, write_files
 
 MANIFEST_NAME = "campaign.json"
 CAMPAIGN_FORMAT = 1
@@ -29,14 +29,17 @@ def hold_campaign(path: Path) -> Iterator[None]:
         yield
 
 
-def create_campaign(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Create the folder with its manifest, plain data.
+def create_campaign(
+    path: Path, manifest: Mapping[str, Any], files: Mapping[str, str] | None = None
+) -> None:
+    """Create the folder with its manifest, plain data, and with `files`, texts by name.
 
     Raises `BadInputError` if `path` exists and is not an empty directory, or cannot be written.
     """
     require_free(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
+        write_files(path, files or {})
     except OSError as error:
         raise BadInputError(f"cannot create the campaign {path}: {error.strerror}") from error
     write_manifest(path, manifest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +91,14 @@ def require_free(path: Path) -> None:
                 f"cannot create the run directory {path}: {place} is no folder that you may write "
                 "to; name another directory with --run"
             )
+
+
+def write_files(path: Path, files: Mapping[str, str]) -> None:
+    """Write texts into a folder, each under its name, which may begin with folders."""
+    for name, text in files.items():
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
 
 
 def make_run(path: Path, record: RunRecord) -> None:

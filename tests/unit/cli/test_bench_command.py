@@ -1,8 +1,14 @@
 """bench: answers in folders, judged on real small problems."""
 
 import json
+import shutil
 
 import pytest
+from test_search_commands import Renaming
+
+from adaexplore.problems.benchmarks import kernelbench
+from adaexplore.run.bench import place
+from adaexplore.run.session import Session
 
 LINEAR = """
 import torch
@@ -47,6 +53,11 @@ def put(tmp_path):
         path.write_text(text)
 
     return put
+
+
+@pytest.fixture
+def proposer(monkeypatch):
+    monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
 
 
 @pytest.fixture
@@ -160,16 +171,90 @@ def test_nothing_begins_after_the_time_is_over(adaexplore, benchmark, tmp_path):
     assert "first: 2 not judged yet of 2" in result.out
 
 
-def test_the_list_says_how_to_get_a_benchmark(adaexplore):
-    assert "kernelbench: " in adaexplore("bench", "list").out
-    assert "github.com/ScalingIntelligence/KernelBench" in adaexplore("bench", "list").out
+def row_of(result, first):
+    [row] = [line for line in result.out.splitlines() if line.startswith(f"{first} ")]
+    return " ".join(row.split())
+
+
+def test_the_list_says_what_is_there_what_is_missing_and_how_to_get_it(
+    adaexplore, benchmark, put, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(place, "find_spec", lambda _: None)
+    monkeypatch.chdir(tmp_path)
+    row = row_of(adaexplore("bench", "list"), "kernelbench")
+    assert "not found; give it by --data DIR" in row
+    assert "git clone https://github.com/ScalingIntelligence/KernelBench" in row
+    put("benchmarks/KernelBench/level1/1_relu.py", LINEAR)
+    put("benchmarks/KernelBench/level4/1_gpt.py", f"import transformers\n{LINEAR}")
+    row = row_of(adaexplore("bench", "list"), "kernelbench")
+    assert row == (
+        "kernelbench 1, 1 left out benchmarks/KernelBench transformers (level 4) "
+        "pip install transformers"
+    )
+    assert " kb/KernelBench " in row_of(adaexplore("bench", "list", "--data", "kb"), "kernelbench")
+    monkeypatch.setattr(place, "find_spec", lambda name: name)
+    row = row_of(adaexplore("bench", "list"), "kernelbench")
+    assert row.endswith("benchmarks/KernelBench nothing")
+
+
+def test_tasks_are_counted_and_those_left_out_are_named(adaexplore, put, tmp_path, monkeypatch):
+    monkeypatch.setattr(kernelbench, "find_spec", lambda _: None)
+    for number in (1, 2, 3):
+        put(f"kb/level1/{number}_relu.py", LINEAR)
+        put(f"kb/level4/{number}_gpt.py", f"from transformers import GPT\n{LINEAR}")
+    words = ("bench", "kernelbench", "--data", tmp_path / "kb", "--tasks")
+    result = adaexplore(*words, "--json", tmp_path / "out.json")
+    assert [row_of(result, first) for first in ("level 1", "level 4", "all")] == [
+        "level 1 3 0",
+        "level 4 0 3",
+        "all 3 3",
+    ]
+    assert "left out, 3: needs the package transformers" in result.out
+    assert result.out.rstrip().endswith(": 4/1, 4/2, 4/3")
+    data = json.loads((tmp_path / "out.json").read_text())
+    assert [one["key"] for one in data["excluded"]] == ["4/1", "4/2", "4/3"]
+    assert row_of(adaexplore(*words, "--problems", "1 2-9"), "all") == "all 2 0"
+    assert "4/1, like all that is chosen: needs" in adaexplore(*words, "--level", 4).complaint
+
+
+@pytest.mark.usefixtures("proposer")
+def test_without_answers_the_tasks_are_searched(adaexplore, benchmark, put, tmp_path, monkeypatch):
+    monkeypatch.setattr(kernelbench, "find_spec", lambda _: None)
+    put("kb/KernelBench/level4/1_gpt.py", f"from transformers import GPT\n{LINEAR}")
+    run, out = tmp_path / "night", tmp_path / "out.json"
+    words = ("--data", tmp_path / "kb", "--device", "cpu", "--set", "confirm=false")
+    words += ("--steps", 1, "--run", run, "--category", "level 1", "--level", 4)
+    result = adaexplore("bench", "kernelbench", *words, "--collect-only")
+    assert f"bench --resume {run}" in result.out
+    assert (run / "problems" / "kernelbench" / "level_1" / "1_relu.py").is_file()
+    shutil.rmtree(tmp_path / "kb")
+    result = adaexplore("bench", "--resume", run, "--json", out)
+    assert result.code == 0, result
+    assert "1 of 1 correct" in result.out
+    assert row_of(result, "level 1").startswith("level 1 1 1 1 ")
+    assert row_of(result, "level 4").startswith("level 4 1 0 0 ")
+    page = (run / "index.html").read_text()
+    assert page.count("<circle") == 2  # in a wide and a narrow chart
+    assert "4/1" in page
+    data = json.loads(out.read_text())
+    assert [(row["category"], row["right"]) for row in data["categories"]] == [
+        ("level 1", 1),
+        ("level 4", 0),
+        ("", 1),
+    ]
+    again = adaexplore("resume", run, "--budget", "1steps")
+    assert again.code == 0, again
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (("kernelbank", "--answers", "."), "no such benchmark; known: kernelbench"),
-        (("kernelbench",), "give a folder of answers by --answers DIR"),
+        (("kernelbench",), "neither in KernelBench/ nor in benchmarks/KernelBench/; give it by"),
+        (("kernelbench", "--data", "kb", "--or-looser"), "--or-looser is for answers"),
+        (("kernelbench", "--data", "kb", "--problems", "2 77"), "77 is no problem in 2"),
+        (("kernelbench", "--data", "kb", "--category", "leve 1"), "known: level 1"),
+        (("kernelbench", "--answers", "first", "--steps", "3"), "--steps: answers are judged"),
         (("kernelbench", "--answers", "there/is/none"), "there/is/none: no such folder"),
         (("kernelbench", "--answers", "empty"), "no answer to kernelbench in it"),
         (("kernelbench", "--answers", "a=empty", "--answers", "a=first"), "a is there twice"),

@@ -1,4 +1,4 @@
-"""Geometry of the charts of a judged benchmark: speedups by collection, and shares of verdicts."""
+"""The charts of a judged benchmark: speedups by collection, and shares of verdicts."""
 
 from __future__ import annotations
 
@@ -7,54 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaexplore.core.bench import BenchVerdict
-from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.evaluation import Passed
 from adaexplore.core.labels import ALGEBRA, set_apart
-from adaexplore.report import text
-from adaexplore.report.axes import NARROW, WIDE, ChartSize, SpeedupAxis, Tick
+from adaexplore.report.bands import BandsChart, Speed, bands_charts
 from adaexplore.report.bench.summary import BenchSummary, timing_of
 from adaexplore.report.bench.tables import problem_name
 
 BARS = ("faster", "right", "wrong_output", "rejected", "failed", "unjudged")
 """Parts of a bar in their order: clearly faster; right and not; wrong; refused; broken; none."""
-_GAP = 14.0
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerDot:
-    """A right answer: its place, its interval, its kind (a CSS class) and its name."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-    css: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerBand:
-    """The dots of a collection from the slowest to the fastest; `number` counts bands from 1."""
-
-    collection: str
-    left: float
-    right: float
-    number: int
-    dots: tuple[AnswerDot, ...]
-
-    @property
-    def middle(self) -> float:
-        """Place of the band's name."""
-        return round((self.left + self.right) / 2, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswersChart:
-    """Geometry of the chart of speedups, as the template draws it."""
-
-    size: ChartSize
-    baseline_y: float
-    y_ticks: tuple[Tick, ...]
-    bands: tuple[AnswerBand, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +35,14 @@ class VerdictBar:
     parts: tuple[BarPart, ...]
 
 
-def charts(summary: BenchSummary) -> list[AnswersChart]:
+def charts(summary: BenchSummary) -> list[BandsChart]:
     """Return a wide and a narrow chart of the speedups; none where nothing was measured."""
-    if not any(timing_of(verdict) for verdict in summary.verdicts):
-        return []
-    return [_chart(summary, size) for size in (WIDE, NARROW)]
+    bands: dict[str, list[Speed]] = {total.collection: [] for total in summary.totals}
+    for verdict in summary.verdicts:
+        if timing := timing_of(verdict):
+            speed = Speed(problem_name(verdict), timing, _css(verdict))
+            bands[verdict.entry.collection].append(speed)
+    return bands_charts(bands)
 
 
 def describe(summary: BenchSummary) -> str:
@@ -109,48 +72,6 @@ def _kind(verdict: BenchVerdict) -> str:
     if isinstance(found, Passed):
         return "faster" if timing and timing.speedup_ci[0] > 1 else "right"
     return found.status if found.status in BARS else "failed"
-
-
-def _chart(summary: BenchSummary, size: ChartSize) -> AnswersChart:
-    timings = [timing for verdict in summary.verdicts if (timing := timing_of(verdict))]
-    axis = SpeedupAxis.of([t.speedup for t in timings], size.top, size.height - size.bottom)
-    names = [total.collection for total in summary.totals]
-    width = (size.plot_right - size.left) / len(names)
-    return AnswersChart(
-        size=size,
-        baseline_y=axis.y(1.0),
-        y_ticks=axis.ticks,
-        bands=tuple(
-            _band(summary, name, number, size.left + number * width, width, axis)
-            for number, name in enumerate(names)
-        ),
-    )
-
-
-def _band(
-    summary: BenchSummary, name: str, number: int, left: float, width: float, axis: SpeedupAxis
-) -> AnswerBand:
-    own = [(v, t) for v in summary.verdicts if v.entry.collection == name and (t := timing_of(v))]
-    ordered = sorted(own, key=lambda pair: pair[1].speedup)
-    inner = width - 2 * _GAP
-    dots = tuple(
-        _dot(verdict, timing, left + _GAP + inner * (place + 0.5) / len(ordered), axis)
-        for place, (verdict, timing) in enumerate(ordered)
-    )
-    return AnswerBand(name, round(left, 1), round(left + width, 1), number + 1, dots)
-
-
-def _dot(verdict: BenchVerdict, timing: Timing, x: float, axis: SpeedupAxis) -> AnswerDot:
-    low, high = timing.speedup_ci
-    return AnswerDot(
-        x=round(x, 1),
-        y=axis.y(timing.speedup),
-        low=axis.y(low),
-        high=axis.y(high),
-        css=_css(verdict),
-        title=f"{problem_name(verdict)}: {text.speedup(timing.speedup)} "
-        f"({text.interval(timing.speedup_ci)}) over {text.baseline_name(timing.strongest)}",
-    )
 
 
 def _css(verdict: BenchVerdict) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from adaexplore.core.bench import BenchEntry, BenchVerdict
+from adaexplore.core.bench import BenchEntry, BenchVerdict, LeftOutAnswer
 from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.labels import ALGEBRA, set_apart
@@ -54,8 +54,23 @@ class BenchGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class BesideTheirs:
+    """Answers with a verdict of ours and of their collection, counted by who calls them right."""
+
+    collection: str
+    both_right: int
+    only_theirs: int
+    only_ours: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True)
 class BenchSummary:
-    """The summary of a judged benchmark: `groups` by collection and category, and every verdict."""
+    """The summary of a judged benchmark: `groups` by collection and category, and every verdict.
+
+    `beside` compares the verdicts of collections that record their own; `left_out` are the answers
+    that were not to be judged.
+    """
 
     benchmark: str
     command: str
@@ -64,6 +79,8 @@ class BenchSummary:
     groups: tuple[BenchGroup, ...]
     totals: tuple[BenchGroup, ...]
     verdicts: tuple[BenchVerdict, ...]
+    beside: tuple[BesideTheirs, ...] = ()
+    left_out: tuple[LeftOutAnswer, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for JSON; it holds no text of answers or problems."""
@@ -74,6 +91,8 @@ class BenchSummary:
             "precision": self.precision,
             "groups": [asdict(group) for group in (*self.groups, *self.totals)],
             "verdicts": [_verdict_json(verdict) for verdict in self.verdicts],
+            "beside": [asdict(one) for one in self.beside],
+            "left_out": [asdict(one) for one in self.left_out],
         }
 
 
@@ -90,6 +109,7 @@ def summarize_bench(
     benchmark: str,
     command: str,
     precision: str,
+    left_out: Sequence[LeftOutAnswer] = (),
 ) -> BenchSummary:
     """Return the summary of the verdicts on entries, by collection and category."""
     by_id = {verdict.entry.id: verdict for verdict in verdicts}
@@ -112,6 +132,27 @@ def summarize_bench(
         groups=tuple(groups),
         totals=tuple(totals),
         verdicts=tuple(verdicts),
+        beside=tuple(found for name in collections if (found := _beside(name, verdicts))),
+        left_out=tuple(left_out),
+    )
+
+
+def _beside(collection: str, verdicts: Sequence[BenchVerdict]) -> BesideTheirs | None:
+    """Return the comparison with a collection's own verdicts; None where it has none."""
+    pairs = Counter(
+        (one.entry.theirs.right, isinstance(one.evaluation, Passed))
+        for one in verdicts
+        if one.entry.collection == collection and one.evaluation and one.is_final
+        if one.entry.theirs and one.entry.theirs.right is not None
+    )
+    if not pairs:
+        return None
+    return BesideTheirs(
+        collection,
+        both_right=pairs[True, True],
+        only_theirs=pairs[True, False],
+        only_ours=pairs[False, True],
+        neither=pairs[False, False],
     )
 
 

@@ -7,11 +7,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from adaexplore.core.bench import BenchVerdict
+from adaexplore.core.bench import BenchVerdict, TheirVerdict
 from adaexplore.core.evaluation import Passed
 from adaexplore.report import text
 from adaexplore.report.averages import FAST_P, Averages
-from adaexplore.report.bench.summary import BenchGroup, BenchSummary, timing_of
+from adaexplore.report.bench.summary import BenchGroup, BenchSummary, BesideTheirs, timing_of
 
 GROUP_HEADS = (
     *("collection", "category", "answers", "judged", "right", "faster"),
@@ -22,10 +22,11 @@ GROUP_HEADS = (
 )
 ANSWER_HEADS = (
     *("collection", "problem", "verdict", "like for like", "over eager", "over compile"),
-    *("strongest baseline", "class", "labels", "cause"),
+    *("strongest baseline", "class", "labels", "theirs", "cause"),
 )
+BESIDE_HEADS = ("collection", "right in both", "in theirs alone", "in ours alone", "in neither")
 _TEXT_COLUMNS = frozenset({"collection", "category", "problem", "verdict", "class", "labels"})
-_TEXT_ALSO = frozenset({"strongest baseline", "cause"})
+_TEXT_ALSO = frozenset({"strongest baseline", "theirs", "cause"})
 NOTE = (
     "Means are geometric, over right answers to problems without a label, like for like over the "
     "strongest baseline of the same precision class; fast_p is the share of all judged answers to "
@@ -42,9 +43,26 @@ def bench_tables(summary: BenchSummary) -> RenderableType:
         table.add_column(head, justify="left" if is_text(head) else "right", no_wrap=True)
     for group in rows_of(summary):
         table.add_row(*group_cells(group))
-    parts: list[RenderableType] = [table, Text(NOTE, style="dim")]
+    parts: list[RenderableType] = [table, Text(NOTE, style="dim"), *_beside_table(summary)]
     parts += [Text(line, style="yellow") for line in remarks(summary)]
     return Parts(*parts)
+
+
+def _beside_table(summary: BenchSummary) -> list[Table]:
+    if not summary.beside:
+        return []
+    table = Table(title="beside their own verdicts", title_justify="left", box=None, pad_edge=False)
+    for head in BESIDE_HEADS:
+        table.add_column(head, justify="left" if is_text(head) else "right")
+    for one in summary.beside:
+        table.add_row(*beside_cells(one))
+    return [table]
+
+
+def beside_cells(one: BesideTheirs) -> tuple[str, ...]:
+    """Return the cells of a comparison with their verdicts under `BESIDE_HEADS`."""
+    counts = (one.both_right, one.only_theirs, one.only_ours, one.neither)
+    return (one.collection, *map(str, counts))
 
 
 def rows_of(summary: BenchSummary) -> list[BenchGroup]:
@@ -96,6 +114,7 @@ def answer_cells(verdict: BenchVerdict) -> tuple[str, ...]:
         text.baseline_name(timing.strongest) if timing else "",
         passed.precision if passed else "",
         ", ".join([*verdict.labels, *(passed.labels if passed else ())]),
+        _theirs(verdict.entry.theirs),
         "" if passed else text.one_line(verdict.unjudged or _reason(verdict), 160),
     )
 
@@ -108,7 +127,7 @@ def problem_name(verdict: BenchVerdict) -> str:
 
 
 def remarks(summary: BenchSummary) -> list[str]:
-    """Return a line for each collection with answers that have no verdict."""
+    """Return lines about the answers that have no verdict, and those that are left out."""
     lines = []
     for total in summary.totals:
         parts = []
@@ -118,7 +137,28 @@ def remarks(summary: BenchSummary) -> list[str]:
             parts.append(f"{total.unfinished} not judged yet")
         if parts:
             lines.append(f"{total.collection}: {', '.join(parts)} of {total.answers}")
-    return lines
+    return lines + _left_out(summary)
+
+
+def _left_out(summary: BenchSummary) -> list[str]:
+    """Return a line for each collection and reason, with the answers that are left out by it."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for one in summary.left_out:
+        places.setdefault((one.collection, one.reason), []).append(one.place)
+    return [
+        f"{collection}: left out, {len(some)}: {reason}: {', '.join(some)}"
+        for (collection, reason), some in places.items()
+    ]
+
+
+def _theirs(theirs: TheirVerdict | None) -> str:
+    """Return their verdict with the time and the speedup that they claim."""
+    if theirs is None:
+        return ""
+    parts = [text.one_line(theirs.said, 60)]
+    parts += [text.duration_us(theirs.time_us)] if theirs.time_us is not None else []
+    parts += [text.speedup(theirs.speedup)] if theirs.speedup is not None else []
+    return ", ".join(parts)
 
 
 def _reason(verdict: BenchVerdict) -> str:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from adaexplore.report.campaign import chart, tables
 from adaexplore.report.campaign.summary import CampaignSummary
-from adaexplore.report.campaign.tables import averages_rows, reached, spending, title
 from adaexplore.report.page import page
 
 
 def render_campaign(summary: CampaignSummary) -> str:
     """Return the whole page, for the campaign's folder. It runs no script."""
-    return page(
-        "campaign.html.j2",
-        summary=summary,
-        title=title,
-        reached=reached,
-        spending=spending,
-        averages_rows=averages_rows,
-    )
+    return page("campaign.html.j2", summary=summary, tables=tables, chart=chart)

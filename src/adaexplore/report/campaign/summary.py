@@ -15,8 +15,9 @@ from adaexplore.report.averages import Averages, averages
 from adaexplore.report.run.headline import Verdict
 from adaexplore.report.run.summary import Summary
 
-State = Literal["done", "open", "refused", "broken"]
-"""Finished; unfinished, with steps left; refused by the judge; or broken by the machine."""
+State = Literal["done", "open", "refused", "broken", "left_out"]
+"""Finished; unfinished, with steps left; refused by the judge; broken by the machine; or left out
+of its benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Result:
 
     `folder` is the run's folder, empty without a run. `reason` explains the `state`. `claimed` is
     the claimed measurement of the winner (see `Headline`). `labels` are the problem's labels, each
-    with the reason why its speedup is worth less.
+    with the reason why its speedup is worth less. `category` is that of a benchmark's task.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Result:
     confirmed: bool = False
     labels: Mapping[str, str] | None = None
     spent: Spending = Spending()
+    category: str = ""
 
     @property
     def timing(self) -> Timing | None:
@@ -110,11 +112,31 @@ class CampaignGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class CategoryRow:
+    """The chosen tasks of a benchmark in one category, or in all (`category` is empty).
+
+    Of `problems` tasks, `judged` were searched; the others were left out, refused or not begun.
+    `right` have a correct kernel and `faster` a clearly faster one. The averages are over the
+    judged ones without a label; `labelled` are the right ones among the others.
+    """
+
+    category: str
+    problems: int
+    judged: int
+    right: int
+    faster: int
+    like_for_like: Averages | None
+    over_eager: Averages | None
+    labelled: int
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignSummary:
     """The summary of a campaign.
 
     `groups` hold the judged problems, labelled ones apart; `unjudged` are the others. `wall_s` is
-    the time during which at least one step was in progress.
+    the time during which at least one step was in progress. `categories` are those of a
+    benchmark's tasks, with a last row for all where there are several.
     """
 
     name: str
@@ -125,6 +147,7 @@ class CampaignSummary:
     unjudged: tuple[Result, ...]
     spent: Spending
     wall_s: float
+    categories: tuple[CategoryRow, ...] = ()
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -139,6 +162,7 @@ class CampaignSummary:
             "allocation": self.allocation,
             "budget": self.budget,
             "groups": [_group_json(group) for group in self.groups],
+            "categories": [asdict(row) for row in self.categories],
             "unjudged": [_result_json(result) for result in self.unjudged],
             "spent": asdict(self.spent),
             "wall_s": self.wall_s,
@@ -154,10 +178,11 @@ def result_of(
     reason: str,
     folder: str = "",
     summary: Summary | None = None,
+    category: str = "",
 ) -> Result:
     """Return the result of one problem, from the summary of its run if there is one."""
     if summary is None:
-        return Result(name, precision, device, state, reason)
+        return Result(name, precision, device, state, reason, category=category)
     head, models, totals = summary.headline, summary.costs.total, summary.totals
     return Result(
         name=name,
@@ -172,6 +197,7 @@ def result_of(
         claimed=head.claimed,
         confirmed=head.confirmed,
         labels=dict(summary.labels),
+        category=category,
         spent=Spending(
             usd=models.cost_usd,
             unpriced=models.unpriced,
@@ -208,6 +234,31 @@ def summarize_campaign(
         unjudged=tuple(result for result in results if not result.judged),
         spent=_total([result.spent for result in results]),
         wall_s=wall_s,
+        categories=tuple(_category_rows(results)),
+    )
+
+
+def _category_rows(results: Sequence[Result]) -> list[CategoryRow]:
+    """Return a row for each category in its order, and one for all; none without categories."""
+    of_tasks = [result for result in results if result.category]
+    names = dict.fromkeys(result.category for result in of_tasks)
+    rows = [_category_row(name, [r for r in of_tasks if r.category == name]) for name in names]
+    return rows + ([_category_row("", of_tasks)] if len(rows) > 1 else [])
+
+
+def _category_row(name: str, results: Sequence[Result]) -> CategoryRow:
+    judged = [result for result in results if result.judged]
+    clear = [r for r in judged if not r.set_apart and r.verdict not in ("too_noisy", "unmeasured")]
+    timings = [result.timing for result in clear if result.timing]
+    return CategoryRow(
+        category=name,
+        problems=len(results),
+        judged=len(judged),
+        right=sum(result.claimed is not None for result in judged),
+        faster=sum(result.verdict == "faster" for result in judged),
+        like_for_like=averages([t.claim for t in timings], len(clear)) if clear else None,
+        over_eager=averages([t.speedup_eager for t in timings], len(clear)) if clear else None,
+        labelled=sum(result.claimed is not None for result in judged if result.set_apart),
     )
 
 
@@ -276,6 +327,7 @@ def _result_json(result: Result) -> dict[str, Any]:
     claimed = evaluation_to_json(result.claimed) | {"detail": ""} if result.claimed else None
     return {
         "name": result.name,
+        "category": result.category,
         "precision": result.precision,
         "device": result.device,
         "state": result.state,

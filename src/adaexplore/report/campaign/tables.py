@@ -13,24 +13,69 @@ from adaexplore.core.evaluation import Roofline, Timing
 from adaexplore.core.labels import ALGEBRA, winner_set_apart
 from adaexplore.core.text.feedback import LABELS
 from adaexplore.report import text
-from adaexplore.report.averages import Averages
-from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, Result
+from adaexplore.report.averages import FAST_P, Averages
+from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, CategoryRow, Result
 
+CATEGORY_HEADS = (
+    *("category", "problems", "judged", "right", "faster", "mean", "over eager"),
+    *(f"fast_{p:g}" for p in FAST_P),
+    "labelled",
+)
+CATEGORY_NOTE = (
+    "Means are geometric, over right winners of problems without a label, like for like over the "
+    "strongest baseline; fast_p is the share of all judged problems without a label. Labelled: "
+    "right winners of problems whose label says that a speedup means little."
+)
 _SHORT_NAME = 17  # characters that fit a terminal of 80 columns
 
 
 def campaign_tables(summary: CampaignSummary) -> RenderableType:
     """Return the problems by precision class with averages, labelled ones apart, and costs."""
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [*_categories(summary)]
     for group in summary.groups:
         parts += [_problems(group), *_means(group), *_labels(group.results), Text()]
     if summary.unjudged:
         parts.append(Text("not judged", style="bold"))
-        parts += [
-            Text(f"{result.name}: {text.one_line(result.reason)}") for result in summary.unjudged
-        ]
+        parts += [Text(line) for line in unjudged_lines(summary)]
     parts.append(Text(f"spent: {spending(summary)}", style="dim"))
     return Parts(*parts)
+
+
+def unjudged_lines(summary: CampaignSummary) -> list[str]:
+    """Return a line for each problem that was not judged; one for tasks left out by one reason."""
+    lines = []
+    left_out: dict[str, list[str]] = {}
+    for result in summary.unjudged:
+        if result.state == "left_out":
+            left_out.setdefault(result.reason, []).append(result.name)
+        else:
+            lines.append(f"{result.name}: {text.one_line(result.reason)}")
+    return lines + [f"{', '.join(names)}: {reason}" for reason, names in left_out.items()]
+
+
+def category_cells(row: CategoryRow) -> tuple[str, ...]:
+    """Return the cells of a category under `CATEGORY_HEADS`."""
+    fast = row.like_for_like.fast_p if row.like_for_like else {}
+    return (
+        row.category or "all",
+        *map(str, (row.problems, row.judged, row.right, row.faster)),
+        _speedup(row.like_for_like.geometric_mean if row.like_for_like else None),
+        _speedup(row.over_eager.geometric_mean if row.over_eager else None),
+        *(text.share(fast[p]) if p in fast else "-" for p in FAST_P),
+        str(row.labelled),
+    )
+
+
+def _categories(summary: CampaignSummary) -> list[RenderableType]:
+    if not summary.categories:
+        return []
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in CATEGORY_HEADS:
+        left = head == CATEGORY_HEADS[0]
+        table.add_column(head, justify="left" if left else "right", no_wrap=True)
+    for row in summary.categories:
+        table.add_row(*category_cells(row))
+    return [table, Text(CATEGORY_NOTE, style="dim"), Text()]
 
 
 def title(group: CampaignGroup) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from adaexplore.core.bench import BenchEntry
+from adaexplore.core.bench import BenchEntry, LeftOutAnswer
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Answer, Benchmark, BenchmarkTask
+from adaexplore.problems.benchmarks.selection import Selection
 from adaexplore.store.bench import BenchManifest, create_bench
+
+_ALL = Selection()
+_NO_TASK = "no task of the checkout has its key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +25,15 @@ class BenchOrder:
     """The answers to judge.
 
     `data` is a checkout of the benchmark, None where the answers bring their problems with them.
-    `collections` maps a name to a folder of answers. `levels` are categories, or what their names
-    end with ("2"); all without one. `sample` is the number of answers of each collection, drawn
-    under `seed`; 0 for all. With `or_looser`, an answer that is wrong by its rounding is judged in
-    the looser precision classes too.
+    `collections` maps a name to a folder of answers. Of each, the answers to the tasks of
+    `selection` are judged, and of those as many as its sample has. With `or_looser`, an answer that
+    is wrong by its rounding is judged in the looser precision classes too.
     """
 
     benchmark: Benchmark
     collections: Mapping[str, Path]
     data: Path | None = None
-    levels: tuple[str, ...] = ()
-    sample: int = 0
-    seed: int = 0
+    selection: Selection = _ALL
     or_looser: bool = False
 
 
@@ -51,49 +52,73 @@ def collect(order: BenchOrder, path: Path, config: Config, command: str) -> Benc
     Collections take turns in the order, so that a run that is cut short has judged an equal part of
     each. Raises `BadInputError` where nothing is to be judged, or the folder cannot be made.
     """
-    tasks = {task.key: task for task in order.benchmark.tasks(order.data)} if order.data else {}
-    turns = [_chosen(order, name, folder, tasks) for name, folder in order.collections.items()]
+    known, excluded = _of_data(order)
+    left_out: list[LeftOutAnswer] = []
+    turns = [
+        _chosen(order, name, _Known(folder, known, excluded), left_out)
+        for name, folder in order.collections.items()
+    ]
     chosen = [one for one in chain.from_iterable(zip_longest(*turns)) if one]
     files: dict[str, str] = {}
-    entries = tuple(_entry(one, files) for one in chosen)
-    dumped = config.model_dump(mode="json", exclude_defaults=True, exclude={"run", "budget"})
-    manifest = BenchManifest(order.benchmark.name, command, dumped, order.or_looser, entries)
+    manifest = BenchManifest(
+        benchmark=order.benchmark.name,
+        command=command,
+        config=config.model_dump(mode="json", exclude_defaults=True, exclude={"run", "budget"}),
+        or_looser=order.or_looser,
+        entries=tuple(_entry(one, files) for one in chosen),
+        left_out=tuple(left_out),
+    )
     create_bench(path, manifest, files)
     return manifest
 
 
+def _of_data(order: BenchOrder) -> tuple[dict[str, BenchmarkTask], dict[str, str]]:
+    """Return the tasks of the checkout by key, and the reasons of those left out."""
+    if order.data is None:
+        return {}, {}
+    tasks = {task.key: task for task in order.benchmark.tasks(order.data)}
+    return tasks, {one.key: one.reason for one in order.benchmark.excluded(order.data)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A folder of answers, and what is known of their tasks: those loaded, and reasons by key."""
+
+    folder: Path
+    tasks: Mapping[str, BenchmarkTask]
+    excluded: Mapping[str, str]
+
+
 def _chosen(
-    order: BenchOrder, name: str, folder: Path, tasks: Mapping[str, BenchmarkTask]
+    order: BenchOrder, name: str, known: _Known, left_out: list[LeftOutAnswer]
 ) -> Sequence[_Chosen]:
-    """Return the answers of a collection in a random order, as many as the sample has."""
-    found = order.benchmark.answers(folder, order.data)
+    """Return the answers of a collection in a random order, as many as the sample has.
+
+    Answers without a task are added to `left_out`.
+    """
+    found = order.benchmark.answers(known.folder, order.data)
     if not found:
-        raise BadInputError(f"--answers {folder}: no answer to {order.benchmark.name} in it")
-    known = list(_with_tasks(name, found, tasks))
-    if not known:
+        raise BadInputError(f"--answers {known.folder}: no answer to {order.benchmark.name} in it")
+    pairs = [(answer, answer.task or known.tasks.get(answer.key)) for answer in found]
+    bound = [_Chosen(name, answer, task) for answer, task in pairs if task]
+    lost = [answer for answer, task in pairs if not task]
+    if not bound:
+        why = known.excluded.get(lost[0].key)
         raise BadInputError(
-            f"--answers {folder}: {len(found)} answers and none of their problems; give the "
-            "benchmark's checkout by --data"
+            f"--answers {known.folder}: {len(found)} answers and none of their problems; "
+            + (f"{lost[0].key} {why}" if why else "give the benchmark's checkout by --data")
         )
-    wanted = [one for one in known if _is_wanted(one.task.category, order.levels)]
+    left_out += [
+        LeftOutAnswer(name, answer.key, answer.place, known.excluded.get(answer.key, _NO_TASK))
+        for answer in lost
+    ]
+    meant = order.selection.keys_of([*known.tasks.values(), *(one.task for one in bound)])
+    wanted = [one for one in bound if one.task.key in meant]
     if not wanted:
-        have = ", ".join(sorted({one.task.category for one in known}))
-        raise BadInputError(f"--level {' '.join(order.levels)}: {name} has answers to {have}")
-    random.Random(order.seed).shuffle(wanted)
-    return wanted[: order.sample] if order.sample else wanted
-
-
-def _with_tasks(
-    name: str, found: Sequence[Answer], tasks: Mapping[str, BenchmarkTask]
-) -> Iterator[_Chosen]:
-    for answer in found:
-        task = answer.task or tasks.get(answer.key)
-        if task:
-            yield _Chosen(name, answer, task)
-
-
-def _is_wanted(category: str, levels: Sequence[str]) -> bool:
-    return not levels or any(level in (category, category.rpartition(" ")[2]) for level in levels)
+        have = ", ".join(sorted({one.task.category for one in bound}))
+        raise BadInputError(f"--answers {known.folder}: none to what is chosen; it has {have}")
+    random.Random(order.selection.seed).shuffle(wanted)
+    return wanted[: order.selection.sample] if order.selection.sample else wanted
 
 
 def place_task(task: BenchmarkTask, folder: str, files: dict[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The problems of a campaign with their configurations: from a TOML file, or from the command line.
 
-The keys of the file are fields of `Config`; a `[[problem]]` table names files and overrides some.
+The keys of the file are fields of `Config`; a `[[problem]]` table names files, or tasks of a
+benchmark (see `tasks`), and overrides some.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ import difflib
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
 from adaexplore.core.configure import Spelling, make_config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.benchmark import Exclusion
+from adaexplore.run.campaign.tasks import TASK_KEYS, Tasks, tasks_of
 
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
 _OF_CAMPAIGN = ("budget", "parallel", "allocation", "turn_steps", "first_steps")
@@ -24,20 +27,23 @@ _SHARED = (*_OF_CAMPAIGN, "prompts", "memory", "record", "replay", "base_url")
 """Fields that all problems have in common."""
 _NOT_IN_FILE = ("run", "memory_update")
 _PATHS = ("prompts", "record", "replay")
-_OF_TABLE = ("file", "files", "name")
+_OF_FILES = ("file", "files", "name")
+_OF_TABLE = (*_OF_FILES, *TASK_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignEntry:
     """One problem of a campaign: its file and its configuration; `name` is the folder of its run.
 
-    `config.device` may list several devices; `config.steps` is None where only the budget limits
-    the steps.
+    A `path` that is not absolute begins at the campaign's folder. `config.device` may list several
+    devices; `config.steps` is None where only the budget limits the steps. `category` is that of a
+    benchmark's task, else empty.
     """
 
     name: str
     path: str
     config: Config
+    category: str = ""
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -46,36 +52,45 @@ class CampaignEntry:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
-        return {"name": self.name, "path": self.path, "config": _dumped(self.config)}
+        fields = {"name": self.name, "path": self.path, "category": self.category}
+        return {**fields, "config": _dumped(self.config)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CampaignEntry:
         """Return the entry that `to_json` wrote."""
-        return CampaignEntry(data["name"], data["path"], Config(**data["config"]))
+        return CampaignEntry(**{**data, "config": Config(**data["config"])})
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignOrder:
-    """A campaign: its own configuration, and its problems in order, each with a unique name."""
+    """A campaign: its own configuration, and its problems in order, each with a unique name.
+
+    `excluded` are the tasks of benchmarks that were chosen and cannot become problems. `files` are
+    the texts of files to write into the folder, by name; they are no part of the plain data.
+    """
 
     config: Config
     entries: tuple[CampaignEntry, ...]
+    excluded: tuple[Exclusion, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         entries = [entry.to_json() for entry in self.entries]
-        return {"config": _dumped(self.config), "entries": entries}
+        excluded = [asdict(one) for one in self.excluded]
+        return {"config": _dumped(self.config), "entries": entries, "excluded": excluded}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CampaignOrder:
         """Return the order that `to_json` wrote."""
         entries = tuple(CampaignEntry.from_json(entry) for entry in data["entries"])
-        return CampaignOrder(Config(**data["config"]), entries)
+        excluded = tuple(Exclusion(**one) for one in data.get("excluded", ()))
+        return CampaignOrder(Config(**data["config"]), entries, excluded)
 
     def changed(self, given: Config) -> CampaignOrder:
         """Return the order with the fields that were given in place of its own."""
         entries = tuple(replace(e, config=_of_entry(given.over(e.config))) for e in self.entries)
-        return CampaignOrder(given.over(self.config), entries)
+        return replace(self, config=given.over(self.config), entries=entries)
 
 
 def campaign_order(what: Sequence[Path], given: Config) -> CampaignOrder:
@@ -96,6 +111,11 @@ def campaign_order(what: Sequence[Path], given: Config) -> CampaignOrder:
     if files:
         return read_campaign_file(files[0], given)
     return _order({}, [{"file": str(path)} for path in what], Path.cwd(), given)
+
+
+def benchmark_order(table: Mapping[str, Any], given: Config) -> CampaignOrder:
+    """Return the campaign over the tasks of a benchmark; `table` has the keys of `TASK_KEYS`."""
+    return _order({}, [table], Path.cwd(), given)
 
 
 def read_campaign_file(path: Path, given: Config | None = None) -> CampaignOrder:
@@ -124,29 +144,32 @@ def _order(
     _refuse_unknown(data, "", refused=_NOT_IN_FILE, also=("problem",))
     anchored = {key: _anchored(key, value, folder) for key, value in data.items()}
     config = given.over(make_config({**CAMPAIGN_DEFAULTS, **anchored}, spelling=_as_toml("")))
-    found = [
-        entry
-        for i, table in enumerate(tables)
-        for entry in _entries(i, table, folder, config, given)
-    ]
+    found: list[CampaignEntry] = []
+    tasks = Tasks()
+    for i, table in enumerate(tables):
+        made = _config_of(i, table, config, given)
+        if "benchmark" in table:
+            tasks = tasks.with_more(own := tasks_of(table, folder))
+            found += [CampaignEntry("", path, _of_entry(made), c) for path, c in own.places]
+        else:
+            name = str(table.get("name", ""))
+            paths = _paths(table, folder)
+            found += [CampaignEntry(name, str(path), _of_entry(made)) for path in paths]
     if not found:
         raise BadInputError(f"there are no problems; write {_EXAMPLE}, or give files")
     _refuse_duplicates(found)
-    return CampaignOrder(config, tuple(_named(found)))
+    return CampaignOrder(config, tuple(_named(found)), tasks.excluded, tasks.files)
 
 
-def _entries(
-    number: int, table: Mapping[str, Any], folder: Path, config: Config, given: Config
-) -> list[CampaignEntry]:
-    """Return the problems of a table, each under the name of the table, if any."""
+def _config_of(number: int, table: Mapping[str, Any], config: Config, given: Config) -> Config:
+    """Return the configuration of the problems of a table."""
     place = f"problem.{number}."
     _refuse_unknown(table, place, refused=(*_SHARED, *_NOT_IN_FILE), also=_OF_TABLE)
     own = {key: value for key, value in table.items() if key not in _OF_TABLE}
     made = given.over(make_config(own, config, spelling=_as_toml(place)))
     if made.steps is None and made.budget is None:
         made = made.model_copy(update={"steps": DEFAULT_STEPS})
-    name = str(table.get("name", ""))
-    return [CampaignEntry(name, str(path), _of_entry(made)) for path in _paths(table, folder)]
+    return made
 
 
 def _of_entry(config: Config) -> Config:
@@ -184,7 +207,7 @@ def _refuse_unknown(
 
 
 def _paths(table: Mapping[str, Any], folder: Path) -> list[Path]:
-    file, files, name = (table.get(key) for key in _OF_TABLE)
+    file, files, name = (table.get(key) for key in _OF_FILES)
     if (file is None) == (files is None):
         raise BadInputError(f"a problem has either file or files: write {_EXAMPLE}")
     if file is not None:

@@ -77,6 +77,7 @@ class CampaignJob:
     ) -> None:
         self.entry = entry
         self.path = folder / entry.name
+        self._file = folder / entry.path
         self._shared = shared
         self._row = row
         self._in_flight = in_flight
@@ -184,11 +185,11 @@ class CampaignJob:
 
     def _new(self) -> NewRun:
         config = self._config.model_copy(update={"device": self.device or None})
-        problem = load_problem(Path(self.entry.path), config)
+        problem = load_problem(self._file, config)
         plan = make_plan(config)
         if COMPILER in plan.proposers or config.compiler_seeds:
             check_compiler(problem)
-        return NewRun(problem, config, plan, partial(command, Path(self.entry.path)))
+        return NewRun(problem, config, plan, partial(command, self._file))
 
     def _new_asks(self, run: RunDirectory, before: int, steps: int) -> int:
         """Return the number of steps to ask for, `before` steps having been made before."""

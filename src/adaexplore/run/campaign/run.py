@@ -13,6 +13,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.configure import option_name, words
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.node import busy_s
+from adaexplore.core.protocols.benchmark import Exclusion
 from adaexplore.report.campaign.summary import (
     CampaignSummary,
     Result,
@@ -20,7 +21,12 @@ from adaexplore.report.campaign.summary import (
     result_of,
     summarize_campaign,
 )
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder, campaign_order
+from adaexplore.run.campaign.file import (
+    CampaignEntry,
+    CampaignOrder,
+    benchmark_order,
+    campaign_order,
+)
 from adaexplore.run.campaign.job import CampaignJob, ProgressRow, SharedLimits
 from adaexplore.run.campaign.turns import Campaign, Rules
 from adaexplore.run.job import Servers
@@ -44,13 +50,26 @@ def begin_campaign(what: Sequence[Path], given: Config) -> Path:
     Raises `BadInputError` for an order that cannot be carried out. No process is started.
     """
     order = campaign_order(what, given)
+    command = shlex.join(["adaexplore", "campaign", *map(str, what), *words(given)])
+    return _begin(order, command, "campaign")
+
+
+def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
+    """Make the folder of a campaign over tasks of a benchmark; return it.
+
+    `table` has the keys of `tasks.TASK_KEYS`. Raises as `begin_campaign` does.
+    """
+    return _begin(benchmark_order(table, given), command, f"{table['benchmark']}")
+
+
+def _begin(order: CampaignOrder, command: str, kind: str) -> Path:
     for name in {device for entry in order.entries for device in entry.devices}:
         device_of(name)
     _check(order)
-    name = f"campaign-{time.strftime('%Y%m%d-%H%M%S')}"
+    name = f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
     path = Path(order.config.run) if order.config.run else Path("runs") / name
-    command = shlex.join(["adaexplore", "campaign", *map(str, what), *words(given)])
-    create_campaign(path, {"command": command, "created_at": time.time(), "order": order.to_json()})
+    manifest = {"command": command, "created_at": time.time(), "order": order.to_json()}
+    create_campaign(path, manifest, order.files)
     return path
 
 
@@ -147,8 +166,9 @@ class CampaignRun:
         """
         over = over or self._shared.spent() or ""
         nodes = [node for job in self._jobs for node in job.nodes()[0]]
+        results = [self._result(i, over, reports=reports) for i in range(len(self._jobs))]
         return summarize_campaign(
-            [self._result(i, over, reports=reports) for i in range(len(self._jobs))],
+            [*results, *map(self._left_out, self._order.excluded)],
             name=self.path.resolve().name,
             command=self.command,
             allocation=self._order.config.allocation,
@@ -170,7 +190,16 @@ class CampaignRun:
                 if reports:
                     write_report(summary, run.report_path)
             fields = {"summary": summary, "folder": job.entry.name}
-        precision = job.entry.config.precision
+        entry = job.entry
+        fields |= {"category": entry.category, "state": state, "reason": reason}
+        return result_of(entry.name, entry.config.precision, job.device, **fields)
+
+    def _left_out(self, one: Exclusion) -> Result:
         return result_of(
-            job.entry.name, precision, job.device, state=state, reason=reason, **fields
+            one.key,
+            self._order.config.precision,
+            "",
+            state="left_out",
+            reason=one.reason,
+            category=one.category,
         )

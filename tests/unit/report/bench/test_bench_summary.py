@@ -7,7 +7,7 @@ import pytest
 from hand_made import failed, passed
 from rich.console import Console
 
-from adaexplore.core.bench import BenchEntry, BenchVerdict
+from adaexplore.core.bench import BenchEntry, BenchVerdict, LeftOutAnswer, TheirVerdict
 from adaexplore.core.labels import ALGEBRA, OVERHEAD_BOUND
 from adaexplore.report.bench import chart
 from adaexplore.report.bench.html import render_bench
@@ -153,3 +153,33 @@ def test_a_page_without_a_measurement_has_no_chart(verdicts):
 def test_verdicts_survive_json(verdicts):
     for one in verdicts:
         assert BenchVerdict.from_json(one.to_json()) == one
+
+
+def test_their_verdicts_stand_beside_ours():
+    theirs = [TheirVerdict("correct", True, 12.0, 2.0), TheirVerdict("mismatch", False), None]
+    pairs = [(a, b) for a in theirs for b in (passed(2.0), failed("wrong_output", "off"))]
+    verdicts = []
+    for number, (recorded, evaluation) in enumerate(
+        [*pairs, (TheirVerdict("?", None), pairs[0][1])]
+    ):
+        one = verdict(f"1/{number}", evaluation)
+        verdicts.append(replace(one, entry=replace(one.entry, theirs=recorded)))
+    verdicts.append(verdict("1/9", passed(1.5), collection="without"))
+    summary = summarize_bench(
+        [one.entry for one in verdicts], verdicts, benchmark="b", command="c", precision="fp32"
+    )
+    [beside] = summary.beside
+    counts = (beside.both_right, beside.only_theirs, beside.only_ours, beside.neither)
+    assert (beside.collection, counts) == ("ours", (1, 1, 1, 1))
+    page = render_bench(summary)
+    assert "correct, 12.0 µs, 2.00×" in page
+    assert "In theirs alone" in page
+
+
+def test_answers_that_are_left_out_are_named_with_the_reason():
+    left_out = [LeftOutAnswer("ours", f"4/{i}", f"4_{i}.py", "no package") for i in (1, 2)]
+    one = verdict("1/1", passed(2.0))
+    summary = summarize_bench(
+        [one.entry], [one], benchmark="b", command="c", precision="fp32", left_out=left_out
+    )
+    assert "ours: left out, 2: no package: 4_1.py, 4_2.py" in render_bench(summary)

@@ -186,3 +186,57 @@ def test_names_are_unique_and_survive_json(tmp_path_factory, wanted):
     assert len({entry.name for entry in order.entries}) == len(wanted)
     assert CampaignOrder.from_json(order.to_json()) == order
     assert [CampaignEntry.from_json(e.to_json()) for e in order.entries] == list(order.entries)
+
+
+class TestTasks:
+    """Tables that choose tasks of a benchmark."""
+
+    @pytest.fixture
+    def data(self, folder):
+        for name in ("level1/1_Relu.py", "level1/2_Gelu.py", "level2/1_Relu.py"):
+            path = folder / "kb" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"# {name}\n")
+
+    def test_a_table_chooses_tasks_that_are_written_into_the_folder(self, ordered, data):
+        order = ordered(
+            """
+            steps = 3
+            [[problem]]
+            benchmark = "kernelbench"
+            data = "kb"
+            problems = ["1 1-2", "2 1"]
+            [[problem]]
+            benchmark = "kernelbench"
+            data = "kb"
+            category = "2"
+            precision = "tf32"
+            [[problem]]
+            file = "a.py"
+            """
+        )
+        assert [(e.name, e.category, e.config.precision) for e in order.entries] == [
+            ("level_1-1_Relu-fp32", "level 1", "fp32"),
+            ("2_Gelu", "level 1", "fp32"),
+            ("level_2-1_Relu-fp32", "level 2", "fp32"),
+            ("level_2-1_Relu-tf32", "level 2", "tf32"),
+            ("a", "", "fp32"),
+        ]
+        places = [entry.path for entry in order.entries[:3]]
+        assert order.files[places[2]] == "# level2/1_Relu.py\n"
+        assert set(places) == set(order.files)
+        assert CampaignOrder.from_json(order.to_json()) == order
+
+    @pytest.mark.parametrize(
+        ("lines", "complaint"),
+        [
+            ('benchmark = "kernelbank"', "no such benchmark; known: kernelbench"),
+            ('benchmark = "kernelbench"', "neither in KernelBench/ nor in"),
+            ('benchmark = "kernelbench"\ndata = "none"', "no file level<L>/"),
+            ('benchmark = "kernelbench"\ndata = "kb"\nproblems = "3 1"', "--category 3"),
+            ('benchmark = "kernelbench"\ndata = "kb"\nsample = -1', "is no number"),
+        ],
+    )
+    def test_a_table_that_chooses_nothing_is_refused(self, ordered, data, lines, complaint):
+        with pytest.raises(BadInputError, match=complaint):
+            ordered(f"[[problem]]\n{lines}\n")

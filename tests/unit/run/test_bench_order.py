@@ -1,0 +1,63 @@
+"""Collecting answers: what is judged, and what is left out with which reason."""
+
+import pytest
+
+from adaexplore.core.config import Config
+from adaexplore.core.errors import BadInputError
+from adaexplore.problems.benchmarks import benchmark_named, kernelbench
+from adaexplore.problems.benchmarks.selection import Selection
+from adaexplore.run.bench.order import BenchOrder, collect
+from adaexplore.store.bench import read_bench
+
+ANSWER = "class ModelNew: ...\n"
+
+
+@pytest.fixture
+def collected(tmp_path, monkeypatch):
+    """Collect answers at these places to a checkout of four tasks."""
+    monkeypatch.setattr(kernelbench, "find_spec", lambda _: None)
+    tasks = ("level1/1_a.py", "level1/2_b.py", "level2/1_c.py", "level4/1_d.py")
+
+    def put(folder, names, text):
+        for name in names:
+            path = tmp_path / folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"import transformers\n{text}" if "level4" in name else text)
+
+    def collected(*places, **selection):
+        put("kb", tasks, "class Model: ...\n")
+        put("answers", places, ANSWER)
+        order = BenchOrder(
+            benchmark_named("kernelbench"),
+            {"ours": tmp_path / "answers"},
+            tmp_path / "kb",
+            Selection(**selection),
+        )
+        collect(order, tmp_path / "run", Config(), "adaexplore bench")
+        return read_bench(tmp_path / "run")
+
+    return collected
+
+
+def test_answers_without_a_task_are_left_out_with_the_reason(collected):
+    manifest = collected("level1/1.py", "level4/1.py", "level3/7.py")
+    assert [entry.key for entry in manifest.entries] == ["1/1"]
+    assert [(one.key, one.reason.partition(",")[0]) for one in manifest.left_out] == [
+        ("3/7", "no task of the checkout has its key"),
+        ("4/1", "needs the package transformers"),
+    ]
+
+
+def test_a_list_of_problems_need_not_be_answered_whole(collected):
+    manifest = collected("level1/1.py", "level2/1.py", lists=("1 1-2",))
+    assert [entry.key for entry in manifest.entries] == ["1/1"]
+
+
+def test_a_selection_without_an_answer_is_refused(collected):
+    with pytest.raises(BadInputError, match="none to what is chosen; it has level 1"):
+        collected("level1/1.py", categories=("level 2",))
+
+
+def test_answers_to_what_is_left_out_alone_are_refused_with_the_reason(collected):
+    with pytest.raises(BadInputError, match="4/1 needs the package transformers"):
+        collected("level4/1.py")
