@@ -129,7 +129,9 @@ def test_the_ends_are_closed_with_the_turnstile():
 @pytest.fixture
 def gate(turnstile):
     """The end of a process that has loaded all kernels which it calls."""
-    torch.zeros(2, device="cuda:0").clone()[1] = 2
+    loaded = torch.zeros(2, device="cuda:0").clone()
+    loaded[1] = 2
+    torch.zeros(2, pin_memory=True).copy_(loaded, non_blocking=True)
     torch.cuda._sleep(1)
     torch.cuda.synchronize()
     return gate_for("cuda:0", turnstile.other_end)
@@ -138,18 +140,18 @@ def gate(turnstile):
 @pytest.mark.gpu
 class TestGate:
     def test_the_device_does_a_call_between_the_key_and_the_notice(self, turnstile, gate):
-        outputs = torch.zeros(3, device="cuda:0")
+        outputs = torch.zeros(3, pin_memory=True)
+        counter = torch.zeros(3, device="cuda:0")
         seen = []
 
-        def left(i, _):
-            with torch.cuda.stream(torch.cuda.Stream()):
-                seen.append(outputs.tolist())
-
-        with turnstile.attended(3, lambda i: 5 + i, left) as passages:
+        with turnstile.attended(
+            3, lambda i: 5 + i, lambda *_: seen.append(outputs.tolist())
+        ) as passages:
             for i in range(3):
                 gate.enter(i)
                 torch.cuda._sleep(20_000_000)
-                outputs[i] = i + 1
+                counter[i] = i + 1
+                outputs.copy_(counter, non_blocking=True)
                 gate.delivered(i)
             gate.leave()
             enqueued = len(passages.windows_us)
