@@ -10,7 +10,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Mismatch
 from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.core.problem import Checks, Problem, Tolerance, Workload
+from adaexplore.core.problem import Checks, Likeness, Problem, Tolerance, Workload
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from verdicts import failed, passed
 
@@ -185,6 +185,19 @@ class TestTolerances:
     def test_a_tolerance_does_not_widen_the_class(self, judge_of):
         verdict = failed(judge_of(self.checked(1e-1, "fp32")), self.LOOSE)
         assert "fp32 allows" in verdict.reason
+
+    def test_a_likeness_is_asked_beside_the_class(self, judge_of):
+        def alike(rmse):
+            bound = Likeness(0.99, 0.1, rmse, "TestBench")
+            checks = Checks("half", likenesses=(bound,))
+            return replace(self.checked(1.0), checks=checks)
+
+        assert passed(judge_of(alike(1e-2)), self.LOOSE).precision == "half"
+        verdict = failed(judge_of(alike(1e-4)), self.LOOSE)
+        assert verdict.status == "wrong_output"
+        assert "less like the reference's than TestBench asks" in verdict.reason
+        with pytest.raises(BadProblemError, match="own half run misses a bound"):
+            judge_of(alike(0.0))
 
     @pytest.mark.slow
     def test_a_share_of_the_elements_may_miss(self, judge_of):

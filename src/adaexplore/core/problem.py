@@ -55,19 +55,40 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    """A bound of a benchmark on an output as a whole, beside the reference's.
+
+    The cosine of the two is `cosine` at least, the sum of the differences `l1` of that of the
+    reference's elements at most, and the root of the mean squared difference `rmse` at most.
+    `source` names who prescribes it.
+    """
+
+    cosine: float
+    l1: float
+    rmse: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Checks:
     """The conditions on a candidate.
 
     `precision` is the loosest class allowed. With `require_custom`, a candidate whose own kernels
-    do not do the work is no result. `tolerances` are judged beside the precision class: a candidate
-    must meet all. With `allow_waiting`, kernels whose blocks wait for other blocks of a launch that
-    is not cooperative may be claimed; that decides no verdict.
+    do not do the work is no result. `tolerances` and `likenesses` are judged beside the precision
+    class: a candidate must meet all. With `allow_waiting`, kernels whose blocks wait for other
+    blocks of a launch that is not cooperative may be claimed; that decides no verdict.
     """
 
     precision: Precision = "fp32"
     require_custom: bool = False
     tolerances: tuple[Tolerance, ...] = ()
+    likenesses: tuple[Likeness, ...] = ()
     allow_waiting: bool = False
+
+    @property
+    def prescribes(self) -> bool:
+        """Whether a benchmark's own bounds are judged beside the precision class."""
+        return bool(self.tolerances or self.likenesses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +168,8 @@ class Problem:
         parts = [self.source, self.language, str(self.seed), self.mode]
         parts += [self.target] if self.target else []
         checks = {k: v for k, v in asdict(self.checks).items() if k != "allow_waiting"}
+        if not self.checks.likenesses:  # none decides nothing
+            del checks["likenesses"]
         parts += [json.dumps([checks, *(one.identity for one in self.workloads)])]
         parts += [self.weights_digest, self.access.digest]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -159,12 +182,15 @@ class Problem:
     def from_json(data: Mapping[str, Any]) -> Problem:
         """Inverse of `to_json`."""
         checks = data["checks"]
-        tolerances = tuple(Tolerance(**one) for one in checks["tolerances"])
+        bounds = {
+            "tolerances": tuple(Tolerance(**one) for one in checks["tolerances"]),
+            "likenesses": tuple(Likeness(**one) for one in checks.get("likenesses", ())),
+        }
         return Problem(
             **{
                 **data,
                 "workloads": tuple(Workload(**one) for one in data["workloads"]),
-                "checks": Checks(**{**checks, "tolerances": tolerances}),
+                "checks": Checks(**{**checks, **bounds}),
                 "access": Access.from_json(data["access"]),
                 "labels": _tuple(data.get("labels", ())),
             }

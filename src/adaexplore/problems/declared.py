@@ -1,4 +1,4 @@
-"""The declarations of a problem's file: workloads, tolerances and labels, as one literal.
+"""The declarations of a problem's file: workloads, bounds and labels, as one literal.
 
 A file may bind `ADAEXPLORE` at its top level to a dictionary that is read, not run:
 
@@ -6,6 +6,7 @@ A file may bind `ADAEXPLORE` at its top level to a dictionary that is read, not 
         "workloads": [{"name": "short", "draw": "inputs(128)"},
                       {"name": "long", "draw": "inputs(4096)", "timed": False}],
         "tolerances": [{"rtol": 1e-2, "atol": 1e-3, "source": "SomeBench"}],
+        "likenesses": [{"cosine": 0.95, "l1": 0.05, "rmse": 0.1, "source": "SomeBench"}],
         "labels": {"uniform-inputs": "its benchmark draws inputs between 0 and 1 alone"},
     }
 """
@@ -19,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Problem, Tolerance, Workload
+from adaexplore.core.problem import Likeness, Problem, Tolerance, Workload
 
 NAME = "ADAEXPLORE"
 _WORKLOAD = {"name": str, "draw": str, "timed": bool}
 _TOLERANCE = {"rtol": float, "atol": float, "source": str, "matched": float}
+_LIKENESS = {"cosine": float, "l1": float, "rmse": float, "source": str}
+_PARTS = ("workloads", "tolerances", "likenesses", "labels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Declared:
     workloads: tuple[Workload, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    likenesses: tuple[Likeness, ...] = ()
 
     def over(self, problem: Problem) -> Problem:
         """Return the problem with the declarations; its own workloads where none is declared."""
@@ -40,7 +44,11 @@ class Declared:
         return replace(
             problem,
             workloads=self.workloads or problem.workloads,
-            checks=replace(checks, tolerances=(*checks.tolerances, *self.tolerances)),
+            checks=replace(
+                checks,
+                tolerances=(*checks.tolerances, *self.tolerances),
+                likenesses=(*checks.likenesses, *self.likenesses),
+            ),
             labels=(*problem.labels, *self.labels),
         )
 
@@ -49,8 +57,9 @@ def with_declared(text: str, declared: Declared) -> str:
     """Return the text of a problem's file with declarations at its end."""
     workloads = [{key: asdict(one)[key] for key in _WORKLOAD} for one in declared.workloads]
     tolerances = [asdict(one) for one in declared.tolerances]
-    parts = {"workloads": workloads, "tolerances": tolerances, "labels": dict(declared.labels)}
-    lines = [f"    {key!r}: {value!r},\n" for key, value in parts.items() if value]
+    likenesses = [asdict(one) for one in declared.likenesses]
+    parts = zip(_PARTS, (workloads, tolerances, likenesses, dict(declared.labels)), strict=True)
+    lines = [f"    {key!r}: {value!r},\n" for key, value in parts if value]
     return f"{text.rstrip()}\n\n\n{NAME} = {{\n{''.join(lines)}}}\n" if lines else text
 
 
@@ -68,14 +77,14 @@ def declared_in(tree: ast.Module, file: Path) -> Declared:
             except (ValueError, TypeError, SyntaxError) as error:
                 raise BadProblemError(
                     f"{file}, line {node.lineno}: {NAME} is no literal that declares workloads, "
-                    f"tolerances and labels: {error}"
+                    f"bounds and labels: {error}"
                 ) from None
     return Declared()
 
 
 def _declared(data: Any) -> Declared:
-    if not isinstance(data, dict) or data.keys() - {"workloads", "tolerances", "labels"}:
-        raise ValueError('write {"workloads": [...], "tolerances": [...], "labels": {...}}')
+    if not isinstance(data, dict) or data.keys() - set(_PARTS):
+        raise ValueError(f"write a dictionary with the keys {', '.join(_PARTS)}")
     labels = data.get("labels", {})
     if not isinstance(labels, dict) or not all(
         isinstance(x, str) for p in labels.items() for x in p
@@ -85,7 +94,8 @@ def _declared(data: Any) -> Declared:
     if len({workload.name for workload in workloads}) < len(workloads):
         raise ValueError("workloads: two have one name")
     tolerances = tuple(Tolerance(**row) for row in _rows(data, "tolerances", _TOLERANCE))
-    return Declared(workloads, tolerances, tuple(labels.items()))
+    likenesses = tuple(Likeness(**row) for row in _rows(data, "likenesses", _LIKENESS))
+    return Declared(workloads, tolerances, tuple(labels.items()), likenesses)
 
 
 def _rows(data: dict[str, Any], part: str, kinds: dict[str, type]) -> Iterator[dict[str, Any]]:

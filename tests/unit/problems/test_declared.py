@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Checks, Problem, Tolerance, Workload
+from adaexplore.core.problem import Checks, Likeness, Problem, Tolerance, Workload
 from adaexplore.problems import load_problem
 from adaexplore.problems.declared import Declared, with_declared
 
@@ -24,6 +24,7 @@ DECLARED = Declared(
     (Workload("short", "rows(2)"), Workload("long", "rows(3)", timed=False)),
     (Tolerance(1e-2, 1e-3, "SomeBench", 0.9),),
     (("uniform-inputs", "drawn between 0 and 1"),),
+    (Likeness(0.95, 0.05, 0.1, "SomeBench"),),
 )
 
 
@@ -40,7 +41,9 @@ def test_what_is_written_is_read_back(load):
     strict = Tolerance(1e-5, 0.0, "the user")
     problem = load(with_declared(MODEL, DECLARED), checks=Checks("half", tolerances=(strict,)))
     assert problem.workloads == DECLARED.workloads
-    assert problem.checks == Checks("half", tolerances=(strict, *DECLARED.tolerances))
+    assert problem.checks == Checks(
+        "half", tolerances=(strict, *DECLARED.tolerances), likenesses=DECLARED.likenesses
+    )
     assert problem.labels == DECLARED.labels
     assert Problem.from_json(problem.to_json()) == problem
 
@@ -56,14 +59,16 @@ def test_labels_decide_no_verdict_and_the_rest_does(load):
     assert replace(problem, labels=()).digest == problem.digest
     assert replace(problem, workloads=problem.workloads[:1]).digest != problem.digest
     assert replace(problem, checks=Checks()).digest != problem.digest
+    unlike = replace(problem.checks, likenesses=())
+    assert replace(problem, checks=unlike).digest != problem.digest
 
 
 @pytest.mark.parametrize(
     ("declared", "complaint"),
     [
         ("print('run')", "is no literal"),
-        ("['a']", 'write {"workloads"'),
-        ("{'workload': []}", 'write {"workloads"'),
+        ("['a']", "write a dictionary with the keys workloads, tol"),
+        ("{'workload': []}", "write a dictionary with the keys workloads, tol"),
         ("{'workloads': [{'drew': 'a()'}]}", "workloads: no key 'drew'; known: name, draw"),
         ("{'workloads': [{'draw': 1}]}", "draw = 1 is no str"),
         ("{'workloads': [{}, {}]}", "two have one name"),

@@ -6,6 +6,7 @@ import pytest
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.labels import FLOAT_WORK
+from adaexplore.core.problem import Likeness
 from adaexplore.problems import load_problem
 from adaexplore.problems.benchmarks import benchmark_named
 
@@ -89,6 +90,32 @@ def test_a_quantised_task_whose_reference_is_not_says_so(benchmark, checkout, tm
         "Quantization/rounded": [],
         "Math/mm": [],
     }
+
+
+def test_thresholds_are_asked_beside_our_own_bounds(benchmark, checkout, tmp_path):
+    data = checkout(Quantization__mm="return x @ y", Math__mm="return x @ y")
+    table = data / "data/kernelbenchx_v1.json"
+    rows = json.loads(table.read_text())
+    rows[0]["precision_thresholds"] = {"cosine_sim": 0.9, "rmse": 0.2}
+    table.write_text(json.dumps(rows))
+    found = {}
+    for task in benchmark.tasks(data):
+        (tmp_path / task.name).write_text(task.text)
+        problem = load_problem(tmp_path / task.name, device="cpu", language="cpp")
+        found[task.key] = problem.checks.likenesses
+    assert found == {
+        "Quantization/mm": (Likeness(0.9, 0.01, 0.2, "KernelBench-X"),),
+        "Math/mm": (),
+    }
+
+
+def test_sizes_are_chosen_by_the_times_of_the_benchmark(benchmark, checkout):
+    data = checkout(Math__mm="return x @ y")
+    times = data / "metrics/golden_results/h800/mm.json"
+    times.parent.mkdir(parents=True)
+    times.write_text(json.dumps([{"ms": 0.1}, {"ms": 0.2}, {"ms": 9.0}]))  # 2, 3 and 4 rows
+    [task] = benchmark.tasks(data)
+    assert "def get_inputs(i=3):" in task.text
 
 
 def test_an_answer_is_bound_to_its_task(benchmark, checkout, answered):

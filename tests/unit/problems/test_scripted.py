@@ -86,6 +86,14 @@ def test_a_script_whose_first_size_is_too_large_has_that_size_alone():
     assert output(written)[0][0].shape == (4,)
 
 
+def test_a_size_whose_call_takes_long_is_not_timed():
+    times = [0.1, 0.2, 99.0, 0.4]
+    for most, wanted in ((16, 8), (32, 8), (64, 32)):  # sizes 4, 8, 16 (slow), 32
+        assert output(problem_text(FUNCTION, script(), most=most, times=times))[0][0].numel() == (
+            wanted
+        )
+
+
 def test_sizes_may_be_tuples_in_a_list():
     draws = """
         configs = [(2, 3), (4, 5), (60, 70)]

@@ -11,7 +11,7 @@ from adaexplore.core.evaluation import Failed, Mismatch
 from adaexplore.core.problem import PRECISIONS, Precision, Tolerance
 from adaexplore.evaluate.judge.conversation import Stop
 from adaexplore.evaluate.judge.workload import JudgedWorkload
-from adaexplore.evaluate.truth.compare import Deviation, Truth, share_within
+from adaexplore.evaluate.truth.compare import Deviation, Truth, share_within, unlikeness
 from adaexplore.evaluate.truth.mismatch import find_mismatch
 from adaexplore.evaluate.truth.precision import up_to
 from adaexplore.evaluate.wire.messages import OutputDescription
@@ -74,6 +74,9 @@ def _check_output(workload: JudgedWorkload, out: torch.Tensor, truth: Truth, whe
             share = share_within(out, truth, tolerance)
             if share < tolerance.matched:
                 reason = _out_of_tolerance(truth, tolerance, share)
+                raise Stop(_wrong(workload, out, truth, where, reason, found))
+        for likeness in workload.problem.checks.likenesses:
+            if reason := unlikeness(out, truth, likeness):
                 raise Stop(_wrong(workload, out, truth, where, reason, found))
     return Reached(precision, found.norm if truth.from_problem else 0.0)
 

@@ -14,7 +14,7 @@ from adaexplore.evaluate.timing.baselines import Baselines
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
-from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within
+from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within, unlikeness
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
@@ -73,7 +73,7 @@ class JudgedWorkload:
             self.runs, notes, other_weights=first_set == 0 and not lean, fewest=lean
         )
         self.sets = self.truths.sets
-        self._check_tolerances()
+        self._check_bounds()
         self.baselines = Baselines(self.runs, self.sets, notes, forms=sharing)
         self.fresh: FreshInputs
         self.baselines_us: dict[str, float] = {}
@@ -151,9 +151,9 @@ class JudgedWorkload:
     ) -> bool:
         """Return whether outputs on fresh inputs are, at a glance, as right as the class asks.
 
-        Never where the problem prescribes tolerances: these need a look at every element.
+        Never where the problem prescribes bounds: these need a look at every element.
         """
-        if self.problem.checks.tolerances:
+        if self.problem.checks.prescribes:
             return False
         strict, truths = self.runs.run("fp32", inputs), self.from_problem.truths
         return all(
@@ -196,18 +196,25 @@ class JudgedWorkload:
             )
         return RooflineModel(work, peaks, precision)
 
-    def _check_tolerances(self) -> None:
-        """Raise `BadProblemError` where PyTorch's own run misses a tolerance of the problem."""
-        for tolerance in self.problem.checks.tolerances:
-            outputs = self.runs.run(self.runs.precision, self.from_problem.inputs)
-            for (path, out), truth in zip(outputs, self.from_problem.truths, strict=True):
+    def _check_bounds(self) -> None:
+        """Raise `BadProblemError` where PyTorch's own run misses a bound of the problem."""
+        checks, name = self.problem.checks, f"{self.problem.name}.py"
+        if not checks.prescribes:
+            return
+        own = f"PyTorch's own {self.runs.precision} run"
+        outputs = self.runs.run(self.runs.precision, self.from_problem.inputs)
+        for (path, out), truth in zip(outputs, self.from_problem.truths, strict=True):
+            for tolerance in checks.tolerances:
                 share_met = share_within(out, truth, tolerance)
                 if share_met < tolerance.matched:
                     raise BadProblemError(
-                        f"{self.problem.name}.py: PyTorch's own {self.runs.precision} run misses "
-                        f"the tolerance of {tolerance.source} on {path}: {share_met:.2%} of its "
-                        f"elements are within atol {tolerance.atol:g} and rtol {tolerance.rtol:g}"
+                        f"{name}: {own} misses the tolerance of {tolerance.source} on {path}: "
+                        f"{share_met:.2%} of its elements are within atol {tolerance.atol:g} and "
+                        f"rtol {tolerance.rtol:g}"
                     )
+            for likeness in checks.likenesses:
+                if why := unlikeness(out, truth, likeness):
+                    raise BadProblemError(f"{name}: {own} misses a bound: {why}")
 
     def _first_run(self, inputs: Inputs) -> list[NamedTensor]:
         """Return the outputs on the first own inputs, after checking that they can be verified."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import torch
 
-from adaexplore.core.problem import PRECISIONS, Precision, Tolerance
+from adaexplore.core.problem import PRECISIONS, Likeness, Precision, Tolerance
 from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of, row_length
 from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, NORM_FACTOR
 from adaexplore.evaluate.truth.selections import Ties, excused
 
 _GLANCED = 1 << 16  # elements; of a larger output so many rows
 _GLANCED_ROWS = 64  # at least: of rows that are left out to save a tenth, one is among so many
+_LEAST_SUM = 1e-300
 _SECRET = random.SystemRandom()
 
 
@@ -97,6 +98,37 @@ def share_within(out: torch.Tensor, truth: Truth, tolerance: Tolerance) -> float
     if excused is not None:
         within |= excused
     return float(within.double().mean())
+
+
+def unlikeness(out: torch.Tensor, truth: Truth, likeness: Likeness) -> str:
+    """Return how an output is less like the truth than a bound asks, empty if it is not.
+
+    Elements that do not count (see `Truth.excused`) are as they should be, and only outputs of real
+    numbers are compared.
+    """
+    expected = truth.value
+    if not expected.is_floating_point() or not expected.numel():
+        return ""
+    out = _real(out).double()
+    alike = (out == expected) | (out.isnan() & expected.isnan())
+    excused = truth.excused(out)
+    if excused is not None:
+        alike |= excused
+    out = torch.where(alike, expected, out).flatten()
+    off = torch.where(alike.flatten(), 0.0, out - expected.flatten())
+    wanted = expected.flatten().nan_to_num(0.0, 0.0, 0.0)
+    shown = out.nan_to_num(0.0, 0.0, 0.0)
+    norms = float(torch.linalg.vector_norm(shown) * torch.linalg.vector_norm(wanted))
+    cosine = float(shown @ wanted) / norms if norms else float(torch.equal(shown, wanted))
+    l1 = float(off.abs().sum() / wanted.abs().sum().clamp_min(_LEAST_SUM))
+    rmse = float(off.square().mean().sqrt())
+    if cosine >= likeness.cosine and l1 <= likeness.l1 and rmse <= likeness.rmse:
+        return ""
+    return (
+        f"{truth.path} is less like the reference's than {likeness.source} asks: cosine "
+        f"{cosine:.4g} (at least {likeness.cosine:g}), relative L1 {l1:.2g} (at most "
+        f"{likeness.l1:g}), RMSE {rmse:.2g} (at most {likeness.rmse:g})"
+    )
 
 
 def near(out: torch.Tensor, strict: torch.Tensor, bound: Deviation) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from adaexplore.core.bench import TheirVerdict
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.labels import FLOAT_WORK
+from adaexplore.core.problem import Likeness
 from adaexplore.core.protocols.benchmark import Answer, BenchmarkNeeds, BenchmarkTask, Exclusion
 from adaexplore.problems.benchmarks.scripted.answer import (
     implementation,
@@ -19,11 +20,17 @@ from adaexplore.problems.benchmarks.scripted.answer import (
     without_fences,
 )
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
-from adaexplore.problems.benchmarks.scripted.text import Written, problem_text
+from adaexplore.problems.benchmarks.scripted.text import MOST_ELEMENTS, Written, problem_text
 from adaexplore.problems.declared import Declared, with_declared
 
 _TABLE = "kernelbenchx_v1.json"
 _GET = "git clone https://github.com/BonnieW05/KernelBenchX"
+_TIMED_ON = "h800"
+"""The machine of the times that sizes are chosen by; the folders of l20 and 5090 are the same."""
+
+_FINITE = {"det": 1 << 10, "determinant_lu": 1 << 10, "determinant_via_qr": 1 << 10}
+"""The most elements of inputs whose output is finite: larger determinants overflow float32."""
+
 _FORMS = (".py", ".jsonl", ".json")
 _INTEGERS = {"int8", "uint8", "int32", "round", "quantize_per_tensor", "quantize_per_channel"}
 
@@ -36,6 +43,7 @@ class _Task:
     file: str
     why_not: str = ""
     written: Written | None = None
+    likenesses: tuple[Likeness, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -147,10 +155,11 @@ def _answer(task: _Task, place: str, code: str, theirs: TheirVerdict | None = No
 
 def _tasks(data: Path) -> list[_Task]:
     """Return the tasks of a checkout in the order of its table."""
-    return [_task(data, str(row["file"])) for row in _rows(data)]
+    return [_task(data, row) for row in _rows(data)]
 
 
-def _task(data: Path, file: str) -> _Task:
+def _task(data: Path, row: Mapping[str, Any]) -> _Task:
+    file = str(row["file"])
     category = Path(file).parent.as_posix()
     script = data / "metrics" / "golden_metrics" / f"{Path(file).stem}_perf.py"
     source = data / "data" / "kernelbenchx" / file
@@ -158,10 +167,27 @@ def _task(data: Path, file: str) -> _Task:
     if missing:
         return _Task(category, file, f"there is no {missing.relative_to(data)}")
     try:
-        written = problem_text(implementation(_read(source)), _read(script))
+        function, times = implementation(_read(source)), _times(data, Path(file).stem)
+        most = _FINITE.get(Path(file).stem, MOST_ELEMENTS)
+        written = problem_text(function, _read(script), most=most, times=times)
     except UnusableError as error:
         return _Task(category, file, str(error))
-    return _Task(category, file, written=written)
+    return _Task(category, file, written=written, likenesses=tuple(_likenesses(row)))
+
+
+def _likenesses(row: Mapping[str, Any]) -> Iterator[Likeness]:
+    """Yield the bounds that the table prescribes; an entry that is missing takes its default."""
+    if given := row.get("precision_thresholds"):
+        defaults = (("cosine_sim", 0.99), ("l1_relative", 0.01), ("rmse", 0.01))
+        cosine, l1, rmse = (float(given.get(*each)) for each in defaults)
+        yield Likeness(cosine, l1, rmse, "KernelBench-X")
+
+
+def _times(data: Path, stem: str) -> list[float]:
+    """Return the benchmark's own times of a task's sizes, in milliseconds; none without them."""
+    file = data / "metrics" / "golden_results" / _TIMED_ON / f"{stem}.json"
+    rows = rows_in(_read(file)) if file.is_file() else []
+    return [float(row.get("ms", 0.0)) for row in rows]
 
 
 def _benchmark_task(task: _Task) -> BenchmarkTask:
@@ -170,7 +196,9 @@ def _benchmark_task(task: _Task) -> BenchmarkTask:
     labels = dict(written.labels)
     if task.category == "Quantization" and not _names(written.text) & _INTEGERS:
         labels[FLOAT_WORK] = "its reference computes in floating point and quantises nothing"
-    declared = Declared(workloads=written.workloads, labels=tuple(labels.items()))
+    declared = Declared(
+        workloads=written.workloads, labels=tuple(labels.items()), likenesses=task.likenesses
+    )
     text = with_declared(written.text, declared)
     return BenchmarkTask(_key(task), task.category, Path(task.file).name, text)
 

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.core.problem import Likeness
 from adaexplore.evaluate.truth.compare import (
     LOOSEST,
     Deviation,
@@ -13,6 +14,7 @@ from adaexplore.evaluate.truth.compare import (
     deviation,
     exact,
     near,
+    unlikeness,
 )
 from adaexplore.evaluate.truth.precision import FLOOR
 
@@ -31,6 +33,41 @@ def double(*values):
 def strict_bounds(truth, run):
     """What fp32 allows where PyTorch's own run is `run`."""
     return bounds_from({"fp32": deviation(run, truth)}, FLOOR)
+
+
+class TestUnlikeness:
+    BOUND = Likeness(cosine=0.9, l1=0.1, rmse=0.5, source="SomeBench")
+
+    def missed(self, out, expected):
+        return unlikeness(out, Truth("output", expected, {}), self.BOUND)
+
+    def test_an_output_like_the_truth_misses_nothing(self):
+        assert self.missed(double(1.0, 2.1), double(1.0, 2.0)) == ""
+        assert self.missed(double(0.0, 0.0), double(0.0, 0.0)) == ""
+
+    @pytest.mark.parametrize(
+        ("out", "expected", "said"),
+        [
+            ((1.0, -1.0), (1.0, 1.0), "cosine 0 (at least 0.9)"),
+            ((1.3, 1.0), (1.0, 1.0), "relative L1 0.15 (at most 0.1)"),
+            ((101.0, 100.0), (100.0, 100.0), "RMSE 0.71 (at most 0.5)"),
+            ((0.0, 0.0), (0.1, 0.1), "cosine 0 "),
+            ((math.nan, 1.0), (1.0, 1.0), "RMSE nan"),
+            ((math.inf, 1.0), (1.0, 1.0), "RMSE inf"),
+            ((0.0, 1.0), (math.inf, 1.0), "RMSE inf"),
+        ],
+    )
+    def test_each_bound_may_be_missed(self, out, expected, said):
+        why = self.missed(double(*out), double(*expected))
+        assert said in why
+        assert "less like the reference's than SomeBench asks" in why
+
+    def test_what_is_infinite_or_nan_as_it_should_be_does_not_count(self):
+        expected = double(math.inf, math.nan, 1.0)
+        assert self.missed(expected.clone(), expected) == ""
+
+    def test_integers_are_not_compared_so(self):
+        assert self.missed(torch.tensor([1]), torch.tensor([5])) == ""
 
 
 class TestDeviation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from adaexplore.problems.benchmarks.scripted.arithmetic import (
@@ -65,10 +65,13 @@ class Case:
         return _live(replace(self, values=values)), [names[place] for place in kept]
 
 
-def case_of(cases: ast.FunctionDef, moves: ast.FunctionDef, most: int) -> Case:
+def case_of(
+    cases: ast.FunctionDef, moves: ast.FunctionDef, most: int, slow: Container[int]
+) -> Case:
     """Return a case of `get_input_tensors`, moved by `to_cuda` where that makes the tensors.
 
-    It is the last one whose tensors have `most` elements or fewer, or else the first.
+    It is the last one whose tensors have `most` elements or fewer and whose place is not among the
+    `slow`, or else the first.
     """
     before: list[ast.stmt] = []
     for node in cases.body:
@@ -78,7 +81,7 @@ def case_of(cases: ast.FunctionDef, moves: ast.FunctionDef, most: int) -> Case:
             continue
         body, size = before, None
         if isinstance(node, ast.For):
-            size = _chosen(before, node, item, moves, most)
+            size = _chosen(before, node, item, moves, most, slow)
             before = [one for one in before if not _lists(one, node.iter)]
             body = [*before, *(one for one in node.body if not _skips(one))]
         found = _live(replace(_moved(body, item, moves), size=size))
@@ -105,15 +108,20 @@ def _chosen(
     item: ast.expr,
     moves: ast.FunctionDef,
     most: int,
+    slow: Container[int],
 ) -> Size:
-    """Return the sizes; the last whose tensors are small enough is chosen, or else the first."""
+    """Return the sizes; the last that is small and fast enough is chosen, or else the first."""
     names: Names = {}
     follow(before, names)
     sizes = items_of(loop.iter, names)
     if not sizes:
         raise UnusableError(f"its script's sizes cannot be read: {ast.unparse(loop.iter)}")
     body = [*loop.body, *(_moving(item, moves) if _makes(moves) else [])]
-    fitting = [size for size in sizes if _count(loop.target, size, body, names) <= most]
+    fitting = [
+        size
+        for place, size in enumerate(sizes)
+        if place not in slow and _count(loop.target, size, body, names) <= most
+    ]
     return Size(loop.target, fitting[-1] if fitting else sizes[0], sizes[0])
 
 

@@ -26,6 +26,9 @@ from adaexplore.problems.benchmarks.scripted.settings import (
 MOST_ELEMENTS = 1 << 25
 """The most elements of the inputs of a problem: 128 MiB in float32, more than a GPU's caches."""
 
+MOST_MS = 5.0
+"""The longest time of a call at the size of a problem, where its benchmark measured it."""
+
 _IMPORTED = {"torch", "math", "numpy", "random"}
 _TEXT = """{function}
 
@@ -67,20 +70,24 @@ class _Script:
     call: ast.FunctionDef
 
 
-def problem_text(function: str, script: str, *, most: int = MOST_ELEMENTS) -> Written:
+def problem_text(
+    function: str, script: str, *, most: int = MOST_ELEMENTS, times: Sequence[float] = ()
+) -> Written:
     """Return the text of the problem of a function and its script.
 
-    Of the script's sizes it is timed at the largest whose inputs have `most` elements or fewer, and
-    must be right at the first, too. Dropout is turned off, and inputs that the function writes to
-    are cloned in `forward`; labels say so. Raises `UnusableError`, with the reason, where there is
-    no such problem.
+    Of the script's sizes it is timed at the largest whose inputs have `most` elements or fewer and
+    whose call takes `MOST_MS` or less, and must be right at the first, too. `times` are those of
+    calls at the sizes, in milliseconds, as far as they are known. Dropout is turned off, and inputs
+    that the function writes to are cloned in `forward`; labels say so. Raises `UnusableError`, with
+    the reason, where there is no such problem.
     """
     parts = _parts(script)
     called = Function.called(function, parts.call)
     if drawn := called.draws():
         raise UnusableError(f"its reference draws random numbers ({drawn})")
     call, switch = called.without_dropout(parts.call)
-    case, forward = forward_of(call, case_of(parts.cases, parts.moves, most))
+    slow = {place for place, time_ms in enumerate(times) if time_ms > MOST_MS}
+    case, forward = forward_of(call, case_of(parts.cases, parts.moves, most, slow))
     written = called.written_by(forward)
     forward.body = [*(_clone(name) for name in written), *forward.body]
     returned = ast.Return(ast.List(list(case.values), ast.Load()))
