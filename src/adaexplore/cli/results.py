@@ -99,7 +99,11 @@ def report(
 def export(
     run: Annotated[
         Path,
-        typer.Argument(metavar="RUN", help="The folder of a run; with --kernel, a dataset."),
+        typer.Argument(
+            metavar="RUN",
+            help="The folder of a run; with --kernel, a dataset; with --kernelbench, "
+            "of many problems.",
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -135,6 +139,15 @@ def export(
             help="The same for SOL-ExecBench, into a folder of tasks or of the task.",
         ),
     ] = None,
+    kernelbench: Annotated[
+        Path | None,
+        typer.Option(
+            "--kernelbench",
+            metavar="DIR",
+            help="Write the results of a campaign, or of judged answers, in KernelBench's own "
+            "layout: eval_results.json, kernels, and baselines for its analysis script.",
+        ),
+    ] = None,
     dataset: Annotated[
         Path | None,
         typer.Option(
@@ -161,11 +174,18 @@ def export(
     """Write a run as one small file, or hand its winner to a benchmark."""
     from adaexplore.core.errors import BadInputError
 
-    targets = {"-o": output, "--flashinfer": flashinfer, "--sol": sol}
+    targets = {
+        "-o": output,
+        "--flashinfer": flashinfer,
+        "--sol": sol,
+        "--kernelbench": kernelbench,
+    }
     if sum(map(bool, targets.values())) != 1:
         raise BadInputError(f"give one of {', '.join(targets)}")
     if output:
         _export_file(run, output, problem=not without_problem)
+    elif kernelbench:
+        _export_kernelbench(run, kernelbench)
     else:
         _hand_over(
             _delivery(run, dataset, flashinfer or sol, kernel, definition, language),
@@ -214,6 +234,17 @@ def _hand_over(delivery: Delivery, *, flashinfer: Path | None, sol: Path | None)
     if done.data_missing:
         count, first = len(done.data_missing), done.data_missing[0]
         print(f"{count} file{'s'[: count > 1]} of tensors not there yet, such as {first}")
+
+
+def _export_kernelbench(run: Path, folder: Path) -> None:
+    from adaexplore.run.kernelbench_results import export_kernelbench
+
+    done = export_kernelbench(run, folder)
+    for path in done.written:
+        print(path)
+    print(f"{done.samples} results")
+    for name, why in done.left_out:
+        print(f"  left out: {name}: {why}")
 
 
 def _export_file(run: Path, output: Path, *, problem: bool) -> None:

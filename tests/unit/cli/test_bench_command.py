@@ -242,6 +242,12 @@ def test_without_answers_the_tasks_are_searched(adaexplore, benchmark, put, tmp_
         ("level 4", 0),
         ("", 1),
     ]
+    handed = adaexplore("export", run, "--kernelbench", tmp_path / "runs")
+    assert "1 results" in handed.out
+    results = json.loads((tmp_path / "runs/night_level1/eval_results.json").read_text())
+    assert [row["correctness"] for row in results["1"]] == [True]
+    kernel = tmp_path / "runs/night_level1/level_1_problem_1_sample_0_kernel.py"
+    assert "class ModelNew" in kernel.read_text()
     again = adaexplore("resume", run, "--budget", "1steps")
     assert again.code == 0, again
 

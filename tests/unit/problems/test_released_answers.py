@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from adaexplore.core.bench import TheirVerdict
 from adaexplore.core.errors import BadInputError
 from adaexplore.problems.benchmarks import BENCHMARKS, benchmark_named
 
@@ -99,6 +100,27 @@ def test_so_do_lines_of_json_and_those_without_an_answer_are_left_out(kernelbenc
     [answer] = kernelbench.answers(tmp_path, None)
     assert (answer.key, answer.place) == ("1/3", "code/h100.json#1/3")
     assert answer.task.text == REFERENCE
+
+
+def test_verdicts_of_kernelbench_stand_beside_its_answers(kernelbench, put, tmp_path):
+    row = {"sample_id": 0, "compiled": True, "correctness": True, "metadata": {}, "runtime": 1.5}
+    wrong = row | {"sample_id": 1, "correctness": False, "runtime": -1.0}
+    broken = row | {"compiled": False, "correctness": False, "runtime": -1.0}
+    put("runs/mine/eval_results.json", json.dumps({"7": [row, wrong], "8": [broken]}))
+    for place in ("7_sample_0", "7_sample_1", "7_sample_2", "8_sample_0"):
+        put(f"runs/mine/level_1_problem_{place}_kernel.py", ANSWER)
+    put("runs/other/level_1_problem_7_sample_0_kernel.py", ANSWER)
+    found = {answer.place: answer.theirs for answer in kernelbench.answers(tmp_path, None)}
+    assert list(found.values()) == [
+        TheirVerdict("correct", True, 1500.0),
+        TheirVerdict("not correct", False),
+        None,
+        None,
+        TheirVerdict("not compiled", False),
+    ]
+    put("runs/mine/eval_results.json", '{"7": 3}')
+    with pytest.raises(BadInputError, match=r"eval_results\.json: no results of KernelBench"):
+        kernelbench.answers(tmp_path, None)
 
 
 def test_a_folder_of_tasks_takes_the_place_of_the_benchmark(kernelbench, put, tmp_path):
