@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import torch
 
@@ -17,7 +16,7 @@ from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, wo
 from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within, unlikeness
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
-from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
+from adaexplore.evaluate.wire.tensors import fingerprint, share
 from adaexplore.sandbox.user.randomness import draws_random
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import (
@@ -39,7 +38,8 @@ class JudgedWorkload:
     Its input sets are numbered from `first_set` on in a candidate's process, and its slots from
     `first_slot` on. `baselines_us` are the times of a first look, those of baselines that are not
     built from their trials. `sharing` is the number of timed workloads, which share the memory for
-    slots.
+    slots. `buffers` are memory for a candidate's outputs, and `outputs` the same tensors by their
+    paths: they hold the reference's first outputs until a candidate is loaded.
 
     A `lean` one makes do with the fewest input sets.
 
@@ -67,8 +67,10 @@ class JudgedWorkload:
         first = instance.inputs(problem.seed, workload)
         check_inputs(f"{problem.name}.py", workload.file or workload.draw, first)
         self.runs = ReferenceRuns(problem, instance, first, workload)
-        self.outputs = self._first_run(first)
-        del first  # the device's memory is for the input sets
+        outputs = self._first_run(first)
+        self.buffers = [share(t.contiguous()) for _, t in outputs]
+        self.outputs = [(p, b.tensor) for (p, _), b in zip(outputs, self.buffers, strict=True)]
+        del first, outputs  # the device's memory is for the input sets
         self.truths = Truths(
             self.runs, notes, other_weights=first_set == 0 and not lean, fewest=lean
         )
@@ -111,11 +113,6 @@ class JudgedWorkload:
             OutputForm(path, tuple(t.shape), str(t.dtype).partition(".")[2])
             for path, t in self.outputs
         )
-
-    @cached_property
-    def buffers(self) -> list[SharedTensor]:
-        """Memory for a candidate's outputs."""
-        return [share(tensor.contiguous()) for _, tensor in self.outputs]
 
     def prepare_timing(self) -> None:
         """Make the slots for timed calls."""

@@ -33,6 +33,7 @@ from adaexplore.sandbox.user.values import Inputs, NamedTensor, map_tensors, ten
 _MOST = {"cpu": 128, "cuda": 512}  # what a call may hide grows less as a block grows longer
 _FEWEST = 2
 _WARMING = 2
+_LARGE_BYTES = 1 << 30
 _DRAWN = Workload()
 _DRAW_BUDGET_S = 0.05  # for filling all slots once
 _CPU_BYTES = 512 << 20
@@ -62,13 +63,15 @@ class FreshInputs:
     ) -> None:
         self._instance = instance
         self._workload = workload
-        self._first = first = map_tensors(_copied, first)  # candidates can write to the original
-        self._structures = [structure_of([t]) for t in tensors_of(first)]
         started = time.perf_counter()
         other = instance.inputs(secrets.randbelow(2**31), workload)
         seconds = time.perf_counter() - started
-        self._redraws = _same_form(first, other) and _marks(first) != _marks(other)
-        if not self._redraws:
+        redraws = _same_form(first, other) and _marks(first) != _marks(other)
+        del other
+        self._varied: Inputs | None = None
+        if not redraws:
+            self._varied = map_tensors(_copied, first)  # candidates can write to the original
+            self._structures = [structure_of([t]) for t in tensors_of(first)]
             instance(self._drawn(secrets.randbelow(2**31)))
         places = [t.contiguous() for _, t in outputs]
         self.count = count = _affordable(wanted, seconds, tensors_of(first), places, sharing)
@@ -79,7 +82,8 @@ class FreshInputs:
         self.out_rings: list[SharedRing] = [share_ring(place, count) for place in places]
         self._own_out_rings = [private_ring(place, count) for place in places]
         self._taken: dict[Layout, list[SharedRing]] = {}
-        self.warming = [self._drawn(secrets.randbelow(2**31)) for _ in range(_WARMING)]
+        warming = _WARMING if _bytes(tensors_of(first)) < _LARGE_BYTES else 1
+        self.warming = [self._drawn(secrets.randbelow(2**31)) for _ in range(warming)]
         self._seeds: list[int] = []
         for index in range(0 if self._on_cpu else count):
             self.own.fill(index, self._drawn(secrets.randbelow(2**31)))
@@ -137,9 +141,9 @@ class FreshInputs:
         return not self.out_rings[0].memory.tensor.is_cuda
 
     def _drawn(self, seed: int) -> Inputs:
-        if self._redraws:
+        if self._varied is None:
             return self._instance.inputs(seed, self._workload)
-        return vary(self._first, self._structures, seed)
+        return vary(self._varied, self._structures, seed)
 
 
 def poison_rings(rings: Sequence[SharedRing], count: int) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 
 from adaexplore.core.problem import PRECISIONS, Likeness, Precision, Tolerance
 from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of, row_length
+from adaexplore.evaluate.truth.pieces import (
+    Marks,
+    marked_in,
+    part_of,
+    pieces,
+    share_marked,
+)
 from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, NORM_FACTOR
 from adaexplore.evaluate.truth.selections import Ties, excused
 
@@ -84,20 +91,25 @@ def share_within(out: torch.Tensor, truth: Truth, tolerance: Tolerance) -> float
 
     Elements that do not count (see `Truth.excused`) are within it.
     """
-    expected = truth.value
-    if expected.numel() == 0:
+    if truth.value.numel() == 0:
         return 1.0
-    out = _real(out)
-    if not expected.is_floating_point():
-        within = out == expected
-    else:
-        allowed = tolerance.atol + tolerance.rtol * expected.abs()
-        alike = (out == expected) | (out.isnan() & expected.isnan())
-        within = alike | ((out.double() - expected).abs() <= allowed) & expected.isfinite()
     excused = truth.excused(out)
-    if excused is not None:
-        within |= excused
-    return float(within.double().mean())
+    out, expected = as_real(out).flatten(), truth.value.flatten()
+    device = out.device
+
+    def within(part: slice) -> torch.Tensor:
+        found = _within(out[part], part_of(expected, part, device), tolerance)
+        return found if excused is None else found | excused.flatten()[part]
+
+    return share_marked(within, out.numel(), device)
+
+
+def _within(out: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
+    if not expected.is_floating_point():
+        return out == expected
+    allowed = tolerance.atol + tolerance.rtol * expected.abs()
+    alike = (out == expected) | (out.isnan() & expected.isnan())
+    return alike | ((out.double() - expected).abs() <= allowed) & expected.isfinite()
 
 
 def unlikeness(out: torch.Tensor, truth: Truth, likeness: Likeness) -> str:
@@ -141,16 +153,24 @@ def near(out: torch.Tensor, strict: torch.Tensor, bound: Deviation) -> bool:
     if not strict.numel():
         return True
     if not _is_inexact(strict):
-        return float((out != strict).float().mean()) <= bound.norm
-    out, strict = _real(out), _real(strict)
-    difference = torch.linalg.vector_norm(out.sub(strict))
-    if not difference <= bound.norm * torch.linalg.vector_norm(strict):
+        return _share_unequal(out, strict) <= bound.norm
+    out, strict = as_real(out), as_real(strict)
+    if not _distance(out, strict) <= bound.norm * torch.linalg.vector_norm(strict):
         return False
     rows = _drawn_rows(strict)
     if rows is not None:
         width = row_length(strict)
         out, strict = (t.reshape(-1, width)[rows] for t in (out, strict))
     return deviation(out, exact(strict)).element <= bound.element
+
+
+def _distance(out: torch.Tensor, strict: torch.Tensor) -> torch.Tensor:
+    """The norm of the difference of two tensors of one dtype."""
+    one, other = out.flatten(), strict.flatten()
+    parts = pieces(one.numel(), one.device)
+    norms = [torch.linalg.vector_norm(one[part] - other[part]) for part in parts]
+    distance: torch.Tensor = torch.linalg.vector_norm(torch.stack(norms))
+    return distance
 
 
 def _drawn_rows(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -163,60 +183,57 @@ def _drawn_rows(tensor: torch.Tensor) -> torch.Tensor | None:
 
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy to be compared with: float64, complex numbers as pairs, integers as they are."""
-    return _real(tensor).to(torch.float64 if _is_inexact(tensor) else tensor.dtype, copy=True)
+    """A contiguous copy to be compared with: float64, complex numbers as pairs, integers as is."""
+    dtype = torch.float64 if _is_inexact(tensor) else tensor.dtype
+    return as_real(tensor).to(dtype, copy=True, memory_format=torch.contiguous_format)
 
 
 def deviation(
     out: torch.Tensor,
     truth: torch.Tensor,
     *,
-    ties: torch.Tensor | None = None,
+    ties: Marks | None = None,
     error_scale: ErrorScale | None = None,
 ) -> Deviation:
     """Measures `out` (any dtype) against `truth`, which `exact` made of a tensor of its shape.
 
-    Elements marked in `ties` do not count. `error_scale` is as in `Truth`.
+    Elements marked in `ties` do not count. `error_scale` is as in `Truth`. It works piece by piece,
+    on the device of the scale.
     """
-    out = _real(out)
+    out = as_real(out)
     if truth.numel() == 0:
         return Deviation(0.0, 0.0)
+    ties = ties.flatten() if isinstance(ties, torch.Tensor) else ties
     if not truth.is_floating_point():
-        unequal = out != truth
-        if ties is not None:
-            unequal &= ~ties
-        share = int(unequal.sum()) / truth.numel()
+        share = _share_unequal(out, truth, ties)
         return Deviation(share, share)
-    error_scale = error_scale or error_scale_of(truth)
+    known = error_scale or error_scale_of(truth)
     out, truth = out.flatten(), truth.flatten()
-    ties = None if ties is None else ties.flatten()
 
     def parts() -> Iterator[_Part]:
-        for start, stop in _pieces(truth, error_scale.width):
-            part = slice(start, stop)
-            tied = None if ties is None else ties[part]
-            yield out[part], truth[part], error_scale.scale(start, stop), tied
+        for part in pieces(truth.numel(), known.device, known.width):
+            tied = None if ties is None else marked_in(ties, part)
+            got, right = (part_of(t, part, known.device) for t in (out, truth))
+            yield got, right, known.scale(part.start, part.stop), tied
 
-    found = torch.stack([_compare(*part) for part in parts()])
+    found = _over_all(parts())
     if not bool(found.isfinite().all()):
         if not all(_same_pattern(*part) for part in parts()):
             return INFINITE
-        found = torch.stack([_compare(*_finite(*part)) for part in parts()])
-    error2, size2 = found[:, :2].sum(0).tolist()
+        found = _over_all(_finite(*part) for part in parts())
+    error2, size2, worst = found.tolist()
     # Against a truth of zeros, absolute error is all there is.
-    return Deviation(math.sqrt(error2 / (size2 or truth.numel())), float(found[:, 2].max()))
+    return Deviation(math.sqrt(error2 / (size2 or truth.numel())), worst)
 
 
-def _pieces(truth: torch.Tensor, width: int) -> Iterator[tuple[int, int]]:
-    """Stretches of whole rows: on the CPU small enough for one core and its cache.
+def _share_unequal(out: torch.Tensor, truth: torch.Tensor, ties: Marks | None = None) -> float:
+    one, other = out.flatten(), truth.flatten()
 
-    Waking the other cores for each of many small operations costs more than they save, most of all
-    where somebody else keeps them busy.
-    """
-    length = truth.numel()
-    most = 1 << 25 if truth.is_cuda else 1 << 15
-    step = max(most // width, 1) * width
-    return ((start, min(start + step, length)) for start in range(0, length, step))
+    def unequal(part: slice) -> torch.Tensor:
+        found = one[part] != other[part]
+        return found if ties is None else found & ~marked_in(ties, part)
+
+    return share_marked(unequal, one.numel(), one.device)
 
 
 _Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
@@ -231,6 +248,20 @@ def _compare(
         difference.masked_fill_(ties, 0.0)
     error2, size2 = difference.square().sum(), truth.square().sum()
     return torch.stack([error2, size2, difference.abs_().div_(scale + truth.abs()).max()])
+
+
+def _over_all(parts: Iterable[_Part]) -> torch.Tensor:
+    """Squared error, squared size and worst element of all parts."""
+    total: torch.Tensor | None = None
+    for part in parts:
+        found = _compare(*part)
+        if total is None:
+            total = found
+            continue
+        total[:2] += found[:2]
+        torch.maximum(total[2], found[2], out=total[2])
+    assert total is not None
+    return total
 
 
 def _same_pattern(
@@ -284,12 +315,13 @@ def _is_inexact(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-def _real(tensor: torch.Tensor) -> torch.Tensor:
+def as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers, complex ones as pairs."""
     if tensor.is_complex():
         return torch.view_as_real(tensor.resolve_conj())
-    return _computable(tensor)
+    return computable(tensor)
 
 
-def _computable(tensor: torch.Tensor) -> torch.Tensor:
+def computable(tensor: torch.Tensor) -> torch.Tensor:
     """The same numbers in a dtype that PyTorch computes with; it only stores those of 8 bits."""
     return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor

@@ -35,7 +35,9 @@ def narrowed(
     kept = dict(floors)
     if first.dtype not in (torch.float32, torch.float64) or not others:
         return kept
-    varies = min(deviation(o.value, first.value).norm for o in others)
+    varies = min(
+        deviation(o.value, first.value, error_scale=first.error_scale).norm for o in others
+    )
     if varies > _NEAR * kept[asked]:
         return kept
     for precision, floor in kept.items():
@@ -47,14 +49,21 @@ def narrowed(
 def stand_ins(own: Sequence[Sequence[Truth]]) -> Iterator[tuple[str, list[list[torch.Tensor]]]]:
     """Outputs without the work, by name: for each own input set, what stands in for each output."""
     values = [[t.value for t in truths] for truths in own]
-    yield "zeros", [[torch.zeros_like(v) for v in row] for row in values]
+    yield "zeros", [[v.new_zeros(()).expand(v.shape) for v in row] for row in values]
     if len(own) > 1:
         yield "another input's output", values[1:] + values[:1]
         mean = [
-            torch.stack(column).mean(0) if column[0].is_floating_point() else column[0]
+            _mean(column) if column[0].is_floating_point() else column[0]
             for column in zip(*values, strict=True)
         ]
         yield "a constant", [mean] * len(own)
+
+
+def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    total = tensors[0].clone()
+    for tensor in tensors[1:]:
+        total += tensor
+    return total.div_(len(tensors))
 
 
 def passes(own: Sequence[Sequence[Truth]], instead: list[list[torch.Tensor]]) -> set[Precision]:

@@ -7,10 +7,13 @@ the whole output (which may be a million times larger somewhere else).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from adaexplore.evaluate.truth.pieces import at_once
 
 _FEW = 16  # fewer numbers have no typical size
 _SAMPLE = 64
@@ -39,36 +42,70 @@ class ErrorScale:
     columns: Tensor | None
     typical: Tensor
 
+    @property
+    def device(self) -> torch.device:
+        """The device on which the scale is, and on which elements are compared."""
+        return self.typical.device
+
     def scale(self, start: int, stop: int) -> Tensor:
-        """For the elements from `start`, where a row begins, to `stop`."""
+        """For the elements from `start` to `stop`."""
         first, last = start // self.width, -(-stop // self.width)
-        local = self.rows[first:last, None].expand(-1, self.width)
+        if last - first == 2 and stop - start < self.width:  # parts of two long rows
+            middle = (first + 1) * self.width
+            return torch.cat([self.scale(start, middle), self.scale(middle, stop)])
+        begin = start - first * self.width
+        within = slice(begin, stop - first * self.width) if last - first == 1 else slice(None)
+        local = self.rows[first:last, None].expand(-1, len(range(self.width)[within]))
         if self.columns is not None:
-            local = local * self.columns
+            local = local * self.columns[within]
         local = local + (_OF_ROW * self.largest[first:last, None] + _OF_ALL * self.typical)
-        return local.flatten()[: stop - start]
+        skipped = 0 if last - first == 1 else begin
+        return local.flatten()[skipped : skipped + stop - start]
 
 
-def error_scale_of(truth: Tensor) -> ErrorScale:
-    """Return the error scale of a float64 tensor; 1 everywhere where all of it is zero.
+def error_scale_of(truth: Tensor, device: torch.device | None = None) -> ErrorScale:
+    """Return the error scale of a float64 tensor, on a device; 1 everywhere where all is zero.
 
     Rows lie along the last axes. Where there are too few of them to tell, stretches in memory order
     stand for rows; in a small tensor, the whole is one.
     """
-    size = truth.abs().flatten()
-    if not bool(size.sum().isfinite()):
-        size = torch.where(size.isfinite(), size, 0.0)
+    device = device or truth.device
+    flat = truth.flatten()
     width, in_rows = _reading(truth)
-    rows = torch.nn.functional.pad(size, (0, -size.numel() % width)).reshape(-1, width)
-    typical = _typical(_thin(size, _SAMPLE * _SAMPLE), 0)
+    typical = _typical(_size(_thin(flat, _SAMPLE * _SAMPLE), device), 0)
     if bool(typical.isnan()):
-        one = torch.ones_like(rows[:, 0])
+        one = torch.ones(-(-flat.numel() // width), dtype=truth.dtype, device=device)
         return ErrorScale(width, one, one, None, one[0])
-    sizes = _or(_typical(_thin(rows.mT, _SAMPLE), 0), typical)
+    found = [_of_rows(flat[part], width, device) for part in _whole_rows(flat, width, device)]
+    sizes, largest = (torch.cat(column) for column in zip(*found, strict=True))
     columns = None
     if in_rows:
-        columns = _or(_typical(_thin(rows, _SAMPLE), 0), typical) / typical
-    return ErrorScale(width, sizes, rows.amax(1), columns, typical)
+        some = _thin(flat.view(-1, width), _SAMPLE)
+        stretches = torch.split(some, max(at_once(device) // len(some), 1), dim=1)
+        every = torch.cat([_typical(_size(part, device), 0) for part in stretches])
+        columns = _or(every, typical) / typical
+    return ErrorScale(width, _or(sizes, typical), largest, columns, typical)
+
+
+def _whole_rows(flat: Tensor, width: int, device: torch.device) -> Iterator[slice]:
+    """Cut a vector into stretches of rows, none of them cut."""
+    step = max(at_once(device) // width, 1) * width
+    return (slice(start, start + step) for start in range(0, flat.numel(), step))
+
+
+def _of_rows(flat: Tensor, width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the typical and the largest size of each row, the last of which may be shorter."""
+    rows = torch.nn.functional.pad(flat, (0, -flat.numel() % width)).view(-1, width)
+    some = _size(rows[:, :: -(-width // _SAMPLE)], device)
+    stretches = torch.split(rows, at_once(device), dim=1)
+    largest = torch.stack([_size(part, device).amax(1) for part in stretches]).amax(0)
+    return _typical(some, 1), largest
+
+
+def _size(t: Tensor, device: torch.device) -> Tensor:
+    """|x|, and 0 for what is not finite."""
+    size = t.to(device).abs()
+    return torch.where(size.isfinite(), size, 0.0)
 
 
 def row_length(truth: Tensor) -> int:

@@ -20,6 +20,7 @@ from adaexplore.core.labels import OVERHEAD_BOUND
 from adaexplore.core.problem import PRECISIONS
 from adaexplore.evaluate.truth.compare import Truth, deviation, exact
 from adaexplore.evaluate.truth.discrimination import passes, stand_ins
+from adaexplore.evaluate.truth.pieces import share_marked
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
 from adaexplore.sandbox.user.user_code import is_out_of_memory
@@ -87,7 +88,7 @@ def _without_work(truths: Truths) -> Iterator[tuple[str, str]]:
         if passes(own, instead):
             yield label, f"{name} would pass as its output"
     first, *others = own
-    changes = [_change(a.value, b.value) for o in others for a, b in zip(first, o, strict=True)]
+    changes = [_change(a, b) for o in others for a, b in zip(first, o, strict=True)]
     if changes and max(changes) < _HARDLY:
         yield INPUT_INSENSITIVE, f"other inputs change its output by {max(changes):.1g} (relative)"
     elif others and (same := _same_share(own)) > _NEARLY_ALL:
@@ -98,10 +99,20 @@ def _same_share(own: list[list[Truth]]) -> float:
     """The share of elements that are alike on all own inputs, in the output with the fewest."""
     first, *others = own
     return min(
-        float(torch.stack([_alike(o[i].value, t.value) for o in others]).all(0).double().mean())
+        _share_alike(t.value, [o[i].value for o in others])
         for i, t in enumerate(first)
         if t.value.numel()
     )
+
+
+def _share_alike(value: Tensor, others: Sequence[Tensor]) -> float:
+    """The share of elements that are the same in all others."""
+    flat, rest = value.flatten(), [o.flatten() for o in others]
+
+    def alike(part: slice) -> Tensor:
+        return torch.stack([_alike(flat[part], o[part]) for o in rest]).all(0)
+
+    return share_marked(alike, flat.numel(), flat.device)
 
 
 def _alike(one: Tensor, other: Tensor) -> Tensor:
@@ -112,13 +123,13 @@ def _ignores_weights(truths: Truths) -> str:
     if truths.other_weights is None:
         return ""
     pairs = zip(truths.from_problem[0].truths, truths.other_weights.truths, strict=True)
-    change = max(_change(a.value, b.value) for a, b in pairs)
+    change = max(_change(a, b) for a, b in pairs)
     return f"other weights change its output by {change:.1g} (relative)" if change < _HARDLY else ""
 
 
-def _change(a: Tensor, b: Tensor) -> float:
+def _change(a: Truth, b: Truth) -> float:
     """Return the relative distance of `b` from `a`; 0 where both are zeros."""
-    return deviation(b, a).norm
+    return deviation(b.value, a.value, error_scale=a.error_scale).norm
 
 
 def _differs_from_itself(runs: ReferenceRuns, inputs: Inputs, truths: Sequence[Truth]) -> str:
@@ -146,8 +157,8 @@ def _repeats(truths: Truths) -> str:
 
 
 def _is_same_along(value: Tensor, axis: int) -> bool:
-    first = value.narrow(axis, 0, 1)
-    return bool((value == first).all())
+    first, second = value.narrow(axis, 0, 1), value.narrow(axis, 1, 1)
+    return torch.equal(first, second) and bool((value == first).all())
 
 
 def _sums_weights(runs: ReferenceRuns, inputs: Inputs) -> str:
@@ -167,10 +178,12 @@ def _sums_weights(runs: ReferenceRuns, inputs: Inputs) -> str:
 def _gradients(runs: ReferenceRuns, inputs: Inputs) -> dict[str, Tensor]:
     """Of a random combination of the outputs, for every parameter; empty where there are none."""
     with _differentiable(runs.instance.model) as parameters, torch.enable_grad():
+        if not parameters:
+            return {}
         try:
             outputs = flatten_outputs(runs.instance.model(*inputs.args, **inputs.kwargs))
             target = sum((torch.randn_like(t) * t).sum() for _, t in outputs if t.requires_grad)
-            if not isinstance(target, Tensor) or not parameters:
+            if not isinstance(target, Tensor):
                 return {}
             found = torch.autograd.grad(target, list(parameters.values()), allow_unused=True)
         except RuntimeError as error:  # an operation without a gradient, or no memory for it

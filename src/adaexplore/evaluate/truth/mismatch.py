@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from adaexplore.core.evaluation import Mismatch
-from adaexplore.evaluate.truth.compare import exact
+from adaexplore.evaluate.truth.compare import as_real, exact
+from adaexplore.evaluate.truth.pieces import part_of, pieces
+from adaexplore.evaluate.truth.regions import EVERYWHERE, NEARLY_ALL, SCATTERED, region_of
 
 _RELATIVE, _OF_SCALE = 1e-3, 1e-4
 """An element is wrong if it is off by more than this share of itself plus this of the largest."""
@@ -23,15 +25,10 @@ _RELATIVE, _OF_SCALE = 1e-3, 1e-4
 _COARSER = 30.0
 """Times that is what a coarser precision does; wrong indices or masks do more somewhere."""
 
-_NEARLY_ALL = 0.98
-_MOST = 0.9
-_FEW = 4
-_SORTABLE = 1 << 24
-_TILES = (256, 128, 64, 32, 16, 8)
-_FLAT_TILES = (8192, 4096, 2048, 1024, 512, 256, 128, 64, 32)
+DESCRIBED = 1 << 24
+"""Describing a pattern takes some 70 bytes an element; of a larger output a part is described."""
 
-_EVERYWHERE, _SCATTERED = "everywhere", "scattered"
-_NOWHERE = (_EVERYWHERE, _SCATTERED)
+_NOWHERE = (EVERYWHERE, SCATTERED)
 """Regions that speak of no place."""
 
 
@@ -48,15 +45,19 @@ def find_mismatch(
 
     `output` and `inputs` are names; `others` holds the truths of other input sets by name; elements
     marked in `ties` do not count. Where no element is wrong by more than rounding, the worst one
-    stands for all; where none is clearly wrong at all, the share is 0.
+    stands for all; where none is clearly wrong at all, the share is 0. Of a large output, the
+    pattern is that of a part from the first wrong element on, which it names.
     """
-    got = exact(out)
+    if truth.numel() > DESCRIBED:
+        return _find_in_large(out, truth, output, inputs, others or {}, ties)
+    got, truth = exact(out), truth.to(out.device)
+    others = {name: other.to(out.device) for name, other in (others or {}).items()}
     wrong = ~_close(got, truth)
     if ties is not None:
         wrong &= ~ties
     nans = int(got.isnan().sum()) - int(truth.isnan().sum()) if got.is_floating_point() else 0
     count = int(wrong.sum())
-    region = _region(wrong, wrong | _telling(truth)) if count else ""
+    region = region_of(wrong, wrong | _telling(truth)) if count else ""
     if not count or (region in _NOWHERE and _is_coarse(got, truth, ties)):
         off = (got.double() - truth.double()).abs().nan_to_num(0.0)
         at = int((off if ties is None else off.masked_fill(ties, 0.0)).flatten().argmax())
@@ -65,7 +66,7 @@ def find_mismatch(
             pattern = "every element is nearly right: too low a precision, not logic"
     else:
         at = int(wrong.flatten().to(torch.uint8).argmax())
-        what = _arrangement(got, truth, others or {}) or _value(got[wrong], truth[wrong])
+        what = _arrangement(got, truth, others) or _value(got[wrong], truth[wrong])
         pattern = "; ".join(filter(None, [what, region]))
     return Mismatch(
         output=output,
@@ -79,6 +80,80 @@ def find_mismatch(
     )
 
 
+def _find_in_large(
+    out: Tensor,
+    truth: Tensor,
+    output: str,
+    inputs: str,
+    others: Mapping[str, Tensor],
+    ties: Tensor | None,
+) -> Mismatch:
+    """Count in all of an output, piece by piece, and describe a part of it."""
+    out, device = as_real(out), out.device
+    flat, right = out.flatten(), truth.flatten()
+    tied = None if ties is None else ties.flatten()
+    parts = list(pieces(len(flat), device))
+    pairs = ((exact(flat[p]), part_of(right, p, device)) for p in parts)
+    scale = max(_largest(part_of(right, p, device)) for p in parts)
+    count = nans = 0
+    first, worst, worst_off = -1, 0, -1.0
+    for part, (got, wanted) in zip(parts, pairs, strict=True):
+        counted = torch.ones_like(wanted, dtype=torch.bool) if tied is None else ~tied[part]
+        wrong = ~_close(got, wanted, scale=scale) & counted
+        if first < 0 and bool(wrong.any()):
+            first = part.start + int(wrong.to(torch.uint8).argmax())
+        count += int(wrong.sum())
+        nans += int((got != got).sum()) - int((wanted != wanted).sum())
+        off = (got.double() - wanted.double()).abs().nan_to_num(0.0).masked_fill(~counted, 0.0)
+        if float(off.max()) > worst_off:
+            worst, worst_off = part.start + int(off.argmax()), float(off.max())
+    at, pattern = worst, "every element is close: rounding, not logic"
+    if count:
+        at, window = first, _window(truth.shape, _unravel(first, truth.shape))
+        described = find_mismatch(
+            out[window],
+            truth[window],
+            output=output,
+            inputs=inputs,
+            others={name: other[window] for name, other in others.items()},
+            ties=None if ties is None else ties[window],
+        )
+        pattern = f"{output}[{_slices(window)}]: {described.pattern}"
+    return Mismatch(
+        output=output,
+        inputs=inputs,
+        share=count / truth.numel(),
+        first_index=_unravel(at, truth.shape),
+        got=float(flat[at]),
+        expected=float(right[at]),
+        nans=max(nans, 0),
+        pattern=pattern,
+    )
+
+
+def _window(shape: torch.Size, first: Sequence[int]) -> tuple[slice, ...]:
+    """Return the part of a tensor that is described: from an element on, or that ends the axis."""
+    window: list[slice] = []
+    for axis, size in enumerate(shape):
+        each = math.prod(shape[axis + 1 :])
+        count = max(min(DESCRIBED // each, size), 1)
+        start = min(first[axis], size - count)
+        window.append(slice(start, start + count))
+        if each <= DESCRIBED:
+            break
+    return tuple(window)
+
+
+def _slices(window: Sequence[slice]) -> str:
+    return ", ".join(f"{part.start}:{part.stop}" for part in window)
+
+
+def _largest(truth: Tensor) -> float:
+    """The largest size of what is finite; 1 where nothing is."""
+    finite = truth[truth.isfinite()]
+    return float(finite.abs().max()) if finite.numel() else 1.0
+
+
 def _is_coarse(got: Tensor, truth: Tensor, ties: Tensor | None) -> bool:
     """Return True if all elements are right but for a coarser rounding."""
     if not truth.is_floating_point():
@@ -87,19 +162,18 @@ def _is_coarse(got: Tensor, truth: Tensor, ties: Tensor | None) -> bool:
     return bool((near if ties is None else near | ties).all())
 
 
-def _close(a: Tensor, b: Tensor, times: float = 1.0) -> Tensor:
+def _close(a: Tensor, b: Tensor, times: float = 1.0, scale: float | None = None) -> Tensor:
     """Mark the elements of `a` that are those of `b`, but for a multiple of a rounding."""
     if not b.is_floating_point():
         return a == b
-    finite = b[b.isfinite()]
-    scale = float(finite.abs().max()) if finite.numel() else 1.0
-    near = (a - b).abs() <= times * (_RELATIVE * b.abs() + _OF_SCALE * scale)
+    of_scale = _OF_SCALE * (_largest(b) if scale is None else scale)
+    near = (a - b).abs() <= times * (_RELATIVE * b.abs() + of_scale)
     return (near & b.isfinite()) | (a == b) | (a.isnan() & b.isnan())
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
     """Return True if nearly all elements of two tensors of one shape are close, and telling."""
-    return a.shape == b.shape and float(_close(a, b).double().mean()) >= _NEARLY_ALL
+    return a.shape == b.shape and float(_close(a, b).double().mean()) >= NEARLY_ALL
 
 
 def _telling(truth: Tensor) -> Tensor:
@@ -126,7 +200,7 @@ def _arrangement(got: Tensor, truth: Tensor, others: Mapping[str, Tensor]) -> st
                 truth.narrow(axis, max(-step, 0), size - 1),
             ):
                 return f"shifted by {step:+d} along axis {axis}"
-    if truth.numel() <= _SORTABLE and truth.isfinite().all() and got.isfinite().all():
+    if truth.isfinite().all() and got.isfinite().all():
         ordered = (got.flatten().sort().values, truth.flatten().sort().values)
         if float(_close(*ordered).double().mean()) == 1.0:
             return "the right values in the wrong places (permuted)"
@@ -150,7 +224,7 @@ def _value(got: Tensor, truth: Tensor) -> str:
         return f"one value, {float(got[0]):.4g}"
     got, truth = got.double(), truth.double()
     finite = got.isfinite() & truth.isfinite()
-    if float(finite.double().mean()) < _NEARLY_ALL:
+    if float(finite.double().mean()) < NEARLY_ALL:
         return ""
     got, truth = got[finite], truth[finite]
     large = truth.abs() > 0.1 * truth.abs().max()
@@ -170,117 +244,6 @@ def _factor(factor: float) -> str:
         if abs(number) >= 1 and abs(number - round(number)) < 2e-3 * abs(number):
             return "-1" if round(number) == -1 else text.format(round(number))
     return f"{factor:.4g}"
-
-
-def _region(wrong: Tensor, counted: Tensor) -> str:
-    """Describe the region of the wrong elements, if it has a simple form.
-
-    Only `counted` elements speak for or against a form, and some of them may be right by accident.
-    """
-    if wrong.dim() == 0 or int(wrong.sum()) >= _NEARLY_ALL * int(counted.sum()):
-        return _EVERYWHERE
-    return (
-        _block(wrong, counted, _NEARLY_ALL)
-        or _stretch(wrong, counted, _NEARLY_ALL)
-        or _tiles(wrong, counted)
-        or _flat_blocks(wrong, counted)
-        or _block(wrong, counted, _MOST)
-        or _stretch(wrong, counted, _MOST)
-        or _SCATTERED
-    )
-
-
-def _block(wrong: Tensor, counted: Tensor, filled: float) -> str:
-    """A block: some indices of some axes, and this share of what is within them is wrong."""
-    chosen = [_projection(wrong, axis).nonzero().flatten() for axis in range(wrong.dim())]
-    inside = counted
-    for axis, indices in enumerate(chosen):
-        inside = inside.index_select(axis, indices)
-    if int(wrong.sum()) < filled * int(inside.sum()):
-        return ""
-    parts = [
-        (_indices(indices.tolist(), size), axis)
-        for axis, (indices, size) in enumerate(zip(chosen, wrong.shape, strict=True))
-        if len(indices) < size
-    ]
-    if not all(text for text, _ in parts):
-        return ""
-    return " and ".join(f"{text} of axis {axis}" for text, axis in parts)
-
-
-def _projection(wrong: Tensor, axis: int) -> Tensor:
-    """Mark the indices of an axis that have a wrong element."""
-    return wrong.transpose(0, axis).flatten(1).any(dim=1) if wrong.dim() > 1 else wrong
-
-
-def _indices(indices: list[int], size: int) -> str:
-    """Some indices of an axis in words; empty where they follow no rule."""
-    first, last, count = indices[0], indices[-1], len(indices)
-    if count == 1:
-        return f"index {first}{' (the last)' if first == size - 1 else ''}"
-    if last - first + 1 == count:
-        if last == size - 1:
-            return f"the last {count} of {size} indices"
-        return (
-            f"the first {count} of {size} indices" if first == 0 else f"indices {first} to {last}"
-        )
-    step = indices[1] - first
-    if indices == list(range(first, last + 1, step)):
-        return f"every index {first} + {step}k"
-    few = f" ({', '.join(map(str, indices))})" if count <= _FEW else ""
-    return f"{count} of {size} indices{few}" if few else ""
-
-
-def _tiles(wrong: Tensor, counted: Tensor) -> str:
-    """Whole tiles of the last two axes, each all wrong or all right; the largest size that fits."""
-    if wrong.dim() < 2:
-        return ""
-    rows, columns = wrong.shape[-2:]
-    pairs = sorted(itertools.product(_TILES, _TILES), key=math.prod, reverse=True)
-    for height, width in pairs:
-        if rows <= height and columns <= width:
-            continue
-        counts = _whole(wrong, counted, height, width)
-        if counts:
-            return f"whole tiles of {height} x {width}: {counts} tiles"
-    return ""
-
-
-def _stretch(wrong: Tensor, counted: Tensor, filled: float) -> str:
-    """One stretch in memory order, this share of which is wrong."""
-    places = wrong.flatten().nonzero().flatten()
-    first, last = int(places[0]), int(places[-1])
-    if len(places) < filled * int(counted.flatten()[first : last + 1].sum()):
-        return ""
-    end = "the last " if last == wrong.numel() - 1 else ""
-    return f"{end}{last - first + 1} elements in memory order ({first} to {last})"
-
-
-def _flat_blocks(wrong: Tensor, counted: Tensor) -> str:
-    """Whole blocks in memory order, as kernels over flat tensors leave them."""
-    flat = wrong.reshape(1, -1), counted.reshape(1, -1)
-    for size in (size for size in _FLAT_TILES if size < wrong.numel()):
-        counts = _whole(*flat, 1, size)
-        if counts:
-            return f"whole blocks of {size} in memory order: {counts} blocks"
-    return ""
-
-
-def _whole(wrong: Tensor, counted: Tensor, height: int, width: int) -> str:
-    """Count the wrong tiles, if each is nearly all wrong or nearly all right."""
-    bad, all_of_it = _per_tile(wrong, height, width), _per_tile(counted, height, width)
-    shares = bad[all_of_it > 0] / all_of_it[all_of_it > 0]
-    count = int((shares > _MOST).sum())
-    return f"{count} of {shares.numel()}" if 0 < count == int((shares > 1 - _MOST).sum()) else ""
-
-
-def _per_tile(mask: Tensor, height: int, width: int) -> Tensor:
-    """Count the set elements of each tile of the last two axes; tiles at the edge have less."""
-    rows, columns = mask.shape[-2:]
-    flat = mask.reshape(-1, rows, columns).float()
-    padded = torch.nn.functional.pad(flat, (0, -columns % width, 0, -rows % height))
-    down, across = padded.shape[-2] // height, padded.shape[-1] // width
-    return padded.reshape(-1, down, height, across, width).sum(dim=(2, 4))
 
 
 def _unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from torch import nn
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Precision, Problem, Workload
 from adaexplore.evaluate.truth.casts import WideCasts, casts_for_precision
-from adaexplore.evaluate.truth.compare import exact
+from adaexplore.evaluate.truth.compare import computable, exact
+from adaexplore.evaluate.truth.pieces import kept
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.steps import Steps
@@ -112,15 +113,7 @@ class ReferenceRuns:
         With `noise`, inputs and parameters are a little off; `watch` sees what is selected, and
         `steps` what is rounded.
         """
-
-        def widen(t: torch.Tensor) -> torch.Tensor:
-            if t.is_complex():
-                return t.to(torch.complex128)
-            return t.double() if t.is_floating_point() else t
-
-        wide = map_tensors(widen, inputs)
-        if noise is not None:
-            wide = noise.on_inputs(wide)
+        wide = map_tensors(_widened, noise.on_inputs(inputs) if noise else inputs)
         torch.manual_seed(self.problem.seed)
         torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
         try:
@@ -130,6 +123,7 @@ class ReferenceRuns:
                     noise.on_parameters(double)
                 with watch or nullcontext(), steps or nullcontext():
                     outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
+                del wide  # as large as the outputs, often
                 if watch is not None:
                     watch.follow([t for _, t in outputs])
         except (RuntimeError, TypeError, ValueError, AssertionError) as error:
@@ -143,7 +137,10 @@ class ReferenceRuns:
             torch.set_default_dtype(torch.float32)
         if self._shapes and [t.shape for _, t in outputs] != self._shapes:
             return None  # rounding decides on the size
-        return [exact(t) for _, t in outputs]
+        values = []
+        while outputs:  # the memory of one makes room for the next
+            values.append(_as_value(outputs.pop(0)[1]))
+        return values
 
     def _sizes_differ(self, outputs: list[NamedTensor]) -> str:
         name = f"{self.problem.name}.py"
@@ -182,7 +179,7 @@ class Noise:
         return Noise(-self.size, self._exempt)
 
     def on_inputs(self, inputs: Inputs) -> Inputs:
-        """The inputs, with noise."""
+        """The inputs, with noise; those that have some are in float64."""
         left = iter(self._exempt)
         seeds = itertools.count()
         return map_tensors(lambda t: t if next(left) else self._on(t, next(seeds)), inputs)
@@ -197,8 +194,32 @@ class Noise:
             return t
         generator = torch.Generator(t.device).manual_seed(seed % 2**31)
         noise = torch.rand(_PERIOD, generator=generator, device=t.device).double() * 2.0 - 1.0
-        factors = (1.0 + _UNIT * self.size * noise).repeat(-(-t.numel() // _PERIOD))
-        return t * factors[: t.numel()].reshape(t.shape)
+        factors = 1.0 + _UNIT * self.size * noise
+        if not t.is_contiguous():
+            return computable(t) * _repeated(factors, t.numel()).reshape(t.shape)
+        moved = torch.empty_like(t, dtype=torch.float64)
+        whole = t.numel() // _PERIOD * _PERIOD
+        flat, home = computable(t).view(-1), moved.view(-1)
+        torch.mul(flat[:whole].view(-1, _PERIOD), factors, out=home[:whole].view(-1, _PERIOD))
+        torch.mul(flat[whole:], factors[: len(flat) - whole], out=home[whole:])
+        return moved
+
+
+def _repeated(t: torch.Tensor, length: int) -> torch.Tensor:
+    return t.repeat(-(-length // len(t)))[:length]
+
+
+def _widened(t: torch.Tensor) -> torch.Tensor:
+    if t.is_complex():
+        return t.to(torch.complex128)
+    return t.double() if t.is_floating_point() else t
+
+
+def _as_value(output: torch.Tensor) -> torch.Tensor:
+    """Return an output as it is kept: exact, in the memory for truths of its size."""
+    if output.is_complex() or output.dtype is not torch.float64:
+        return kept(exact(output))
+    return kept(output)
 
 
 def _is_half(instance: Instance, inputs: Inputs) -> bool:

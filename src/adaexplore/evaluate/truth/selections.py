@@ -101,7 +101,7 @@ class Choice:
             return torch.zeros_like(out, dtype=torch.bool)
         at, length = out.to(torch.int64), self.source.shape[1]
         legal = (self.row >= 0) & (at == out) & (at >= 0) & (at < length)
-        row, at, right = self.row[legal], at[legal], truth[legal].to(torch.int64)
+        row, at, right = self.row[legal], at[legal], truth.to(out.device)[legal].to(torch.int64)
         value, wanted = self.source[row, at], self.source[row, right]
         room = self.moved[row, at] + self.moved[row, right] + _room(value, wanted, self.floor)
         off = (value - wanted).abs()

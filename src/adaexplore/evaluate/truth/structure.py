@@ -89,9 +89,11 @@ def _of_floats(draws: Sequence[Tensor]) -> Structure:
     always = bool(zeros.any()) and all(torch.equal(zeros, t == 0) for t in draws[1:])
     unit = ""
     if draws[0].dim() and draws[0].shape[-1] > 1:
-        if all(_is_near(t.double().sum(-1), 1) and bool((t >= 0).all()) for t in draws):
+        if all(_is_near(t.sum(-1, dtype=torch.float64), 1) and bool((t >= 0).all()) for t in draws):
             unit = "sum"
-        elif all(_is_near(t.double().norm(dim=-1), 1) for t in draws):
+        elif all(
+            _is_near(torch.linalg.vector_norm(t, dim=-1, dtype=torch.float64), 1) for t in draws
+        ):
             unit = "length"
     return Structure(
         zeros=zeros if always else None,
@@ -110,7 +112,7 @@ def _bound_away_from_zero(draws: Sequence[Tensor]) -> float | None:
     """The smallest value seen, if so many uniform numbers would have come closer to zero."""
     count = sum(t.numel() for t in draws)
     least = min(float(t.min()) for t in draws)
-    mean = sum(float(t.double().mean()) for t in draws) / len(draws)
+    mean = sum(float(t.mean(dtype=torch.float64)) for t in draws) / len(draws)
     return least if count > _CHANCE and least > _CHANCE / count * mean > 0 else None
 
 
@@ -132,9 +134,9 @@ def _is_sorted(t: Tensor) -> bool:
 
 def _is_discrete(t: Tensor) -> bool:
     """Return True if it holds whole numbers only, or a few numbers again and again."""
-    if torch.equal(t, t.round()):
-        return True
     sample = t.flatten()[:: -(-t.numel() // _SAMPLE)]
+    if torch.equal(sample, sample.round()) and torch.equal(t, t.round()):
+        return True
     return _distinct(sample) <= min(sample.numel() // 8, _FEW)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -18,6 +18,7 @@ from adaexplore.evaluate.truth.constants import (
 )
 from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
 from adaexplore.evaluate.truth.inputs import InputSet, InputSets
+from adaexplore.evaluate.truth.pieces import all_finite
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
 from adaexplore.evaluate.truth.room import room_on
@@ -65,7 +66,7 @@ class OtherWeights:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A checked set whose bounds are not known yet."""
+    """A checked set whose bounds are not known yet; its inputs are shared."""
 
     given: InputSet
     outputs: list[ReferenceRun]
@@ -150,13 +151,16 @@ class Truths:
             outputs = self._reference_runs(given)
             if outputs is None:
                 continue
-            all_finite = all(bool(torch.isfinite(o.value).all()) for o in outputs)
+            are_finite = all(all_finite(o.value) for o in outputs)
             if given.from_problem and not given.varied:
-                finite = finite and all_finite
-            elif finite and not all_finite:
+                finite = finite and are_finite
+            elif finite and not are_finite:
                 continue  # NaN or infinity: no input of the problem's kind
             count += 1
-            yield _Draft(given, outputs, [share(t) for t in tensors_of(given.inputs)])
+            draft = _draft(given, outputs)
+            del given, outputs  # while the next set is drawn, the draft alone holds them
+            yield draft
+            del draft
 
     def _reference_runs(self, given: InputSet) -> list[ReferenceRun] | None:
         """PyTorch's own runs; None where they give no basis for a verdict."""
@@ -183,12 +187,15 @@ class Truths:
         return outputs
 
     def _checked(self, draft: _Draft) -> CheckedSet:
-        shared = iter(draft.shared)
-        inputs = map_tensors(lambda _: next(shared).tensor, draft.given.inputs)
         marks = [fingerprint(s.tensor) for s in draft.shared]
         truths = self._truths(draft.outputs, from_problem=draft.given.from_problem)
         return CheckedSet(
-            draft.given.name, draft.given.from_problem, inputs, draft.shared, marks, truths
+            draft.given.name,
+            draft.given.from_problem,
+            draft.given.inputs,
+            draft.shared,
+            marks,
+            truths,
         )
 
     def _truths(self, outputs: list[ReferenceRun], *, from_problem: bool) -> list[Truth]:
@@ -272,6 +279,14 @@ class Truths:
     def _note(self, text: str) -> None:
         if text not in self._notes:
             self._notes.append(text)
+
+
+def _draft(given: InputSet, outputs: list[ReferenceRun]) -> _Draft:
+    """Move an input set to shared memory."""
+    shared = [share(t) for t in tensors_of(given.inputs)]
+    left = iter(shared)
+    inputs = map_tensors(lambda _: next(left).tensor, given.inputs)
+    return _Draft(replace(given, inputs=inputs), outputs, shared)
 
 
 def _largest(

@@ -1,0 +1,78 @@
+"""Large tensors in pieces: what a comparison holds beside them stays small, wherever they lie.
+
+A float64 truth of some gigabytes lies in the host's memory, since a GPU's is for inputs, outputs
+and candidates. Its pieces are moved to the device on which they are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+ON_CPU, ON_GPU = 1 << 15, 1 << 24
+_HOST_BYTES = 2 << 30
+"""A truth larger than this is kept in the host's memory."""
+
+Marks = Tensor | Callable[[slice], Tensor]
+"""Marked elements: all of a tensor's, or those of the pieces that are asked for."""
+
+
+def at_once(device: torch.device) -> int:
+    """Return how many elements are worked on at once: on the CPU few enough for one core's cache.
+
+    Waking the other cores for each of many small operations costs more than they save, most of all
+    where somebody else keeps them busy.
+    """
+    return ON_CPU if device.type == "cpu" else ON_GPU
+
+
+def pieces(length: int, device: torch.device, width: int = 1) -> Iterator[slice]:
+    """Cut a vector into stretches of whole rows of this width, or into stretches of single rows."""
+    most = at_once(device)
+    rows = max(most // width, 1) * width
+    for row in range(0, length, rows):
+        end = min(row + rows, length)
+        for start in range(row, end, most):
+            yield slice(start, min(start + most, end))
+
+
+def part_of(flat: Tensor, part: slice, device: torch.device) -> Tensor:
+    """Return a piece of a vector, on a device."""
+    return flat[part].to(device)
+
+
+def marked_in(marks: Marks, part: slice) -> Tensor:
+    """Return which elements of a piece are marked; a tensor of marks is a vector."""
+    return marks[part] if isinstance(marks, Tensor) else marks(part)
+
+
+def share_marked(marks: Marks, length: int, device: torch.device) -> float:
+    """Return the share of the elements that are marked; 0 where there are none."""
+    counts = [marked_in(marks, part).sum() for part in pieces(length, device)]
+    return int(torch.stack(counts).sum()) / length if counts else 0.0
+
+
+def all_marks(
+    marks: Callable[[slice], Tensor], shape: Sequence[int], device: torch.device
+) -> Tensor:
+    """Return the marks of all pieces as one tensor of this shape."""
+    found = torch.empty(tuple(shape), dtype=torch.bool, device=device)
+    flat = found.view(-1)
+    for part in pieces(flat.numel(), device):
+        flat[part] = marks(part)
+    return found
+
+
+def all_finite(tensor: Tensor) -> bool:
+    """Return True if a tensor holds neither NaN nor infinity."""
+    flat = tensor.flatten()
+    return all(bool(flat[p].isfinite().all()) for p in pieces(flat.numel(), flat.device))
+
+
+def kept(value: Tensor) -> Tensor:
+    """Return a contiguous copy in the memory where a truth of its size is kept."""
+    large = value.is_cuda and value.nbytes > _HOST_BYTES
+    home = torch.empty(value.shape, dtype=value.dtype, device="cpu" if large else value.device)
+    return home.copy_(value)
