@@ -95,5 +95,4 @@ def test_a_comparison_takes_a_small_part_of_an_outputs_memory(growths, compariso
 
 def test_truths_take_no_more_than_their_runs_hold(tmp_path):
     grown = run(tmp_path, HEADER, ELU, f"print(growth(lambda: elu({ELEMENTS // 512})))")
-    print(2 * grown / FLOAT32)
     assert grown < (EVERY_RUN + 1) * FLOAT32 / 2
