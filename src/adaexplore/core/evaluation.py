@@ -92,15 +92,28 @@ class Timing:
         return is_wide(self.speedup_ci) or self.waited > 0
 
     @property
+    def is_under_load(self) -> bool:
+        """True for a gain that was measured while other programs kept processors busy."""
+        return self.waited > 0 and self.speedup_ci[0] > 1
+
+    @property
     def is_too_noisy(self) -> bool:
-        """True where noise leaves open if the candidate is faster or slower."""
+        """True where noise or load leaves open if the candidate is faster or slower."""
         low, high = self.speedup_ci
-        return self.is_noisy and low <= 1 <= high
+        return self.is_under_load or (self.is_noisy and low <= 1 <= high)
+
+    @property
+    def at_least(self) -> float:
+        """The speedup by which candidates rank: the lower end of the interval where it is noisy."""
+        return self.speedup_ci[0] if self.is_noisy else self.speedup
 
     @property
     def claim(self) -> float:
-        """The speedup that may be claimed: the lower end of the interval where it is noisy."""
-        return self.speedup_ci[0] if self.is_noisy else self.speedup
+        """The speedup that may be claimed: as `at_least`, but no gain that was measured under load.
+
+        How much the load did to each party is known too little.
+        """
+        return 1.0 if self.is_under_load else self.at_least
 
 
 def is_wide(interval: tuple[float, float]) -> bool:
@@ -299,14 +312,14 @@ Evaluation = Passed | Failed
 def rank(evaluation: Evaluation) -> tuple[bool, bool, float, float]:
     """Order of candidates, larger is better: (compiled, correct, like-for-like speedup, guess).
 
-    The speedup is the one that may be claimed (see `Timing.claim`). A correct candidate that was
-    not measured has the speedup 0 and so stands below all that were. Among its like the shorter
-    estimate is better: `guess` is minus its microseconds, minus infinity for a partial one, and 0
-    where there is none.
+    The speedup is the least that the measurement shows (see `Timing.at_least`). A correct candidate
+    that was not measured has the speedup 0 and so stands below all that were. Among its like the
+    shorter estimate is better: `guess` is minus its microseconds, minus infinity for a partial one,
+    and 0 where there is none.
     """
     if isinstance(evaluation, Failed):
         return (evaluation.status not in NOT_COMPILED, False, 0.0, 0.0)
     timing = evaluation.timing
     if isinstance(timing, Timing):
-        return (True, True, timing.claim, 0.0)
+        return (True, True, timing.at_least, 0.0)
     return (True, True, 0.0, -math.inf if timing.partial else -timing.time_us)

@@ -49,7 +49,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "strongest": timing.strongest if timing else None,
         "speedup": timing.speedup if timing else None,
         "speedup_ci": list(timing.speedup_ci) if timing else None,
-        "claim": timing.claim if timing else None,
+        "claim": timing.claim if timing and not timing.is_under_load else None,
         "too_noisy": timing.is_too_noisy if timing else None,
         "speedup_eager": timing.speedup_eager if timing else None,
         "speedup_compile": timing.speedup_compile if timing else None,

@@ -80,9 +80,11 @@ class Run:
     def speedup(self) -> float | None:
         """The like-for-like speedup that the run claims; None where it claims none.
 
-        The lower end of the interval where the measurement was noisy.
+        The lower end of the interval where the measurement was noisy. None for a gain that was
+        measured under load.
         """
-        return self.timing.claim if self.timing else None
+        timing = self.timing
+        return None if timing is None or timing.is_under_load else timing.claim
 
     @property
     def speedup_ci(self) -> tuple[float, float] | None:

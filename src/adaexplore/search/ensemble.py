@@ -22,7 +22,7 @@ def gains(nodes: Sequence[Node]) -> list[float]:
     for node in nodes:
         evaluation = node.evaluation
         timing = evaluation.measured if isinstance(evaluation, Passed) else None
-        speedup = timing.claim if timing else 0.0
+        speedup = timing.at_least if timing else 0.0
         found.append(max(math.log(speedup / best), 0.0) if speedup > 0 else 0.0)
         best = max(best, speedup)
     return found

@@ -29,7 +29,7 @@ def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
         for node in nodes
         if isinstance(node.evaluation, Passed) and node.evaluation.measured
     ]
-    return max(measured, key=lambda pair: pair[1].claim, default=None)
+    return max(measured, key=lambda pair: pair[1].at_least, default=None)
 
 
 def headroom(nodes: Sequence[Node], facts: ReferenceFacts) -> float | None:

@@ -116,7 +116,7 @@ def next_to_confirm(
         for node_id, evaluation in searched.items()
         if isinstance(evaluation, Passed) and evaluation.measured
     }
-    fastest = sorted(timed, key=lambda node_id: (-timed[node_id].claim, node_id))
+    fastest = sorted(timed, key=lambda node_id: (-timed[node_id].at_least, node_id))
     confirmed = {i: settled(searched[i], tries) for i, tries in confirmations.items() if tries}
     for node_id in fastest[:limit]:
         tries = confirmations.get(node_id, ())

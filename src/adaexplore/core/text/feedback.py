@@ -62,6 +62,7 @@ def verdict(evaluation: Evaluation) -> str:
     timing = evaluation.timing
     against = f"{baseline_name(timing.strongest)}, the strongest baseline"
     noise = "too noisy to tell: " if timing.is_too_noisy else ""
+    noise = "measured under load: " if timing.is_under_load else noise
     parts = [
         f"{noise}{claim(timing)}, {evaluation.precision}-accurate",
         f"against {against}",
@@ -74,6 +75,8 @@ def verdict(evaluation: Evaluation) -> str:
 
 def claim(timing: Timing) -> str:
     """Return the speedup that may be claimed, such as `1.32×`, or `≥ 1.01×` for a noisy one."""
+    if timing.is_under_load:
+        return "no claim"
     return f"≥ {speedup(timing.claim)}" if timing.is_noisy else speedup(timing.speedup)
 
 

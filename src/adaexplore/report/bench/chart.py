@@ -70,7 +70,8 @@ def _kind(verdict: BenchVerdict) -> str:
     if found is None or not verdict.is_final:
         return "unjudged"
     if isinstance(found, Passed):
-        return "faster" if timing and timing.speedup_ci[0] > 1 else "right"
+        is_faster = timing and timing.speedup_ci[0] > 1 and not timing.is_too_noisy
+        return "faster" if is_faster else "right"
     return found.status if found.status in BARS else "failed"
 
 

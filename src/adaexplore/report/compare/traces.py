@@ -83,7 +83,7 @@ class Trace:
     def best(self, axis: Axis, at: float) -> Timing | None:
         """Return the best measurement within amount `at`, None without a correct kernel."""
         timings = [point.timing for point in self.within(axis, at) if point.timing]
-        return max(timings, key=lambda timing: timing.claim, default=None)
+        return max(timings, key=lambda timing: timing.at_least, default=None)
 
 
 def points(

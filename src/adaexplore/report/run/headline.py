@@ -23,10 +23,10 @@ class Headline:
     """The claim of a run.
 
     `verdict` is "faster" only if the claimed interval lies above 1, and "too_noisy" if a noisy one
-    includes 1. `sentence` is the claim in one
-    line, `caveat` a reservation, empty without one. `node_id` and `origin` name the candidate.
-    `claimed` is the measurement behind the verdict: the confirmation if there is one, else the
-    search's own. It is None if nothing may be claimed, and never an estimate.
+    includes 1 or a gain was measured under load. `sentence` is the claim in one line, `caveat` a
+    reservation, empty without one. `node_id` and `origin` name the candidate. `claimed` is the
+    measurement behind the verdict: the confirmation if there is one, else the search's own. It is
+    None where there is no measurement to claim, and never an estimate.
     """
 
     verdict: Verdict
@@ -104,7 +104,7 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
     measured = f"95 % interval {text.interval(timing.speedup_ci)}, {passed.precision} class"
     if passed.workloads:
         measured += f", geometric mean of {len(passed.workloads)} workloads"
-    verdict: Verdict = "faster" if low > 1 else "too_noisy" if timing.is_too_noisy else "no_gain"
+    verdict: Verdict = "too_noisy" if timing.is_too_noisy else "faster" if low > 1 else "no_gain"
     if verdict == "faster" and timing.is_noisy:
         sentence = (
             f"At least {text.speedup(low)} like-for-like speedup over {baseline}; the measurement "
@@ -112,6 +112,12 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
         )
     elif verdict == "faster":
         sentence = f"{ratio} like-for-like speedup over {baseline} ({measured})."
+    elif timing.is_under_load:
+        sentence = (
+            f"Measured under load: no claim. The best correct candidate measures {ratio} against "
+            f"{baseline} ({measured}), while other programs kept the processors busy. Measure "
+            "again on a quiet machine."
+        )
     elif verdict == "too_noisy":
         sentence = (
             f"Too noisy to tell: the best correct candidate measures {ratio} against {baseline} "

@@ -191,12 +191,21 @@ class TestNoise:
         assert (result.verdict, result.claimed) == ("too_noisy", found)
         assert result.sentence.startswith("Too noisy to tell")
 
-    def test_a_narrow_interval_under_load_claims_its_lower_end(self):
+    @pytest.mark.parametrize("confirmed", [False, True])
+    def test_a_gain_under_load_is_no_claim(self, confirmed):
         found = spread_out(1.32, 1.2, 1.4)
         loaded = replace(found, timing=replace(found.timing, waited=0.05))
 
         assert headline([node(1, found)]).sentence.startswith("1.32×")
-        assert headline([node(1, loaded)]).sentence.startswith("At least 1.20×")
+        result = headline([node(1, loaded)], confirmations={1: loaded} if confirmed else {})
+        assert result.verdict == "too_noisy"
+        assert result.sentence.startswith("Measured under load: no claim.")
+
+    def test_a_loss_under_load_stays_a_loss(self):
+        found = spread_out(0.8, 0.7, 0.9)
+        loaded = replace(found, timing=replace(found.timing, waited=0.05))
+
+        assert headline([node(1, loaded)]).verdict == "no_gain"
 
     def test_a_clear_step_is_starred_before_a_noisy_one_that_measured_more(self):
         nodes = [node(1, spread_out(2.41, 1.006, 10.2)), node(2, passed(1.5))]
