@@ -121,19 +121,17 @@ def unlikeness(out: torch.Tensor, truth: Truth, likeness: Likeness) -> str:
     expected = truth.value
     if not expected.is_floating_point() or not expected.numel():
         return ""
-    out = _real(out).double()
-    alike = (out == expected) | (out.isnan() & expected.isnan())
     excused = truth.excused(out)
-    if excused is not None:
-        alike |= excused
-    out = torch.where(alike, expected, out).flatten()
-    off = torch.where(alike.flatten(), 0.0, out - expected.flatten())
-    wanted = expected.flatten().nan_to_num(0.0, 0.0, 0.0)
-    shown = out.nan_to_num(0.0, 0.0, 0.0)
-    norms = float(torch.linalg.vector_norm(shown) * torch.linalg.vector_norm(wanted))
-    cosine = float(shown @ wanted) / norms if norms else float(torch.equal(shown, wanted))
-    l1 = float(off.abs().sum() / wanted.abs().sum().clamp_min(_LEAST_SUM))
-    rmse = float(off.square().mean().sqrt())
+    got, wanted = as_real(out).flatten(), expected.flatten()
+    sums = torch.zeros(6, dtype=torch.float64, device=out.device)
+    for part in pieces(len(got), out.device):
+        left_out = None if excused is None else excused.flatten()[part]
+        sums += _likeness_sums(got[part], part_of(wanted, part, out.device), left_out)
+    product, shown2, wanted2, off1, wanted1, off2 = sums.tolist()
+    norms = math.sqrt(shown2) * math.sqrt(wanted2)
+    cosine = product / norms if norms else float(shown2 == wanted2)
+    l1 = off1 / max(wanted1, _LEAST_SUM)
+    rmse = math.sqrt(off2 / len(got))
     if cosine >= likeness.cosine and l1 <= likeness.l1 and rmse <= likeness.rmse:
         return ""
     return (
@@ -141,6 +139,21 @@ def unlikeness(out: torch.Tensor, truth: Truth, likeness: Likeness) -> str:
         f"{cosine:.4g} (at least {likeness.cosine:g}), relative L1 {l1:.2g} (at most "
         f"{likeness.l1:g}), RMSE {rmse:.2g} (at most {likeness.rmse:g})"
     )
+
+
+def _likeness_sums(
+    out: torch.Tensor, expected: torch.Tensor, excused: torch.Tensor | None
+) -> torch.Tensor:
+    """The sums over a part: products, squares of either, differences, sizes, their squares."""
+    out = out.double()
+    alike = (out == expected) | (out.isnan() & expected.isnan())
+    if excused is not None:
+        alike |= excused
+    out = torch.where(alike, expected, out)
+    off = torch.where(alike, 0.0, out - expected)
+    wanted, shown = (t.nan_to_num(0.0, 0.0, 0.0) for t in (expected, out))
+    sizes = (shown @ wanted, shown @ shown, wanted @ wanted)
+    return torch.stack([*sizes, off.abs().sum(), wanted.abs().sum(), off @ off])
 
 
 def near(out: torch.Tensor, strict: torch.Tensor, bound: Deviation) -> bool:
