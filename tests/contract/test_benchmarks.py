@@ -91,6 +91,28 @@ class performance_metrics(Performance_Metrics):
 """
 
 
+def tritonbench(channel):
+    """A channel with two functions, one of which draws random numbers in T."""
+    told = {"abs": "Absolute values.", "rand": "Random numbers.", "lost": "Nothing."}
+    rows = [{"file": f"{n}.py", "difficulty": 2, "description": t} for n, t in told.items()]
+    functions, times = f"data/TritonBench_{channel}_v1", f"performance_metrics/perf_{channel}"
+    return {
+        f"{functions}.{'jsonl' if channel == 'T' else 'json'}": json.dumps(rows),
+        f"{functions}/abs.py": ABS,
+        f"{functions}/lost.py": ABS,
+        f"{functions}/rand.py": ABS.replace("torch.abs(x)", "torch.rand_like(x)"),
+        f"{times}/golden_metrics/abs_perf.py": TIMES_ABS,
+        f"{times}/golden_metrics/rand_perf.py": TIMES_ABS,
+    }
+
+
+PREDICTED = "".join(
+    json.dumps({"instruction": f"Functional Description: {text}", "predict": "def abs(x): ..."})
+    + "\n"
+    for text in ("Nothing.", "Unknown.", "Absolute values.")
+)
+
+
 def settings(scope, shared):
     """Settings of robust-kbench: two of the inputs, one of the constructor."""
     inputs = [{"batch": 2}, {"batch": 3}]
@@ -199,6 +221,22 @@ EXAMPLES = [
             "more.jsonl": json.dumps({"predict": "def abs(x): ...", "file": "Math/abs.py"}),
         },
         answered=("Math/abs", "Math/abs"),
+    ),
+    Example(
+        "tritonbench-t",
+        tritonbench("T"),
+        {"abs": "difficulty 2"},
+        excluded={"lost": "no lost_perf.py", "rand": "random numbers"},
+        answers={"some_model.jsonl": PREDICTED},
+        answered=("abs",),
+    ),
+    Example(
+        "tritonbench-g",
+        tritonbench("G"),
+        {"abs": "difficulty 2", "rand": "difficulty 2"},
+        excluded={"lost": "no lost_perf.py"},
+        answers={"some_model.jsonl": PREDICTED},
+        answered=("abs",),
     ),
 ]
 

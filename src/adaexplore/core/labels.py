@@ -28,6 +28,9 @@ It hangs where not all of them run at once, so nothing is claimed for it.
 WAITS_BY_LEAVE = "waits-for-blocks:allowed"
 """The same, where the user allows it."""
 
+NO_INDEPENDENT_TRUTH = "no-independent-truth"
+"""The reference is a kernel itself: what it does wrong is right here."""
+
 UNIFORM_INPUTS = "uniform-inputs"
 """A benchmark draws every input between 0 and 1, where `abs` and `relu` change nothing."""
 

@@ -10,12 +10,15 @@ from adaexplore.problems.benchmarks.kernelbench import KernelBenchTasks
 from adaexplore.problems.benchmarks.kernelbenchx import KernelBenchXTasks
 from adaexplore.problems.benchmarks.multikernelbench import MultiKernelBenchTasks
 from adaexplore.problems.benchmarks.robustkbench import RobustKBenchTasks
+from adaexplore.problems.benchmarks.tritonbench.benchmark import TRITONBENCH_G, TRITONBENCH_T
 
 BENCHMARKS: list[Benchmark] = [
     KernelBenchTasks(),
     MultiKernelBenchTasks(),
     RobustKBenchTasks(),
     KernelBenchXTasks(),
+    TRITONBENCH_T,
+    TRITONBENCH_G,
 ]
 """The benchmarks that `adaexplore bench` knows, in the order in which it lists them."""
 

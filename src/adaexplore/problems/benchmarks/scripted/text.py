@@ -1,6 +1,6 @@
 """The text of a problem, written from a PyTorch function and the script that times it.
 
-The script (of TritonBench-T or KernelBench-X) has one class: `get_input_tensors` appends a case for
+The script (of TritonBench or KernelBench-X) has one class: `get_input_tensors` appends a case for
 each of several sizes, `to_cuda` moves a case, and `call_op` calls the function with it. The text
 has the function as it stands, a `Model` whose `forward` is `call_op`, and a `get_inputs` that makes
 one case. Nothing of it is run here.
@@ -17,6 +17,7 @@ from adaexplore.core.problem import Workload
 from adaexplore.problems.benchmarks.scripted.case import Case, Size, case_of, names_read
 from adaexplore.problems.benchmarks.scripted.forward import forward_of
 from adaexplore.problems.benchmarks.scripted.function import Function, UnusableError
+from adaexplore.problems.benchmarks.scripted.kernels import Kernels
 from adaexplore.problems.benchmarks.scripted.settings import (
     constructor_of,
     settings_of,
@@ -71,18 +72,26 @@ class _Script:
 
 
 def problem_text(
-    function: str, script: str, *, most: int = MOST_ELEMENTS, times: Sequence[float] = ()
+    function: str,
+    script: str,
+    *,
+    most: int = MOST_ELEMENTS,
+    times: Sequence[float] = (),
+    is_kernel: bool = False,
 ) -> Written:
     """Return the text of the problem of a function and its script.
 
     Of the script's sizes it is timed at the largest whose inputs have `most` elements or fewer and
     whose call takes `MOST_MS` or less, and must be right at the first, too. `times` are those of
     calls at the sizes, in milliseconds, as far as they are known. Dropout is turned off, and inputs
-    that the function writes to are cloned in `forward`; labels say so. Raises `UnusableError`, with
-    the reason, where there is no such problem.
+    that the function writes to are cloned in `forward`; labels say so. With `is_kernel`, the
+    function is made of kernels: what it draws and writes, its text does not tell. Raises
+    `UnusableError`, with the reason, where there is no such problem.
     """
     parts = _parts(script)
-    called = Function.called(function, parts.call)
+    called: Function | Kernels = (
+        Kernels.called(function, parts.call) if is_kernel else Function.called(function, parts.call)
+    )
     if drawn := called.draws():
         raise UnusableError(f"its reference draws random numbers ({drawn})")
     call, switch = called.without_dropout(parts.call)

@@ -1,0 +1,130 @@
+"""Answers as TritonBench keeps them: files of JSON lines {"instruction", "predict"}.
+
+The task of a line is told by its prompt, which contains the task's description, or for the channel
+G by the gold answer, which lines carry as `label`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.problems.benchmarks.tritonbench.tasks import Described
+
+_PROMPTS = ("instruction", "prompt")
+_START, _END = "Functional Description: ", "Wrapper Entry Information:"
+_FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_ENDINGS = ("<|im_end|>", "<|EOT|>")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """An answer of a file: `prompt`, the text that was predicted, and where it stands."""
+
+    place: str
+    prompt: str
+    label: str
+    predict: str
+
+
+def predictions_in(path: Path) -> Iterator[Prediction]:
+    """Yield the predictions of a file, or of all files `*.jsonl` of a folder, in order.
+
+    Raises `BadInputError` for a path that is not there or cannot be read.
+    """
+    if not path.exists():
+        raise BadInputError(f"--answers {path}: no such file or folder")
+    files = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
+    for file in files:
+        place = file.name if path.is_file() else file.relative_to(path).as_posix()
+        for number, line in enumerate(_lines(file), 1):
+            row = _row(line)
+            prompt = next((row[name] for name in _PROMPTS if name in row), None)
+            if isinstance(prompt, str) and isinstance(row.get("predict"), str):
+                label = row.get("label")
+                yield Prediction(
+                    f"{place}#{number}",
+                    prompt,
+                    label if isinstance(label, str) else "",
+                    row["predict"],
+                )
+
+
+def key_of(one: Prediction, described: Mapping[str, Described]) -> str | None:
+    """Return the task that a prediction answers, None where no task or several fit."""
+    if one.label.strip():
+        gold = _flat(one.label)
+        found = [key for key, row in described.items() if _flat(row.gold) == gold]
+        if len(found) == 1:
+            return found[0]
+    asked = one.prompt.rpartition(_START)[2].partition(_END)[0]
+    exact = [key for key, row in described.items() if _flat(asked) in map(_flat, row.prompts)]
+    if len(exact) == 1:
+        return exact[0]
+    prompt = _flat(one.prompt)
+    fits = {
+        key: max((prompt.rfind(_flat(text)) for text in row.prompts if _flat(text)), default=-1)
+        for key, row in described.items()
+    }
+    last = max(fits.values(), default=-1)  # a prompt may quote other tasks before its own
+    found = [key for key, place in fits.items() if place == last >= 0]
+    return found[0] if len(found) == 1 else None
+
+
+def source_of(one: Prediction, name: str) -> str:
+    """Return the code of a prediction.
+
+    It is the whole text if that is Python, else the last fenced block that defines `name`,
+    the last one that is Python, or the whole text for want of any.
+    """
+    text = one.predict
+    for ending in _ENDINGS:
+        text = text.replace(ending, "")
+    if _names(text) is not None:
+        return text
+    blocks = [(block, _names(block)) for block in reversed(_FENCED.findall(text))]
+    python = [(block, names) for block, names in blocks if names]
+    whole = [block for block, names in python if name in names]
+    return (whole or [block for block, _ in python] or [text])[0]
+
+
+def _names(source: str) -> set[str] | None:
+    """Return the names that a module binds, None for what is no Python."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):
+        return None
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {each.asname or each.name for each in node.names}
+    return found
+
+
+def _flat(text: str) -> str:
+    return "".join(text.split())
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{file}: cannot be read: {error}") from None
+
+
+def _row(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}
