@@ -88,7 +88,8 @@ def source_of(one: Prediction, name: str) -> str:
         text = text.replace(ending, "")
     if _names(text) is not None:
         return text
-    blocks = [(block, _names(block)) for block in reversed(_FENCED.findall(text))]
+    found: list[str] = _FENCED.findall(text)
+    blocks = [(block, _names(block)) for block in reversed(found)]
     python = [(block, names) for block, names in blocks if names]
     whole = [block for block, names in python if name in names]
     return (whole or [block for block, _ in python] or [text])[0]
