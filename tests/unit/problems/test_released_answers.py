@@ -9,6 +9,7 @@ from torch import nn
 from adaexplore.core.bench import TheirVerdict
 from adaexplore.core.errors import BadInputError
 from adaexplore.problems.benchmarks import BENCHMARKS, benchmark_named
+from adaexplore.problems.benchmarks import kernelbench as module
 
 ANSWER = "class ModelNew: ...\n"
 REFERENCE = """
@@ -143,6 +144,19 @@ def test_tasks_come_in_the_order_of_their_numbers(kernelbench, put, tmp_path):
     assert tasks == kernelbench.tasks(tmp_path / "KernelBench")
     with pytest.raises(BadInputError, match="no file level<L>"):
         kernelbench.tasks(tmp_path / "KernelBench" / "level1")
+
+
+def test_level_4_needs_the_package_and_the_model(kernelbench, put, tmp_path, monkeypatch):
+    put("level4/1_tiny.py", "from transformers import AutoModel\nmodel_name = 'me/tiny'\n")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    [excluded] = kernelbench.excluded(tmp_path)
+    assert "pip install transformers" in excluded.reason
+    monkeypatch.setattr(module, "find_spec", lambda name: name)
+    [excluded] = kernelbench.excluded(tmp_path)
+    assert excluded.reason.endswith("me/tiny of the Hugging Face hub: hf download me/tiny")
+    put("hub/models--me--tiny/snapshots/abc/config.json", "{}")
+    assert [task.key for task in kernelbench.tasks(tmp_path)] == ["4/1"]
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda one: one.name)

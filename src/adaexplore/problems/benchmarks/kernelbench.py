@@ -15,8 +15,10 @@ from adaexplore.core.protocols.benchmark import (
     Exclusion,
 )
 from adaexplore.problems.benchmarks.forms import answers_in
+from adaexplore.sandbox.hub import has_model
 
 _FILE = re.compile(r"(\d+)_\w.*\.py")
+_MODEL_NAME = re.compile(r"""^model_name\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 _MODELS = re.compile(r"^\s*(?:from|import) transformers\b", re.MULTILINE)
 
 
@@ -58,8 +60,13 @@ def _all_tasks(data: Path) -> list[BenchmarkTask]:
 
 def _why_not(task: BenchmarkTask) -> str:
     """Return why a task cannot become a problem on this machine, empty where it can."""
-    if _MODELS.search(task.text) and find_spec("transformers") is None:
+    if not _MODELS.search(task.text):
+        return ""
+    if find_spec("transformers") is None:
         return "needs the package transformers, which is not installed: pip install transformers"
+    model = _MODEL_NAME.search(task.text)
+    if model and not has_model(model[1]):
+        return f"needs the model {model[1]} of the Hugging Face hub: hf download {model[1]}"
     return ""
 
 

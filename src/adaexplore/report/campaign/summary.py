@@ -116,8 +116,9 @@ class CategoryRow:
     """The chosen tasks of a benchmark in one category, or in all (`category` is empty).
 
     Of `problems` tasks, `judged` were searched; the others were left out, refused or not begun.
-    `right` have a correct kernel and `faster` a clearly faster one. The averages are over the
-    judged ones without a label; `labelled` are the right ones among the others.
+    `right` have a correct kernel, and `faster` a clearly faster one; `too_noisy` are right ones
+    whose noise left open if they are faster. The averages are over the other judged ones without a
+    label; `labelled` are the right ones with one.
     """
 
     category: str
@@ -125,6 +126,7 @@ class CategoryRow:
     judged: int
     right: int
     faster: int
+    too_noisy: int
     like_for_like: Averages | None
     over_eager: Averages | None
     labelled: int
@@ -256,6 +258,7 @@ def _category_row(name: str, results: Sequence[Result]) -> CategoryRow:
         judged=len(judged),
         right=sum(result.claimed is not None for result in judged),
         faster=sum(result.verdict == "faster" for result in judged),
+        too_noisy=sum(result.verdict == "too_noisy" for result in judged),
         like_for_like=averages([t.claim for t in timings], len(clear)) if clear else None,
         over_eager=averages([t.speedup_eager for t in timings], len(clear)) if clear else None,
         labelled=sum(result.claimed is not None for result in judged if result.set_apart),

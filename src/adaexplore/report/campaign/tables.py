@@ -17,14 +17,15 @@ from adaexplore.report.averages import FAST_P, Averages
 from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, CategoryRow, Result
 
 CATEGORY_HEADS = (
-    *("category", "problems", "judged", "right", "faster", "mean", "over eager"),
+    *("category", "problems", "judged", "right", "faster", "too noisy"),
+    *("mean", "over eager"),
     *(f"fast_{p:g}" for p in FAST_P),
     "labelled",
 )
 CATEGORY_NOTE = (
     "Means are geometric, over right winners of problems without a label, like for like over the "
-    "strongest baseline; fast_p is the share of all judged problems without a label. Labelled: "
-    "right winners of problems whose label says that a speedup means little."
+    "strongest baseline, those too noisy to tell left out; fast_p is the share of all such judged "
+    "problems. Labelled: right winners of problems whose label says that a speedup means little."
 )
 _SHORT_NAME = 17  # characters that fit a terminal of 80 columns
 
@@ -58,7 +59,7 @@ def category_cells(row: CategoryRow) -> tuple[str, ...]:
     fast = row.like_for_like.fast_p if row.like_for_like else {}
     return (
         row.category or "all",
-        *map(str, (row.problems, row.judged, row.right, row.faster)),
+        *map(str, (row.problems, row.judged, row.right, row.faster, row.too_noisy)),
         _speedup(row.like_for_like.geometric_mean if row.like_for_like else None),
         _speedup(row.over_eager.geometric_mean if row.over_eager else None),
         *(text.share(fast[p]) if p in fast else "-" for p in FAST_P),

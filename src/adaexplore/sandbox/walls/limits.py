@@ -9,6 +9,8 @@ import signal
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adaexplore.sandbox.hub import hub_environment
+
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -112,6 +114,7 @@ def clean_environment(folder: str) -> dict[str, str]:
     return (
         _DEFAULTS
         | inherited
+        | hub_environment()
         | {
             "HOME": folder,
             "TMPDIR": folder,
