@@ -98,6 +98,26 @@ class Config(BaseModel):
         metavar="PATH",
     )
 
+    definition: str = option(
+        "problem",
+        "",
+        "a definition of the dataset that PROBLEM is, of FlashInfer-Bench or SOL-ExecBench",
+        metavar="NAME",
+    )
+    workloads: Annotated[str, BeforeValidator(joined)] = option(
+        "problem",
+        "",
+        "the definition's workloads that a candidate must be right on: all, a number spread over "
+        "their sizes, or UUIDs by commas. Default: 8",
+        metavar="WHICH",
+    )
+    timed: Annotated[str, BeforeValidator(joined)] = option(
+        "problem",
+        "",
+        "of these workloads, the ones whose time counts, in the same form. Default: 3",
+        metavar="WHICH",
+    )
+
     model: Annotated[tuple[str, ...], BeforeValidator(split)] = option(
         "model",
         (),

@@ -45,13 +45,15 @@ class Workload:
 class Tolerance:
     """An element-wise bound of a benchmark: |out - expected| <= atol + rtol |expected|.
 
-    It holds for the share `matched` of the elements at least. `source` names who prescribes it.
+    It holds for the share `matched` of the elements at least. `source` names who prescribes it. It
+    is for the workload of that name, or for all.
     """
 
     rtol: float
     atol: float
     source: str
     matched: float = 1.0
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from adaexplore.core.problem import Likeness, Problem, Tolerance, Workload
 
 NAME = "ADAEXPLORE"
 _WORKLOAD = {"name": str, "draw": str, "timed": bool}
-_TOLERANCE = {"rtol": float, "atol": float, "source": str, "matched": float}
+_TOLERANCE = {"rtol": float, "atol": float, "source": str, "matched": float, "workload": str}
 _LIKENESS = {"cosine": float, "l1": float, "rmse": float, "source": str}
 _PARTS = ("workloads", "tolerances", "likenesses", "labels")
 

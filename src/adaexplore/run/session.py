@@ -110,6 +110,9 @@ def load_problem(path: Path, config: Config) -> Problem:
         mode=config.mode,
         target=setup.target,
         allow=config.allow,
+        definition=config.definition,
+        workloads=config.workloads,
+        timed=config.timed,
     )
 
 

@@ -15,7 +15,9 @@ _CHECKS = Checks()
 class LoadOptions:
     """The parts of a problem that its file does not say.
 
-    `allow` names further files and folders of the user that candidates may read.
+    `allow` names further files and folders of the user that candidates may read. `definition` is
+    the name of one in a dataset; `workloads` and `timed` choose among its workloads, empty for the
+    usual choice (see `problems.flashinfer.choice`).
     """
 
     device: str
@@ -25,6 +27,9 @@ class LoadOptions:
     mode: Mode = "as-built"
     target: TargetName | None = None
     allow: tuple[str, ...] = ()
+    definition: str = ""
+    workloads: str = ""
+    timed: str = ""
 
 
 class Loader(Protocol):

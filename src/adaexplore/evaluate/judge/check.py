@@ -70,7 +70,7 @@ def _check_output(workload: JudgedWorkload, out: torch.Tensor, truth: Truth, whe
         reason = _out_of_bounds(truth, found, asked)
         raise Stop(_wrong(workload, out, truth, where, reason, found))
     if truth.from_problem:
-        for tolerance in workload.problem.checks.tolerances:
+        for tolerance in workload.tolerances:
             share = share_within(out, truth, tolerance)
             if share < tolerance.matched:
                 reason = _out_of_tolerance(truth, tolerance, share)

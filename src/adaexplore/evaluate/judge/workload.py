@@ -8,7 +8,7 @@ import torch
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.facts import OutputForm, WorkloadFacts
-from adaexplore.core.problem import Precision, Problem, Workload
+from adaexplore.core.problem import Precision, Problem, Tolerance, Workload
 from adaexplore.evaluate.timing.baselines import Baselines
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
@@ -85,6 +85,12 @@ class JudgedWorkload:
     def name(self) -> str:
         """The workload's name."""
         return self.workload.name
+
+    @property
+    def tolerances(self) -> list[Tolerance]:
+        """The tolerances that are prescribed for it."""
+        every = self.problem.checks.tolerances
+        return [each for each in every if each.workload in ("", self.name)]
 
     @property
     def from_problem(self) -> CheckedSet:
@@ -201,7 +207,7 @@ class JudgedWorkload:
         own = f"PyTorch's own {self.runs.precision} run"
         outputs = self.runs.run(self.runs.precision, self.from_problem.inputs)
         for (path, out), truth in zip(outputs, self.from_problem.truths, strict=True):
-            for tolerance in checks.tolerances:
+            for tolerance in self.tolerances:
                 share_met = share_within(out, truth, tolerance)
                 if share_met < tolerance.matched:
                     raise BadProblemError(

@@ -14,6 +14,9 @@ from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 OWN_SEEDS = 3
+FROZEN = "FROZEN_INPUTS"
+"""The name in a problem's module of the numbers, among the tensors of a call, of those that only
+the problem can draw: offsets and indices, that other values would make illegal."""
 _DRAWN = Workload()
 
 
@@ -91,6 +94,8 @@ class InputSets:
         self.structures = _structures(draws)
         if workload.file or self.sizes_vary:  # zeros of one example, such as padding, are chance
             self.structures = [replace(s, zeros=None) for s in self.structures]
+        for number in getattr(instance.module, FROZEN, ()):
+            self.structures[number] = Structure(frozen=True)
         self._alike = _are_alike(draws)
 
     @property

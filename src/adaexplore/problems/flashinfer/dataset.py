@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.problems.flashinfer.schema import BenchWorkload, Definition
+from adaexplore.problems.flashinfer.schema import BenchWorkload, Definition, named
 
 TASK = "definition.json"
 """The name of the definition's file in the folder of a task of SOL-ExecBench."""
@@ -62,7 +62,7 @@ class DatasetEntry:
         if not file.is_file():
             return []
         lines = enumerate(_text(file).splitlines(), start=1)
-        return [_workload(line, f"{file}, line {i}") for i, line in lines if line.strip()]
+        return named([_workload(line, f"{file}, line {i}") for i, line in lines if line.strip()])
 
 
 def is_dataset(path: Path) -> bool:
@@ -113,7 +113,8 @@ def entry_named(path: Path, name: str) -> DatasetEntry:
 
 
 def _files(path: Path) -> Sequence[Path]:
-    return sorted([*path.glob(f"{DEFINITIONS}/*/*.json"), *path.rglob(TASK)])
+    tasks = (file for depth in range(1, 4) for file in path.glob(f"{'*/' * depth}{TASK}"))
+    return sorted([*path.glob(f"{DEFINITIONS}/*/*.json"), *tasks])
 
 
 def _workload(line: str, where: str) -> BenchWorkload:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adaexplore.core.errors import BadProblemError
@@ -88,6 +88,11 @@ class Definition:
                 f"{where}: is no definition of FlashInfer-Bench: {_why(error)}"
             ) from None
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of all axes."""
+        return (*self.const_axes, *self.var_axes, *self.expr_axes)
+
     def sizes(self, axes: Mapping[str, int]) -> dict[str, int]:
         """Return the size of every axis for the sizes of the variable ones.
 
@@ -132,7 +137,8 @@ class WorkloadTolerance:
 class BenchWorkload:
     """One size of a definition: the sizes of its variable axes, and its inputs.
 
-    `made` says that the dataset has no workload for the definition, and this one stands in.
+    `made` says that the dataset has no workload for the definition, and this one stands in. `name`
+    is the name of the problem's workload (see `named`).
     """
 
     uuid: str
@@ -140,6 +146,7 @@ class BenchWorkload:
     inputs: Mapping[str, InputSource]
     tolerance: WorkloadTolerance | None = None
     made: bool = False
+    name: str = ""
 
     @staticmethod
     def from_json(data: Any, where: str) -> BenchWorkload:
@@ -158,11 +165,21 @@ class BenchWorkload:
                 f"{where}: is no workload of FlashInfer-Bench: {_why(error)}"
             ) from None
 
-    @property
-    def name(self) -> str:
-        """The name of the problem's workload: the first part of the UUID, and the sizes."""
-        sizes = " ".join(f"{axis}={size}" for axis, size in self.axes.items())
-        return f"{self.uuid.partition('-')[0]} {sizes}".strip()
+
+def named(workloads: Sequence[BenchWorkload]) -> list[BenchWorkload]:
+    """Return the workloads of a definition with their names in a problem.
+
+    A name is the first part of the UUID and the sizes; the whole UUID where names were alike.
+    """
+    sizes = [" ".join(f"{axis}={size}" for axis, size in each.axes.items()) for each in workloads]
+    uuids = [workload.uuid for workload in workloads]
+    pairs = list(zip((uuid.partition("-")[0] for uuid in uuids), sizes, strict=True))
+    if len(set(pairs)) < len(pairs):
+        pairs = list(zip(uuids, sizes, strict=True))
+    return [
+        replace(workload, name=" ".join(pair).strip())
+        for workload, pair in zip(workloads, pairs, strict=True)
+    ]
 
 
 def _specs(data: Any) -> dict[str, TensorSpec]:
