@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+import flashinfer_files
 from adaexplore.core.errors import BadInputError
 from adaexplore.problems import LOADERS, access, load_problem
 from adaexplore.problems.benchmarks import BENCHMARKS, benchmark_named, kernelbench
@@ -118,6 +119,16 @@ def settings(scope, shared):
     inputs = [{"batch": 2}, {"batch": 3}]
     parts = {"input": inputs, "init": [{}], "shared": shared}
     return {f"{scope}_{part}_configs": some for part, some in parts.items()}
+
+
+def solution(definition, sources):
+    """A solution of FlashInfer-Bench whose function returns its outputs."""
+    spec = {"language": "python", "entry_point": "main.py::run"}
+    return {
+        "definition": definition,
+        "spec": spec | {"destination_passing_style": False},
+        "sources": [{"path": path, "content": text} for path, text in sources.items()],
+    }
 
 
 @dataclass(frozen=True)
@@ -237,6 +248,27 @@ EXAMPLES = [
         excluded={"lost": "no lost_perf.py"},
         answers={"some_model.jsonl": PREDICTED},
         answered=("abs",),
+    ),
+    Example(
+        "flashinfer",
+        flashinfer_files.DATASET,
+        {"paged_d8": "gqa_paged", "norm_h64": "rmsnorm"},
+        excluded={"sampling_v16": "draws random numbers (multinomial)"},
+        answers={
+            "solutions/a/one.json": json.dumps(
+                solution("norm_h64", {"kernel.py": "class ModelNew: ...", "main.py": ""})
+            ),
+            "solutions/b/two.json": json.dumps(
+                solution("norm_h64", {"main.py": "def run(hidden_states, weight): ..."})
+            ),
+            "traces/other.json": "[]",
+        },
+        answered=("norm_h64", "norm_h64"),
+    ),
+    Example(
+        "sol-execbench",
+        flashinfer_files.TASKS,
+        {"rope_half": "L1", "custom_matmul": "L2"},
     ),
 ]
 

@@ -25,9 +25,17 @@ def campaign(
     what: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PROBLEMS", help="A TOML file, problem files, or a campaign to continue."
+            metavar="PROBLEMS",
+            help="A TOML file, problem files, datasets of FlashInfer-Bench or SOL-ExecBench, or a "
+            "campaign to continue.",
         ),
     ],
+    op_type: Annotated[
+        str,
+        typer.Option(
+            "--op-type", metavar="TYPE", help="Only these definitions of a dataset, as rmsnorm."
+        ),
+    ] = "",
     json: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write the results there, as JSON.")
     ] = None,
@@ -48,7 +56,7 @@ def campaign(
         raise BadInputError(f"{there[0]} is a campaign: give nothing beside it")
     if there:
         raise typer.Exit(continue_campaign(there[0], ctx.obj, json))
-    raise typer.Exit(_search(begin_campaign(what, ctx.obj), json))
+    raise typer.Exit(_search(begin_campaign(what, ctx.obj, op_type), json))
 
 
 def continue_campaign(path: Path, given: Config, json: Path | None = None) -> int:

@@ -24,7 +24,8 @@ def explore(
         Path | None,
         typer.Argument(
             metavar="PROBLEM",
-            help="A Python file in KernelBench form: Model, get_inputs(), get_init_inputs().",
+            help="A Python file in KernelBench form (Model, get_inputs(), get_init_inputs()), or a "
+            "dataset of FlashInfer-Bench or SOL-ExecBench with --definition.",
         ),
     ] = None,
     example: Annotated[

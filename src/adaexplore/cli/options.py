@@ -23,7 +23,8 @@ ProblemArg = Annotated[
     Path,
     typer.Argument(
         metavar="PROBLEM",
-        help="A Python file in KernelBench form: Model, get_inputs(), get_init_inputs().",
+        help="A Python file in KernelBench form (Model, get_inputs(), get_init_inputs()), or a "
+        "dataset of FlashInfer-Bench or SOL-ExecBench with --definition.",
     ),
 ]
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]

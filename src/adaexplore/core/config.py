@@ -12,8 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
-from adaexplore.core.config_fields import PathText, joined, option, plain, setting, split
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.config_fields import JoinedText, PathText, option, plain, setting, split
 from adaexplore.core.limits import BudgetLimits, parse_budget
 from adaexplore.core.problem import Checks, Language, Mode, Precision, TargetName
 
@@ -48,7 +47,7 @@ class Config(BaseModel):
         "language of the kernels. Default: triton on a GPU, cpp on the CPU. cuda is CUDA C++ on a "
         "GPU and needs nvcc",
     )
-    device: Annotated[str, BeforeValidator(joined)] | None = option(
+    device: JoinedText | None = option(
         "problem",
         None,
         "device: cpu, cuda or cuda:<index>; in a campaign, several by commas. Default: a GPU if "
@@ -98,24 +97,12 @@ class Config(BaseModel):
         metavar="PATH",
     )
 
-    definition: str = option(
-        "problem",
-        "",
-        "a definition of the dataset that PROBLEM is, of FlashInfer-Bench or SOL-ExecBench",
-        metavar="NAME",
+    definition: str = option("problem", "", "definition of the dataset PROBLEM", metavar="NAME")
+    workloads: JoinedText = option(
+        "problem", "", "its workloads to be right on: all, a number, or UUIDs", metavar="WHICH"
     )
-    workloads: Annotated[str, BeforeValidator(joined)] = option(
-        "problem",
-        "",
-        "the definition's workloads that a candidate must be right on: all, a number spread over "
-        "their sizes, or UUIDs by commas. Default: 8",
-        metavar="WHICH",
-    )
-    timed: Annotated[str, BeforeValidator(joined)] = option(
-        "problem",
-        "",
-        "of these workloads, the ones whose time counts, in the same form. Default: 3",
-        metavar="WHICH",
+    timed: JoinedText = option(
+        "problem", "", "those of them whose time counts, likewise", metavar="WHICH"
     )
 
     model: Annotated[tuple[str, ...], BeforeValidator(split)] = option(
@@ -336,13 +323,6 @@ class Config(BaseModel):
             require_custom=self.require_custom,
             allow_waiting=self.allow_waiting,
         )
-
-    def check_device(self, device: str, target: TargetName | None) -> None:
-        """Raise `BadInputError` for a condition that cannot be checked there."""
-        if self.require_custom and device == "cpu" and target is None:
-            raise BadInputError(
-                "--require-custom needs a GPU (--device cuda), or Triton without one (--target)"
-            )
 
     @property
     def chosen_policy(self) -> PolicyName:

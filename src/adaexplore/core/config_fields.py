@@ -45,3 +45,6 @@ def _absolute(path: str) -> str:
 
 PathText = Annotated[str, BeforeValidator(plain), AfterValidator(_absolute)]
 """An absolute path, empty for none."""
+
+JoinedText = Annotated[str, BeforeValidator(joined)]
+"""A text; a list becomes one with commas."""

@@ -91,7 +91,10 @@ def setup_of(config: Config) -> Setup:
             f"--language {language} does not run on --device {device}: {language} needs {needs}"
         )
     target = target_of(config.target, device, language)
-    config.check_device(device, target)
+    if config.require_custom and device == "cpu" and target is None:
+        raise BadInputError(
+            "--require-custom needs a GPU (--device cuda), or Triton without one (--target)"
+        )
     return Setup(device, language, target)
 
 

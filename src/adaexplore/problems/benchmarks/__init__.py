@@ -6,6 +6,7 @@ import difflib
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Benchmark
+from adaexplore.problems.benchmarks.flashinfer import FLASHINFER, SOL_EXECBENCH
 from adaexplore.problems.benchmarks.kernelbench import KernelBenchTasks
 from adaexplore.problems.benchmarks.kernelbenchx import KernelBenchXTasks
 from adaexplore.problems.benchmarks.multikernelbench import MultiKernelBenchTasks
@@ -19,6 +20,8 @@ BENCHMARKS: list[Benchmark] = [
     KernelBenchXTasks(),
     TRITONBENCH_T,
     TRITONBENCH_G,
+    FLASHINFER,
+    SOL_EXECBENCH,
 ]
 """The benchmarks that `adaexplore bench` knows, in the order in which it lists them."""
 

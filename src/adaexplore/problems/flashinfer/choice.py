@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from adaexplore.core.errors import BadProblemError
@@ -10,6 +11,7 @@ from adaexplore.problems.flashinfer.schema import BenchWorkload
 
 ALL = "all"
 DEFAULT_WORKLOADS, DEFAULT_TIMED = "8", "3"
+_NUMBER = re.compile(r"[1-9]\d{0,3}")  # more digits are those of a UUID
 
 
 def chosen(workloads: Sequence[BenchWorkload], wanted: str, option: str) -> list[BenchWorkload]:
@@ -21,23 +23,22 @@ def chosen(workloads: Sequence[BenchWorkload], wanted: str, option: str) -> list
     """
     if wanted == ALL:
         return list(workloads)
-    if wanted.isdecimal():
+    if _NUMBER.fullmatch(wanted):
         return _spread(workloads, int(wanted))
     names = [_named(workloads, part.strip(), option) for part in wanted.split(",")]
     return [workload for workload in workloads if workload.uuid in names]
 
 
-def size_of(workload: BenchWorkload) -> int:
-    """Return a measure of a workload's size: the product of its axes."""
-    return math.prod(max(size, 1) for size in workload.axes.values())
-
-
 def _spread(workloads: Sequence[BenchWorkload], count: int) -> list[BenchWorkload]:
-    by_size = sorted(workloads, key=size_of)
-    last, steps = len(by_size) - 1, max(count - 1, 1)
-    places = {round(i * last / steps) for i in range(count)} if count <= last else range(last + 1)
+    by_size = sorted(workloads, key=_size)
+    last, count = len(by_size) - 1, min(count, len(by_size))
+    places = {round(i * last / max(count - 1, 1)) for i in range(count)}
     uuids = {by_size[place].uuid for place in places}
     return [workload for workload in workloads if workload.uuid in uuids]
+
+
+def _size(workload: BenchWorkload) -> int:
+    return math.prod(max(size, 1) for size in workload.axes.values())
 
 
 def _named(workloads: Sequence[BenchWorkload], start: str, option: str) -> str:

@@ -131,7 +131,7 @@ def _usable(
             usable.append(workload)
         except DataMissingError as error:
             if why := _cannot_draw(definition, workload):
-                left_out.append((workload.name, f"{why}; {error}"))
+                left_out.append((workload.name, why))
                 continue
             missing[workload.uuid] = str(error)
             usable.append(_without_files(workload))
@@ -160,7 +160,7 @@ def _cannot_draw(definition: Definition, workload: BenchWorkload) -> str:
     keys = sizes.get("total_kv", sizes.get("num_kv_indices", 0) * sizes.get("page_size", 1))
     if sizes.get("total_q", 0) <= keys:
         return ""
-    return f"it has {sizes['total_q']} queries and {keys} keys, and the offsets are not known"
+    return "has more queries than keys, and the file of its offsets is missing or a Git LFS pointer"
 
 
 def _labels(

@@ -101,7 +101,7 @@ def check(definition: Definition) -> ast.Module:
         if called in _RANDOM:
             raise BadProblemError(
                 f"{where}: its reference draws random numbers ({called}), so no output can be "
-                "compared with it; leave it out"
+                "compared with it"
             )
     for name, spec in definition.inputs.items():
         if spec.dtype not in DTYPES:

@@ -18,6 +18,7 @@ from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
 from adaexplore.core.configure import Spelling, make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Exclusion
+from adaexplore.problems.flashinfer.dataset import TASK, entries, entry_named, is_dataset
 from adaexplore.run.campaign.tasks import TASK_KEYS, Tasks, tasks_of
 
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
@@ -93,8 +94,10 @@ class CampaignOrder:
         return replace(self, config=given.over(self.config), entries=entries)
 
 
-def campaign_order(what: Sequence[Path], given: Config) -> CampaignOrder:
-    """Return the campaign of one TOML file, or of files of problems.
+def campaign_order(what: Sequence[Path], given: Config, op_type: str = "") -> CampaignOrder:
+    """Return the campaign of one TOML file, of files of problems, or of datasets' definitions.
+
+    Of a dataset, those of one op type are taken, the one that is named in `given`, or all.
 
     Fields in `given` override the tables of the file, and those override its top-level keys.
     Raises `BadInputError` for a file that cannot be read or understood, a pattern without a match,
@@ -103,19 +106,31 @@ def campaign_order(what: Sequence[Path], given: Config) -> CampaignOrder:
     files = [path for path in what if path.suffix == ".toml"]
     if files and len(what) > 1:
         raise BadInputError(f"{files[0]} lists the problems: give nothing beside it")
-    for path in what:
+    paths = [one for path in what for one in _definitions(path, given, op_type)]
+    for path in paths:
         if path.is_dir():
             raise BadInputError(
                 f"{path} is a folder and no campaign; give its problems: {path}/*.py"
             )
     if files:
         return read_campaign_file(files[0], given)
-    return _order({}, [{"file": str(path)} for path in what], Path.cwd(), given)
+    return _order({}, [{"file": str(path)} for path in paths], Path.cwd(), given)
 
 
 def benchmark_order(table: Mapping[str, Any], given: Config) -> CampaignOrder:
     """Return the campaign over the tasks of a benchmark; `table` has the keys of `TASK_KEYS`."""
     return _order({}, [table], Path.cwd(), given)
+
+
+def _definitions(path: Path, given: Config, op_type: str) -> list[Path]:
+    """Return the files of a dataset's definitions, or the path itself if it is none."""
+    if not is_dataset(path):
+        if op_type:
+            raise BadInputError(f"--op-type {op_type}: {path} is no dataset of definitions")
+        return [path]
+    if given.definition:
+        return [entry_named(path, given.definition).file]
+    return [entry.file for entry in entries(path, op_type)]
 
 
 def read_campaign_file(path: Path, given: Config | None = None) -> CampaignOrder:
@@ -246,9 +261,9 @@ def _named(found: Sequence[CampaignEntry]) -> list[CampaignEntry]:
     """Return the entries under unique names: the file's, with class or folder where needed."""
     groups: dict[str, list[CampaignEntry]] = {}
     for entry in found:
-        groups.setdefault(Path(entry.path).stem, []).append(entry)
+        groups.setdefault(_stem(Path(entry.path)), []).append(entry)
     named = [
-        replace(entry, name=entry.name or _name(entry, groups[Path(entry.path).stem]))
+        replace(entry, name=entry.name or _name(entry, groups[_stem(Path(entry.path))]))
         for entry in found
     ]
     for name, count in Counter(entry.name for entry in named).items():
@@ -265,4 +280,9 @@ def _name(entry: CampaignEntry, alike: Sequence[CampaignEntry]) -> str:
     files = {one.path for one in alike}
     classes = {(one.path, one.config.precision) for one in alike}
     folder = f"{path.parent.name}-" if len(files) > 1 else ""
-    return f"{folder}{path.stem}{f'-{precision}' if len(classes) > len(files) else ''}"
+    return f"{folder}{_stem(path)}{f'-{precision}' if len(classes) > len(files) else ''}"
+
+
+def _stem(path: Path) -> str:
+    """Return the name of a problem by its file, or by its folder where all files have one name."""
+    return path.parent.name if path.name == TASK else path.stem

@@ -44,13 +44,16 @@ from adaexplore.store.campaign import (
 _MAY_CHANGE = ("steps", "budget", "parallel", "allocation")
 
 
-def begin_campaign(what: Sequence[Path], given: Config) -> Path:
+def begin_campaign(what: Sequence[Path], given: Config, op_type: str = "") -> Path:
     """Make the folder of a campaign over a TOML file, or over files of problems; return it.
+
+    `op_type` is that of the definitions that are taken of a dataset, empty for all.
 
     Raises `BadInputError` for an order that cannot be carried out. No process is started.
     """
-    order = campaign_order(what, given)
-    command = shlex.join(["adaexplore", "campaign", *map(str, what), *words(given)])
+    order = campaign_order(what, given, op_type)
+    chosen = ["--op-type", op_type] if op_type else []
+    command = shlex.join(["adaexplore", "campaign", *map(str, what), *chosen, *words(given)])
     return _begin(order, command, "campaign")
 
 
