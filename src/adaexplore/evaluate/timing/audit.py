@@ -21,7 +21,7 @@ _SLACK_US = {"cpu": 1000.0, "cuda": 3000.0}  # of a block, before it is refused
 _CALL_SLACK_US = {"cpu": 10.0, "cuda": 5.0}  # two processes at a turnstile for a baseline's one
 _SLACK_SHARE, _LEAST_SLACK_US = 0.1, 1.0
 _UNEVEN = 0.5
-_CALL_NOISE_US = {"cpu": 20.0, "cuda": 10.0}
+_CALL_NOISE_US = {"cpu": 20.0, "cuda": 30.0}
 """The additional time of an honest candidate's call on a machine that many share."""
 _CPU_WAKING_US = 200.0  # waking the pool's threads before a call, if they share a core
 _ASLEEP_US = 10.0  # CPU time of a process that is asleep: it may be woken for a moment

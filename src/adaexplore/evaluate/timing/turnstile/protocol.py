@@ -118,3 +118,14 @@ def gate_for(device: str, descriptor: int) -> Gate:
     from adaexplore.evaluate.timing.turnstile.on_host import HostGate
 
     return HostGate(descriptor)
+
+
+def own_ends(device: str) -> tuple[Turnstile, Gate]:
+    """Make both ends of a turnstile in this process, for calls on a device."""
+    if device.startswith("cuda"):
+        from adaexplore.evaluate.timing.turnstile.in_process import OwnDevicePassage
+
+        passage = OwnDevicePassage(device)
+        return passage, passage
+    turnstile = turnstile_for(device)
+    return turnstile, gate_for(device, turnstile.other_end)

@@ -1,0 +1,119 @@
+"""Both ends of a turnstile in the judge's own process, for its baselines on a GPU.
+
+The device does the same as for candidates. But a thread that polls would take Python's lock from
+the thread that launches kernels. So the judge's thread sleeps until there is something to open, and
+events on the device give the windows.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+
+import torch
+
+from adaexplore.evaluate.timing.turnstile.on_device import HEAD_START_S, DeviceGate, DeviceTurnstile
+from adaexplore.evaluate.timing.turnstile.protocol import (
+    Left,
+    Opened,
+    Passages,
+    Used,
+    nothing_used,
+)
+
+
+class OwnDevicePassage:
+    """Both ends of a turnstile on a device (see `Turnstile` and `Gate`)."""
+
+    def __init__(self, device: str) -> None:
+        self._turnstile = DeviceTurnstile()
+        self._gate = DeviceGate(self._turnstile.other_end, device)
+        self._device = torch.device(device)
+        self._entered: SimpleQueue[int] = SimpleQueue()
+        self._queued: SimpleQueue[int] = SimpleQueue()
+        self._opened: list[torch.cuda.Event] = []
+        self._closed: list[torch.cuda.Event] = []
+
+    @property
+    def other_end(self) -> int:
+        """See `Turnstile.other_end`."""
+        return self._turnstile.other_end
+
+    def forget_other_end(self) -> object:
+        """See `Turnstile.forget_other_end`."""
+        return self._turnstile.forget_other_end()
+
+    @contextmanager
+    def attended(
+        self,
+        count: int,
+        opened: Opened,
+        left: Left | None = None,  # noqa: ARG002 - nobody else sees the outputs
+        used: Used = nothing_used,  # noqa: ARG002
+        *,
+        asking: int = 0,  # noqa: ARG002
+        telling: int = 0,  # noqa: ARG002
+    ) -> Iterator[Passages]:
+        """See `Turnstile.attended`; a thread that has not passed makes the block wait."""
+        passages, over = Passages(), threading.Event()
+        self._turnstile.begin()
+        self._opened, self._closed = [], []
+        self._entered, self._queued = SimpleQueue(), SimpleQueue()
+        with ThreadPoolExecutor(1) as threads:
+            admitting = threads.submit(self._admit, count, opened, over)
+            try:
+                yield passages
+                admitting.result()
+            except BaseException:
+                over.set()
+                self._entered.put(-1)
+                self._turnstile.release()
+                raise
+        torch.cuda.synchronize(self._device)
+        pairs = zip(self._opened, self._closed, strict=True)
+        passages.windows_us = [1000.0 * begin.elapsed_time(end) for begin, end in pairs]
+        passages.worked_us = [0.0] * count
+
+    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:
+        """See `Gate.enter`."""
+        if call > 1:
+            self._closed[call - 2].synchronize()
+        self._gate.enter(call, addresses)
+        self._opened.append(_recorded())
+        self._entered.put(call)
+
+    def delivered(self, call: int) -> None:
+        """See `Gate.delivered`."""
+        self._gate.delivered(call)
+        self._closed.append(_recorded())
+        self._queued.put(call)
+
+    def leave(self, addresses: Sequence[int] = ()) -> None:
+        """See `Gate.leave`."""
+        self._gate.leave(addresses)
+
+    def _admit(self, count: int, opened: Opened, over: threading.Event) -> None:
+        for i in range(count):
+            self._entered.get()
+            self._await_queued(i)
+            if over.is_set():
+                return
+            self._turnstile.open(i, opened(i))
+
+    def _await_queued(self, call: int) -> None:
+        deadline = time.monotonic() + HEAD_START_S
+        try:
+            while self._queued.get(timeout=max(deadline - time.monotonic(), 0.0)) < call:
+                pass
+        except Empty:
+            return
+
+
+def _recorded() -> torch.cuda.Event:
+    event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    event.record()
+    return event

@@ -1,0 +1,50 @@
+import pytest
+import torch
+
+from adaexplore.evaluate.timing.turnstile.protocol import own_ends
+
+
+def test_both_ends_on_the_cpu_belong_together():
+    turnstile, gate = own_ends("cpu")
+    opened = []
+    with turnstile.attended(2, lambda i: opened.append(i) or 0) as passages:
+        for i in range(2):
+            gate.enter(i)
+            gate.delivered(i)
+        gate.leave()
+    assert opened == [0, 1]
+    assert len(passages.windows_us) == 2
+
+
+@pytest.mark.gpu
+class TestOnDevice:
+    def times(self, body):
+        turnstile, gate = own_ends("cuda:0")
+        body()
+        torch.cuda.synchronize()
+        opened = []
+        with turnstile.attended(4, lambda i: opened.append(i) or 1) as passages:
+            for i in range(4):
+                gate.enter(i)
+                body()
+                gate.delivered(i)
+            gate.leave()
+        assert opened == [0, 1, 2, 3]
+        return passages.windows_us
+
+    def test_a_window_is_the_time_of_the_device(self):
+        assert min(self.times(lambda: torch.cuda._sleep(20_000_000))) > 8_000
+
+    def test_the_device_does_not_wait_for_the_host(self):
+        x = torch.randn(16, device="cuda:0")
+        assert min(self.times(lambda: [x + 1 for _ in range(3)])) < 100
+
+    def test_a_call_that_synchronizes_gets_its_inputs(self):
+        assert len(self.times(torch.cuda.synchronize)) == 4
+
+    def test_an_exception_comes_through_and_leaves_nothing_waiting(self):
+        turnstile, gate = own_ends("cuda:0")
+        with pytest.raises(LookupError), turnstile.attended(2, lambda _: 1):  # noqa: PT012
+            gate.enter(0)
+            raise LookupError
+        torch.cuda.synchronize()
