@@ -77,6 +77,14 @@ def bench(
         bool,
         typer.Option("--tasks", help="Count the tasks by category, and name what is left out."),
     ] = False,
+    load: Annotated[
+        bool,
+        typer.Option(
+            "--load",
+            help="With --tasks: load each too, and count those that become no problem as left out. "
+            "Files with groups of inputs are run.",
+        ),
+    ] = False,
     collect_only: Annotated[
         bool,
         typer.Option(
@@ -116,7 +124,7 @@ def bench(
     if tasks:
         from adaexplore.cli.bench_list import show_tasks
 
-        show_tasks(name, data, selection, json)
+        show_tasks(name, data, selection, json, ctx.obj if load else None)
         return
     path = Path(ctx.obj.run or f"runs/{name}-{time.strftime('%Y%m%d-%H%M%S')}")
     config = ctx.obj.model_copy(update={"run": str(path)})

@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.cli.printing import show_table, write_text
+from adaexplore.core.config import Config
 from adaexplore.core.protocols.benchmark import Exclusion
 from adaexplore.problems.benchmarks import BENCHMARKS, benchmark_named
 from adaexplore.problems.benchmarks.selection import Selection
+from adaexplore.run.bench.loading import load_tasks
 from adaexplore.run.bench.place import BenchmarkState, require_data, state_of
 
 
@@ -40,11 +42,20 @@ def _cells(state: BenchmarkState) -> tuple[str, ...]:
     )
 
 
-def show_tasks(name: str, data: Path | None, selection: Selection, json: Path | None) -> None:
-    """Print the number of tasks by category, and every task that is left out with its reason."""
+def show_tasks(
+    name: str, data: Path | None, selection: Selection, json: Path | None, load: Config | None
+) -> None:
+    """Print the number of tasks by category, and every task that is left out with its reason.
+
+    With `load`, every task is loaded under this configuration too.
+    """
     benchmark = benchmark_named(name)
     place = require_data(benchmark, data)
     tasks, excluded = selection.of(benchmark.tasks(place), benchmark.excluded(place))
+    if load:
+        found = list(load_tasks(tasks, load))
+        tasks = [task for task, why in found if why is None]
+        excluded += [why for _, why in found if why]
     counts = Counter(task.category for task in tasks)
     left_out = Counter(one.category for one in excluded)
     table = _table("category", "tasks", "left out")
@@ -59,12 +70,12 @@ def show_tasks(name: str, data: Path | None, selection: Selection, json: Path | 
         keys = [one.key for one in some]
         show_table(Text(f"left out, {len(keys)}: {reason}: {', '.join(keys)}"))
     if json:
-        found = {
+        data_of_all = {
             "benchmark": name,
             "tasks": [{"key": task.key, "category": task.category} for task in tasks],
             "excluded": [asdict(one) for one in excluded],
         }
-        write_text(json, json_format.dumps(found, indent=1) + "\n")
+        write_text(json, json_format.dumps(data_of_all, indent=1) + "\n")
 
 
 def _table(*heads: str) -> Table:

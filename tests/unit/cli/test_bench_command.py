@@ -217,6 +217,17 @@ def test_tasks_are_counted_and_those_left_out_are_named(adaexplore, put, tmp_pat
     assert "4/1, like all that is chosen: needs" in adaexplore(*words, "--level", 4).complaint
 
 
+def test_tasks_that_do_not_load_are_left_out_where_each_is_loaded(adaexplore, put, tmp_path):
+    put("kb/level1/1_relu.py", LINEAR)
+    put("kb/level1/2_lost.py", LINEAR.replace("class Model", "class Module"))
+    words = ("bench", "kernelbench", "--data", tmp_path / "kb", "--tasks", "--device", "cpu")
+    assert row_of(adaexplore(*words), "all") == "all 2 0"
+    result = adaexplore(*words, "--load")
+    assert row_of(result, "all") == "all 1 1"
+    assert "defines no Model, but Module at line 6" in result.out
+    assert result.out.rstrip().endswith(": 1/2")
+
+
 @pytest.mark.usefixtures("proposer")
 def test_without_answers_the_tasks_are_searched(adaexplore, benchmark, put, tmp_path, monkeypatch):
     monkeypatch.setattr(kernelbench, "find_spec", lambda _: None)
