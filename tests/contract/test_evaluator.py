@@ -224,6 +224,7 @@ class TestPassing:
         assert isinstance(verdict, Passed)
         assert verdict.precision == "fp32"
         assert verdict.error < 1e-5
+        assert 0 < verdict.absolute_error < 1e-5
 
     def test_its_time_is_measured_beside_the_baselines(self, evaluator_of, measures):
         judge = evaluator_of(LINEAR, whole=True)
@@ -459,6 +460,8 @@ class TestWrongOutput:
         verdict = judge.evaluate(linear(WRONG["off by a factor"]))
         assert verdict.error == pytest.approx(0.01, rel=0.01)
         assert judge.evaluate(linear(WRONG["the wrong shape"])).error is None
+        one = judge.evaluate(linear(WRONG["one element"]))
+        assert one.absolute_error == pytest.approx(0.01, rel=0.01)
 
 
 class TestPrecision:

@@ -260,6 +260,7 @@ class Passed:
 
     `precision` is the strictest class it reaches; `error` is the largest ‖out − ref64‖ / ‖ref64‖
     over all verification inputs (for integer and boolean outputs, the share of unequal elements).
+    `absolute_error` is the largest of one element, None where an older release evaluated it.
     `timing` is an `Estimate` where no device was there to measure on. `labels` are what a reader
     must know beside the figures, such as "no-custom-kernel". `profile` and `roofline` are None
     where the device or its profiler gives none, `descriptor` where an older release evaluated it.
@@ -277,6 +278,7 @@ class Passed:
     descriptor: Descriptor | None = None
     workloads: tuple[WorkloadTiming, ...] = ()
     uses: tuple[Use, ...] = ()
+    absolute_error: float | None = None
 
     @property
     def measured(self) -> Timing | None:
@@ -293,7 +295,8 @@ class Passed:
 class Failed:
     """A candidate that is not a result: `reason` in one line, `detail` as long as it needs to be.
 
-    `error` is the relative error against float64 where outputs could be compared, else None.
+    `error` is the relative error against float64 where outputs could be compared, else None, and
+    `absolute_error` that of the worst element.
     `feedback` is the same for a program: a `Fault` where something was raised, a `Mismatch` where
     an output is wrong, None where the reason is all there is.
     """
@@ -304,6 +307,7 @@ class Failed:
     error: float | None = None
     cost: Cost = field(default_factory=Cost)
     feedback: Fault | Mismatch | None = None
+    absolute_error: float | None = None
 
 
 Evaluation = Passed | Failed

@@ -43,6 +43,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "status": evaluation.status,
         "precision": passed.precision if passed else None,
         "error": _number(evaluation.error),
+        "absolute_error": _number(evaluation.absolute_error),
         "time_us": timing.time_us if timing else None,
         "time_ci_us": list(timing.time_ci_us) if timing else None,
         "baselines_us": dict.fromkeys(QUOTED) | dict(timing.baselines_us) if timing else None,
@@ -76,9 +77,13 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
     """Inverse of `evaluation_to_json`; what an older release did not write has its default."""
     cost = Cost(**data["cost"])
     error = None if data["error"] is None else float(data["error"])
+    absolute = data.get("absolute_error")
+    absolute = None if absolute is None else float(absolute)
     if data["status"] != "passed":
         feedback = _fault(data.get("fault")) or _mismatch(data.get("mismatch"))
-        return Failed(data["status"], data["reason"], data["detail"], error, cost, feedback)
+        return Failed(
+            data["status"], data["reason"], data["detail"], error, cost, feedback, absolute
+        )
     estimate, roofline = data.get("estimate"), data.get("roofline")
     descriptor = data.get("descriptor")
     return Passed(
@@ -93,6 +98,7 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
         descriptor=Descriptor.from_json(descriptor) if descriptor else None,
         workloads=tuple(map(_workload, data.get("workloads", ()))),
         uses=uses_from_json(data.get("uses", ())),
+        absolute_error=absolute,
     )
 
 

@@ -90,6 +90,7 @@ measured_or_not = st.fixed_dictionaries(
     {
         "precision": st.sampled_from(["fp32", "tf32", "half"]),
         "error": st.floats(0, 1),
+        "absolute_error": st.none() | st.floats(0, 1),
         "cost": costs,
         "detail": st.text(),
         "labels": st.lists(st.text()).map(tuple),
@@ -133,12 +134,14 @@ failed = st.builds(
     error=st.none() | st.floats(0, allow_nan=False),
     cost=costs,
     feedback=st.none() | faults | mismatches,
+    absolute_error=st.none() | st.floats(0, allow_nan=False),
 )
 
 KEYS = {
     "status",
     "precision",
     "error",
+    "absolute_error",
     "time_us",
     "time_ci_us",
     "baselines_us",
@@ -167,6 +170,7 @@ KEYS = {
     "cost",
 }
 NEWER_KEYS = (
+    "absolute_error",
     "parent",
     "conditions",
     "estimate",
@@ -222,7 +226,7 @@ def test_every_key_is_always_there(evaluation):
 @given(evaluation=failed)
 def test_a_failure_measured_nothing(evaluation):
     data = evaluation_to_json(evaluation)
-    said = {"status", "error", "reason", "fault", "mismatch", "detail", "cost"}
+    said = {"status", "error", "absolute_error", "reason", "fault", "mismatch", "detail", "cost"}
     for key in KEYS - said:
         assert not data[key]
 

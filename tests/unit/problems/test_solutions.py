@@ -28,7 +28,7 @@ def timing(time_us):
 
 
 TIMES = (WorkloadTiming(SHORT, timing(10.0)), WorkloadTiming(LONG, timing(40.0)))
-PASSED = Passed("half", 1e-3, timing(20.0), workloads=TIMES)
+PASSED = Passed("half", 1e-3, timing(20.0), workloads=TIMES, absolute_error=0.02)
 MISMATCH = Mismatch("output 0", f"{LONG}/problem seed 3", 0.1, (0, 0), 1.0, 2.0, 0)
 
 
@@ -155,7 +155,7 @@ def test_a_trace_for_each_workload_that_was_timed(delivery, tmp_path):
     assert found["environment"]["hardware"] == "NVIDIA H200"
     assert found["environment"]["libs"]["torch"] == "2.9.1"
     correctness = found["correctness"]
-    assert (correctness["max_relative_error"], correctness["max_absolute_error"]) == (1e-3, "NaN")
+    assert (correctness["max_relative_error"], correctness["max_absolute_error"]) == (1e-3, 0.02)
     ours = evaluation_from_json(correctness["extra"]["adaexplore"]["verdict"])
     assert ours == replace(PASSED, timing=TIMES[1].timing, workloads=())
 
@@ -224,17 +224,48 @@ def test_a_failure_of_the_kernel_is_that_of_every_workload(
 
 @pytest.mark.parametrize(("error", "theirs"), [(0.009, 0.009), (float("inf"), "Infinity")])
 def test_a_wrong_output_is_that_of_its_workload(delivery, tmp_path, error, theirs):
-    failed = Failed("wrong_output", "output 0 is off", error=error, feedback=MISMATCH)
+    failed = Failed(
+        "wrong_output", "output 0 is off", error=error, feedback=MISMATCH, absolute_error=error
+    )
     done = deliver_to_flashinfer(replace(delivery, verdict=failed), tmp_path / "out")
     [trace] = flashinfer_traces(tmp_path / "out")
     assert trace["workload"]["axes"] == {"rows": 300}
     found = trace["evaluation"]
     assert found["status"] == "INCORRECT_NUMERICAL"
     assert found["performance"] is None
-    assert found["correctness"]["max_relative_error"] == theirs
+    errors = ("max_relative_error", "max_absolute_error")
+    assert [found["correctness"][name] for name in errors] == [theirs, theirs]
     assert [(each.workload, each.reason) for each in done.left_out] == [
         (SHORT, f"the judge stopped at another: {LONG}/problem seed 3")
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "nans", "theirs"),
+    [
+        (0.25, 0, (0.25, False, False)),
+        (float("inf"), 0, (0.0, False, True)),
+        (float("inf"), 3, (0.0, True, False)),
+    ],
+)
+def test_sol_execbench_flags_what_is_no_number(sol_delivery, tmp_path, error, nans, theirs):
+    mismatch = replace(MISMATCH, nans=nans)
+    failed = Failed("wrong_output", "off", error=error, feedback=mismatch, absolute_error=error)
+    deliver_to_sol(replace(sol_delivery, verdict=failed), tmp_path / "out")
+    [trace] = traces_in(tmp_path / "out" / NAME / "traces.jsonl")
+    found = trace["evaluation"]["correctness"]
+    assert (found["max_absolute_error"], found["has_nan"], found["has_inf"]) == theirs
+
+
+def test_an_error_that_nobody_recorded_is_none(delivery, sol_delivery, tmp_path):
+    verdict = replace(PASSED, absolute_error=None)
+    deliver_to_flashinfer(replace(delivery, verdict=verdict), tmp_path / "out")
+    deliver_to_sol(replace(sol_delivery, verdict=verdict), tmp_path / "sol")
+    found = flashinfer_traces(tmp_path / "out")[0]["evaluation"]["correctness"]
+    assert found["max_absolute_error"] == "NaN"
+    found = traces_in(tmp_path / "sol" / NAME / "traces.jsonl")[0]["evaluation"]["correctness"]
+    assert "max_absolute_error" not in found
+    assert not found["has_nan"]
 
 
 def test_a_new_folder_gets_the_definition_and_its_workloads(delivery, dataset, tmp_path):

@@ -22,16 +22,19 @@ from adaexplore.sandbox.user.values import NamedTensor
 class Reached:
     """The strictest class that all outputs so far reach, and their largest error.
 
-    The error is relative against float64, on inputs of the problem's own kind.
+    Both errors are against float64, on inputs of the problem's own kind: `error` relative,
+    `absolute` that of the worst element.
     """
 
     precision: Precision = PRECISIONS[0]
     error: float = 0.0
+    absolute: float = 0.0
 
     def or_worse(self, other: Reached) -> Reached:
-        """Return the looser class and the larger error of two."""
+        """Return the looser class and the larger errors of two."""
         loosest = max(self.precision, other.precision, key=PRECISIONS.index)
-        return Reached(loosest, max(self.error, other.error))
+        error, absolute = max(self.error, other.error), max(self.absolute, other.absolute)
+        return Reached(loosest, error, absolute)
 
 
 def check_form(described: Sequence[OutputDescription], wanted: Sequence[NamedTensor]) -> None:
@@ -69,7 +72,8 @@ def _check_output(workload: JudgedWorkload, out: torch.Tensor, truth: Truth, whe
     if precision is None or precision not in up_to(asked):
         reason = _out_of_bounds(truth, found, asked)
         raise Stop(_wrong(workload, out, truth, where, reason, found))
-    if truth.from_problem:
+    own = truth.from_problem
+    if own:
         for tolerance in workload.tolerances:
             share = share_within(out, truth, tolerance)
             if share < tolerance.matched:
@@ -78,7 +82,7 @@ def _check_output(workload: JudgedWorkload, out: torch.Tensor, truth: Truth, whe
         for likeness in workload.problem.checks.likenesses:
             if reason := unlikeness(out, truth, likeness):
                 raise Stop(_wrong(workload, out, truth, where, reason, found))
-    return Reached(precision, found.norm if truth.from_problem else 0.0)
+    return Reached(precision, found.norm, found.absolute) if own else Reached(precision)
 
 
 def _out_of_bounds(truth: Truth, found: Deviation, asked: Precision) -> str:
@@ -117,7 +121,13 @@ def _wrong(
 ) -> Failed:
     mismatch = _mismatch(workload, out, truth, where)
     reason += f"; {mismatch.pattern}" if mismatch.pattern else ""
-    return Failed("wrong_output", reason, error=found.norm, feedback=mismatch)
+    return Failed(
+        "wrong_output",
+        reason,
+        error=found.norm,
+        feedback=mismatch,
+        absolute_error=found.absolute,
+    )
 
 
 def _mismatch(workload: JudgedWorkload, out: torch.Tensor, truth: Truth, where: str) -> Mismatch:

@@ -150,6 +150,7 @@ def evaluate_candidate(
         timed.reached.precision,
         timed.reached.error,
         combined(list(timed.timings.values())),
+        absolute_error=timed.reached.absolute,
         detail="\n".join(filter(None, (constants.note, waiting, profile_note))),
         labels=(
             *labels,
@@ -193,6 +194,7 @@ def _taken_over(
     return replace(
         same,
         error=reached.error,
+        absolute_error=reached.absolute,
         timing=replace(same.measured, parent=None),
         labels=tuple(dict.fromkeys((*labels, *same.labels))),
         descriptor=replace(same.descriptor, form=fingerprint(candidate.source)),

@@ -177,8 +177,14 @@ class OfflineBench:
         if isinstance(odd, Passed):
             loosest = max(small.precision, odd.precision, key=PRECISIONS.index)
             labels = tuple(dict.fromkeys((*small.labels, *odd.labels)))
-            error = max(small.error, odd.error)
-            return replace(small, precision=loosest, error=error, labels=labels)
+            worse = small if small.error >= odd.error else odd
+            return replace(
+                small,
+                precision=loosest,
+                error=worse.error,
+                absolute_error=worse.absolute_error,
+                labels=labels,
+            )
         if _refuses(odd):
             return _specialised(small, odd, self._small.variant)
         hint = "right at even sizes, not at odd ones (see masks and bounds)"

@@ -122,6 +122,7 @@ class SmallBench:
             reached.precision,
             reached.error,
             compiled.estimate,
+            absolute_error=reached.absolute,
             labels=(*labels, *few, *decoy),
             workloads=compiled.workloads,
         )

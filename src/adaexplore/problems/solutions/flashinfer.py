@@ -15,7 +15,7 @@ from adaexplore.problems.flashinfer.dataset import DEFINITIONS, WORKLOADS
 from adaexplore.problems.solutions.delivery import AUTHOR, Delivered, Delivery
 from adaexplore.problems.solutions.entry import solution_of
 from adaexplore.problems.solutions.files import copy_files, write_json, write_traces
-from adaexplore.problems.solutions.traces import STATUSES, traces_of
+from adaexplore.problems.solutions.traces import FLASHINFER, traces_of
 
 _LANGUAGES: dict[Language, str] = {
     "triton": "triton",
@@ -38,7 +38,7 @@ def deliver_to_flashinfer(delivery: Delivery, folder: Path) -> Delivered:
     place = Path(AUTHOR, op_type)
     file = folder / "solutions" / place / name / f"{delivery.name}.json"
     written = [write_json(file, _solution(delivery))]
-    traces = traces_of(delivery, STATUSES)
+    traces = traces_of(delivery, FLASHINFER)
     if traces.entries:
         file = folder / "traces" / place / f"{name}.jsonl"
         written.append(write_traces(file, delivery.name, traces.entries))

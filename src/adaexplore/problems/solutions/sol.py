@@ -15,9 +15,8 @@ from adaexplore.problems.flashinfer.dataset import TASK, TASK_WORKLOADS
 from adaexplore.problems.solutions.delivery import Delivered, Delivery
 from adaexplore.problems.solutions.entry import solution_of
 from adaexplore.problems.solutions.files import copy_files, write_json, write_traces
-from adaexplore.problems.solutions.traces import STATUSES, Statuses, traces_of
+from adaexplore.problems.solutions.traces import SOL, traces_of
 
-_STATUSES: Statuses = {**STATUSES, "rejected": "REWARD_HACK"}
 _LANGUAGES: dict[Language, list[str]] = {
     "triton": ["triton", "pytorch"],
     "helion": ["triton", "pytorch"],
@@ -39,7 +38,7 @@ def deliver_to_sol(delivery: Delivery, folder: Path) -> Delivered:
         )
     task = folder if (folder / TASK).exists() else folder / specification.name
     written = [write_json(task / "solution.json", _solution(delivery))]
-    traces = traces_of(delivery, _STATUSES)
+    traces = traces_of(delivery, SOL)
     if traces.entries:
         written.append(write_traces(task / "traces.jsonl", delivery.name, traces.entries))
     if not (task / TASK).exists():

@@ -24,10 +24,7 @@ from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.version import __version__
 from adaexplore.problems.solutions.delivery import Delivery, LeftOut
 
-Statuses = Mapping[FailureStatus, str]
-"""The status of a benchmark for each of ours."""
-
-STATUSES: Statuses = {
+_STATUSES: Mapping[FailureStatus, str] = {
     "compile_error": "COMPILE_ERROR",
     "runtime_error": "RUNTIME_ERROR",
     "timeout": "TIMEOUT",
@@ -35,13 +32,27 @@ STATUSES: Statuses = {
     "wrong_output": "INCORRECT_NUMERICAL",
     "rejected": "RUNTIME_ERROR",
 }
-"""Those of FlashInfer-Bench; trouble of the machine says nothing of a kernel and has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The parts of a trace in which benchmarks differ.
+
+    `statuses` has theirs for each of ours; trouble of the machine says nothing of a kernel and has
+    none. With `flags`, an error that is no number is 0 with a flag beside it.
+    """
+
+    statuses: Mapping[FailureStatus, str]
+    flags: bool = False
+
+
+FLASHINFER = Dialect(_STATUSES)
+SOL = Dialect({**_STATUSES, "rejected": "REWARD_HACK"}, flags=True)
 
 _ERROR_IS = (
     "the largest |out - reference| / |reference| in the Euclidean norm, against float64, over all "
-    "workloads; the largest absolute error of an element is not recorded"
+    "workloads"
 )
-_NOT_RECORDED = "NaN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,7 @@ class Traces:
     left_out: tuple[LeftOut, ...]
 
 
-def traces_of(delivery: Delivery, statuses: Statuses) -> Traces:
+def traces_of(delivery: Delivery, dialect: Dialect) -> Traces:
     """Return a trace for each workload that the verdict speaks of.
 
     A correct kernel has one for each workload that was timed: the format demands a time.
@@ -60,7 +71,7 @@ def traces_of(delivery: Delivery, statuses: Statuses) -> Traces:
     entries: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
     for name, workload in delivery.specification.workloads.items():
-        found = _evaluation(delivery, name, statuses)
+        found = _evaluation(delivery, name, dialect)
         if isinstance(found, str):
             left_out.append(LeftOut(name, found))
         else:
@@ -75,7 +86,7 @@ def traces_of(delivery: Delivery, statuses: Statuses) -> Traces:
     return Traces(tuple(entries), tuple(left_out))
 
 
-def _evaluation(delivery: Delivery, name: str, statuses: Statuses) -> dict[str, Any] | str:
+def _evaluation(delivery: Delivery, name: str, dialect: Dialect) -> dict[str, Any] | str:
     """Return status, correctness and performance of one workload, or the reason for none."""
     verdict = delivery.verdict
     if verdict is None:
@@ -83,11 +94,13 @@ def _evaluation(delivery: Delivery, name: str, statuses: Statuses) -> dict[str, 
     if name not in (each.name for each in delivery.judged):
         return "the run left it out"
     if isinstance(verdict, Passed):
-        return _passed(verdict, delivery, name)
-    return _failed(verdict, name, statuses)
+        return _passed(verdict, delivery, name, dialect)
+    return _failed(verdict, name, dialect)
 
 
-def _passed(passed: Passed, delivery: Delivery, name: str) -> dict[str, Any] | str:
+def _passed(
+    passed: Passed, delivery: Delivery, name: str, dialect: Dialect
+) -> dict[str, Any] | str:
     known = {each.name: each for each in _by_workload(passed, delivery)}
     found = known.get(name)
     if found is None:
@@ -99,7 +112,7 @@ def _passed(passed: Passed, delivery: Delivery, name: str) -> dict[str, Any] | s
     return {
         "status": "PASSED",
         "log": "",
-        "correctness": _correctness(replace(one, profile=None, descriptor=None), passed.error),
+        "correctness": _correctness(replace(one, profile=None, descriptor=None), dialect),
         "performance": {
             "latency_ms": timing.time_us / 1e3,
             "reference_latency_ms": timing.speedup_eager * timing.time_us / 1e3,
@@ -116,37 +129,40 @@ def _by_workload(passed: Passed, delivery: Delivery) -> Sequence[WorkloadTiming]
     return [WorkloadTiming(timed[0].name, passed.timing, passed.roofline)]
 
 
-def _failed(failed: Failed, name: str, statuses: Statuses) -> dict[str, Any] | str:
+def _failed(failed: Failed, name: str, dialect: Dialect) -> dict[str, Any] | str:
     """Return the failure; a wrong output is that of one workload, any other the kernel's."""
     if failed.status == "infra_error":
         return f"the machine failed, not the kernel: {failed.reason}"
     mismatch = failed.feedback if isinstance(failed.feedback, Mismatch) else None
     if mismatch and "/" in mismatch.inputs and not mismatch.inputs.startswith(f"{name}/"):
         return f"the judge stopped at another: {mismatch.inputs}"
-    status = _status(failed, statuses)
+    status = _status(failed, dialect)
     wrong = status == "INCORRECT_NUMERICAL"
     return {
         "status": status,
         "log": "\n".join(filter(None, (failed.reason, failed.detail))),
-        "correctness": _correctness(failed, failed.error) if wrong else None,
+        "correctness": _correctness(failed, dialect) if wrong else None,
         "performance": None,
     }
 
 
-def _status(failed: Failed, statuses: Statuses) -> str:
+def _status(failed: Failed, dialect: Dialect) -> str:
     """Return the benchmark's status; the form of an output has statuses of its own there."""
     if failed.status == "wrong_output" and failed.feedback is None:
         if " has dtype " in failed.reason:
             return "INCORRECT_DTYPE"
         if " has shape " in failed.reason or " output tensors; " in failed.reason:
             return "INCORRECT_SHAPE"
-    return statuses[failed.status]
+    return dialect.statuses[failed.status]
 
 
-def _correctness(verdict: Evaluation, error: float | None) -> dict[str, Any]:
+def _correctness(verdict: Evaluation, dialect: Dialect) -> dict[str, Any]:
+    errors = {
+        "max_relative_error": verdict.error,
+        "max_absolute_error": verdict.absolute_error,
+    }
     return {
-        "max_relative_error": _number(error),
-        "max_absolute_error": _NOT_RECORDED,
+        **(_flagged(verdict, errors) if dialect.flags else _named(errors)),
         "extra": {
             "adaexplore": {
                 "version": __version__,
@@ -157,11 +173,30 @@ def _correctness(verdict: Evaluation, error: float | None) -> dict[str, Any]:
     }
 
 
-def _number(error: float | None) -> float | str:
-    """Return a number that JSON has, or the name of one that it has not."""
-    if error is None or math.isnan(error):
-        return _NOT_RECORDED
-    return error if math.isfinite(error) else "Infinity"
+_Errors = Mapping[str, float | None]
+
+
+def _named(errors: _Errors) -> dict[str, float | str]:
+    """Return the errors, with a name for what is no number: "NaN" for one that is not known."""
+    numbers = {name: math.nan if error is None else error for name, error in errors.items()}
+    names = {math.inf: "Infinity"}
+    return {
+        name: error if math.isfinite(error) else names.get(error, "NaN")
+        for name, error in numbers.items()
+    }
+
+
+def _flagged(verdict: Evaluation, errors: _Errors) -> dict[str, float | bool]:
+    """Return the errors that are known, with 0 and a flag for what is no number."""
+    known = {name: error for name, error in errors.items() if error is not None}
+    mismatch = verdict.feedback if isinstance(verdict, Failed) else None
+    has_nan = isinstance(mismatch, Mismatch) and mismatch.nans > 0
+    finite = all(map(math.isfinite, known.values()))
+    return {
+        **{name: error if math.isfinite(error) else 0.0 for name, error in known.items()},
+        "has_nan": has_nan,
+        "has_inf": not finite and not has_nan,
+    }
 
 
 def _placed(delivery: Delivery) -> dict[str, Any]:

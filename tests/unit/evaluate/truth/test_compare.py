@@ -18,7 +18,7 @@ from adaexplore.evaluate.truth.compare import (
 )
 from adaexplore.evaluate.truth.precision import FLOOR
 
-INFINITE = Deviation(math.inf, math.inf)
+INFINITE = Deviation(math.inf, math.inf, math.inf)
 
 numbers = st.integers(-(10**9), 10**9).map(lambda thousandths: thousandths / 1000)
 truths = st.lists(numbers, min_size=1, max_size=50).map(
@@ -76,6 +76,7 @@ class TestDeviation:
         found = deviation(double(1.0, 2.0, 2.5), double(1.0, 2.0, 2.0))
         assert found.norm == pytest.approx(0.5 / 3)
         assert found.element == pytest.approx(0.5 / (2 + 2.04 + 0.02))
+        assert found.absolute == 0.5
 
     def test_zeros_are_off_by_one(self):
         assert deviation(torch.zeros(3), double(1.0, 2.0, 2.0)).norm == pytest.approx(1.0)
@@ -87,11 +88,11 @@ class TestDeviation:
 
     def test_integers_count_unequal_elements(self):
         found = deviation(torch.tensor([1, 2, 3, 9]), torch.tensor([1, 2, 3, 4]))
-        assert found == Deviation(0.25, 0.25)
+        assert found == Deviation(0.25, 0.25, 0.25)
 
     def test_booleans_count_unequal_elements(self):
         found = deviation(torch.tensor([True, True]), torch.tensor([True, False]))
-        assert found == Deviation(0.5, 0.5)
+        assert found == Deviation(0.5, 0.5, 0.5)
 
     def test_complex_numbers_count_as_pairs(self):
         truth = exact(torch.tensor([3 + 4j]))
