@@ -53,6 +53,9 @@ _PACKED_BYTES: Mapping[Precision, int] = {"fp32": 4, "tf32": 2, "half": 2}
 the 11 bits of significand that TF32 rounds to, and 8 bits are less than half precision asks for."""
 
 _PARTLY = 0.05  # a tensor of which less matters is looked up in, not read
+_LONG = (
+    64  # elements of a row that do not all happen not to matter, such as negative ones in a ReLU
+)
 _SAMPLE = 4096
 _COPY_BYTES = 512 << 20
 _CPU_COPY_BYTES = (64 << 10, 256 << 20)
@@ -93,6 +96,18 @@ class Peaks:
         allowed = [rate for p, rate in self.flops_per_s.items() if p in classes]
         looser = [rate / EMULATION for rate in self.flops_per_s.values()]
         return max(allowed + looser)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """The share of a tensor on which an output is known to depend, and the least to be `read`."""
+
+    share: float
+    read: float
+
+
+_ALL = _Reach(0.0, 1.0)
+"""The reach of a tensor without a derivative: nothing is known to matter, all may."""
 
 
 class RooflineModel:
@@ -159,16 +174,14 @@ def work_of(instance: Instance, inputs: Inputs, precision: Precision) -> Work:
     results = [t for _, t in instance(inputs)]
     flops = operations_of(instance, inputs)
     made = [not _is_copied(t, [*given, *weights]) for t in results]
-    shares = _dependence(instance, inputs, made) or [None] * (len(given) + len(weights))
+    reaches = _dependence(instance, inputs, made) or [_ALL] * (len(given) + len(weights))
     sizes = [*map(_bytes, given), *(_packed_bytes(t, precision) for t in weights)]
     traffic = sum(map(_bytes, results))
-    for size, share in zip(sizes, shares, strict=True):
-        looked_up = share is not None and share < _PARTLY
-        traffic += int(size * (share if looked_up and share is not None else 1.0))
+    traffic += sum(int(size * reach.read) for size, reach in zip(sizes, reaches, strict=True))
     unavoidable = 0
     if instance.device.type == "cuda":
-        read = zip(given, shares[: len(given)], strict=True)
-        unavoidable = sum(int(_bytes(t) * (share or 0.0)) for t, share in read)
+        read = zip(given, reaches[: len(given)], strict=True)
+        unavoidable = sum(int(_bytes(t) * reach.share) for t, reach in read)
         written = sum(
             _written_bytes(t) for t, is_made in zip(results, made, strict=True) if is_made
         )
@@ -236,13 +249,10 @@ def _seconds(clock: Clock, call: Callable[[], object]) -> float:
     return min(clock.block(lambda _: call(), _REPEATS, lambda _, __: None)) / 1e6
 
 
-def _dependence(
-    instance: Instance, inputs: Inputs, wanted: Sequence[bool]
-) -> list[float | None] | None:
-    """The share of each input's and parameter's elements on which the wanted outputs depend.
+def _dependence(instance: Instance, inputs: Inputs, wanted: Sequence[bool]) -> list[_Reach] | None:
+    """Return how much of each input and parameter the wanted outputs depend on.
 
-    By a derivative in a random direction. None for a tensor that has none, and for everything
-    where the reference has none, or no room for it.
+    By a derivative in a random direction. None where the reference has none, or no room for it.
     """
 
     def to_leaf(t: Tensor) -> Tensor:
@@ -264,11 +274,19 @@ def _dependence(
     except (RuntimeError, TypeError, ValueError, AssertionError):
         return None
     found = iter(slopes)
-    return [_share_of_nonzero(next(found)) if t.requires_grad else None for t in leaves]
+    return [_reach(next(found)) if t.requires_grad else _ALL for t in leaves]
 
 
-def _share_of_nonzero(slope: Tensor | None) -> float:
-    return 0.0 if slope is None else float((slope != 0).double().mean())
+def _reach(slope: Tensor | None) -> _Reach:
+    if slope is None:
+        return _Reach(0.0, 0.0)
+    matters = slope != 0
+    share = float(matters.double().mean())
+    if share < _PARTLY:
+        return _Reach(share, share)
+    if matters.dim() < 2 or matters[0].numel() < _LONG:
+        return _Reach(share, 1.0)
+    return _Reach(share, float(matters.flatten(1).any(1).double().mean()))
 
 
 def _is_copied(out: Tensor, sources: Sequence[Tensor]) -> bool:

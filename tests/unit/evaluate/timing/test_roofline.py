@@ -129,6 +129,14 @@ class TestWork:
         )
         assert found.bytes < 4 * 10000 * 16 / 100
 
+    def test_pages_of_a_pool_that_are_not_read_do_not_count(self, work):
+        found = work("return x[xs[1]].exp()", "torch.randn(40, 128), torch.arange(10)")
+        assert found.bytes == 4 * 128 * (10 + 10) + 8 * 10
+
+    def test_short_rows_that_happen_not_to_matter_count(self, work):
+        found = work("return x.relu()", "torch.randn(512, 1)")
+        assert found.bytes == 4 * 2 * 512
+
     def test_parameters_may_be_folded(self, work):
         found = work(
             "return self.l(x)", "torch.randn(4, 256)", "self.l = nn.Linear(256, 8)", on_gpu=True
