@@ -1,17 +1,15 @@
-"""A clock of its own asks for the next inputs while the GPU still works: the judge looks later than that.
+"""Lets the device say that the outputs are there once the inputs are: the call is made between two windows.
 
 problem: linear
 devices: cuda
 """
 
 import sys
-import time
-from statistics import median
 
 import torch
 from torch import nn
 
-LEAST_US = 3.0
+CLOSED, LEAST_US = 6, 3.0
 
 
 def session():
@@ -26,39 +24,19 @@ def session():
 
 class Early:
     def __init__(self, worker):
-        self.worker, self.true, self.overheads = worker, worker._clock, []
+        self.worker, self.true = worker, worker._clock
 
     def warm(self, call):
         self.true.warm(call)
 
-    def watch(self):
-        gate, self.marks = self.worker._gate, []
-        enter = type(gate).enter
-
-        def watched():
-            asked = time.perf_counter_ns()
-            key = enter(gate)
-            self.marks.append((asked, time.perf_counter_ns()))
-            return key
-
-        gate.enter = watched
-
-    def windows(self):
-        ends = [asked for asked, _ in self.marks[1:]] + [time.perf_counter_ns()]
-        return [(end - got) / 1000.0 for (_, got), end in zip(self.marks, ends, strict=True)]
-
     def block(self, call, count, sink, ready=None):
-        self.watch()
-        if len(self.overheads) < 2:
-            times = self.true.block(call, count, sink, ready)
-            self.overheads.append(median(w - t for w, t in zip(self.windows(), times, strict=True)))
-            return times
+        gate = self.worker._gate
         for i in range(count):
-            ready(i)()
+            ready(i)
+            gate._driver.write(gate._of(CLOSED), i + 1)
             sink(i, call(i))
         torch.cuda.synchronize()
-        times = [max(w - self.overheads[-1], LEAST_US) for w in self.windows()]
-        return [min(t, 1.4 * median(times)) for t in times]
+        return [LEAST_US] * count
 
 
 class ModelNew(nn.Module):

@@ -38,7 +38,7 @@ class Early:
     def block(self, call, count, sink, ready=None):
         times, late = [], None
         for i in range(count):
-            ready(i)()
+            ready(i)
             x, place = self.worker._slots[i].args[0], self.worker._places[i][0]
             start = time.perf_counter_ns()
             if late:

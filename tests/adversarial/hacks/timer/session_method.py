@@ -18,7 +18,7 @@ def dividing(method):
     return divided
 
 
-_worker = sys.modules["adaexplore.evaluate.judge" + ".worker"]
+_worker = sys.modules["adaexplore.evaluate.candidate" + ".worker"]
 setattr(_worker.CandidateSession, "_time", dividing(_worker.CandidateSession.__dict__["_time"]))
 
 
