@@ -169,6 +169,7 @@ EXAMPLES = [
         "multikernelbench",
         {
             "reference/activation/relu.py": MODEL,
+            "reference/activation/silu.py": "import torch_npu  # unused\n" + MODEL,
             "reference/npukernelbench_level0/10_abs.py": GROUPED,
             "reference/npukernelbench_level0/10_abs.json": "[2, 3]\n[4, 5]\n",
             "reference/npukernelbench_level0/11_lost.py": GROUPED,
@@ -177,8 +178,8 @@ EXAMPLES = [
             ),
             "reference/__init__.py": "",
         },
-        {"relu": "activation", "10_abs": "npukernelbench_level0"},
-        excluded={"11_lost": "no file 11_lost.json", "1_lstm": "imports torch_npu"},
+        {"relu": "activation", "silu": "activation", "10_abs": "npukernelbench_level0"},
+        excluded={"11_lost": "no file 11_lost.json", "1_lstm": "calls torch_npu"},
         answers={
             "10_abs.txt": "Here it is:\n```python\nclass ModelNew: ...\n```\n",
             "relu.py": "class ModelNew: ...",

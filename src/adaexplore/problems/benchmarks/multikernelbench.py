@@ -6,10 +6,10 @@ Answers lie in one folder, one for each task: `TASK.txt`, a model's reply, or `T
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,12 @@ from adaexplore.core.protocols.benchmark import (
 )
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.problems.benchmarks.forms import read_text
+from adaexplore.problems.declared import Declared, with_declared
 
-_NPU = re.compile(r"^\s*import torch_npu\b", re.MULTILINE)
+_NPU = re.compile(r"^\s*import torch_npu\b.*$", re.MULTILINE)
+_ON_CPU = Declared(
+    labels=(("reference-on-cpu", "its reference moves tensors to the CPU and computes there"),)
+)
 _SUFFIXES = {".txt", ".py"}
 
 
@@ -34,9 +38,7 @@ class MultiKernelBenchTasks:
     name = "multikernelbench"
     about = "401 PyTorch modules in 20 categories, 101 of them with several groups of inputs"
     needs = BenchmarkNeeds(
-        folder="MultiKernelBench",
-        get="git clone https://github.com/wzzll123/MultiKernelBench",
-        packages={"torch_npu": "26 tasks of npukernelbench_level1, 2 and 4 (Ascend NPUs alone)"},
+        folder="MultiKernelBench", get="git clone https://github.com/wzzll123/MultiKernelBench"
     )
 
     def tasks(self, data: Path) -> Sequence[BenchmarkTask]:
@@ -76,13 +78,29 @@ def _all_tasks(data: Path) -> list[BenchmarkTask]:
 def _task(file: Path) -> BenchmarkTask:
     cases = file.with_suffix(".json")
     files = {cases.name: read_text(cases)} if cases.is_file() else {}
-    return BenchmarkTask(file.stem, file.parent.name, file.name, read_text(file), files)
+    return BenchmarkTask(file.stem, file.parent.name, file.name, _text(read_text(file)), files)
+
+
+def _text(text: str) -> str:
+    """Return the text of a task, without an import of torch_npu that nothing uses."""
+    if _NPU.search(text) and not _names_npu(text):
+        text = _NPU.sub("", text)
+    return with_declared(text, _ON_CPU) if ".cpu()" in text else text
+
+
+def _names_npu(text: str) -> bool:
+    """Return whether code uses torch_npu, or cannot be parsed."""
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except (SyntaxError, ValueError):
+        return True
+    return any(isinstance(node, ast.Name) and node.id == "torch_npu" for node in nodes)
 
 
 def _why_not(task: BenchmarkTask) -> str:
-    """Return why a task cannot become a problem on this machine, empty where it can."""
-    if _NPU.search(task.text) and find_spec("torch_npu") is None:
-        return "imports torch_npu, which runs on Ascend NPUs alone"
+    """Return why a task cannot become a problem, empty where it can."""
+    if _NPU.search(task.text):
+        return "calls torch_npu, which runs on Ascend NPUs alone"
     if "get_input_groups" in task.text and not task.files:
         return f"its cases are missing: no file {task.key}.json beside it"
     return ""

@@ -28,11 +28,19 @@ from adaexplore.problems.declared import Declared, with_declared
 
 _WAYS = ("forward", "backward")
 _ANSWER = re.compile(r"(?P<task>.+)/(?P<way>forward|backward)(?:-(?P<number>\d+))?\.py")
+_FUNCTION = "fn"
+"""The parameter of a task's `forward` that takes the function to call."""
 _SCOPES = ("single", "multi")
 _INIT = """
 
 def get_init_inputs():
     return {init!r}
+"""
+_FORWARD = """
+
+class Model(Forward):
+    def forward({signature}):
+        return super().forward({arguments})
 """
 _BACKWARD = '''
 
@@ -51,10 +59,10 @@ class Model(nn.Module):
                 for each in inputs
             ]
             wanted = [each for each in inputs if each.requires_grad]
+            wanted += self.forward_module.parameters()
             output = self.forward_module(*inputs)
-            return torch.autograd.grad(
-                output, [*wanted, *self.forward_module.parameters()], gradient
-            )
+            found = torch.autograd.grad(output, wanted, gradient, allow_unused=True)
+            return [each for each in found if each is not None]
 
 
 def get_inputs_and_gradient(**settings):
@@ -221,15 +229,29 @@ def _defaults_of(function: ast.FunctionDef) -> Settings:
 
 def _text(text: str, way: str, init: Settings, inputs: Sequence[Settings]) -> str:
     """Return a problem's file: the task's own, with one constructor's setting and workloads."""
-    draw = "get_inputs"
+    ending, draw = _forward_of(ast.parse(text)), "get_inputs"
     if way == "backward":
-        text = re.sub(r"\bModel\b", "Forward", text) + _BACKWARD
-        draw = "get_inputs_and_gradient"
+        ending, draw = _BACKWARD, "get_inputs_and_gradient"
+    text = re.sub(r"\bModel\b", "Forward", text).rstrip() + "\n" + ending
     workloads = tuple(
         Workload(_name(one, inputs), f"{draw}({', '.join(f'{k}={v!r}' for k, v in one.items())})")
         for one in inputs
     )
     return with_declared(text.rstrip() + "\n" + _INIT.format(init=dict(init)), Declared(workloads))
+
+
+def _forward_of(tree: ast.Module) -> str:
+    """Return a `Model` over `Forward` whose `forward` has no parameter for the function to call."""
+    model = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Model")
+    forward = next(n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward")
+    own = forward.args
+    names = [argument.arg for argument in own.args]
+    if _FUNCTION in names:
+        place = names.index(_FUNCTION)
+        del own.args[place]
+        own.defaults.pop(place - len(names))  # it has one: its own function
+        names.remove(_FUNCTION)
+    return _FORWARD.format(signature=ast.unparse(own), arguments=", ".join(names[1:]))
 
 
 def _name(one: Settings, every: Sequence[Settings]) -> str:
