@@ -122,7 +122,7 @@ def benchmark_order(table: Mapping[str, Any], given: Config) -> CampaignOrder:
     return _order({}, [table], Path.cwd(), given)
 
 
-def _definitions(path: Path, given: Config, op_type: str) -> list[Path]:
+def _definitions(path: Path, given: Config, op_type: str = "") -> list[Path]:
     """Return the files of a dataset's definitions, or the path itself if it is none."""
     if not is_dataset(path):
         if op_type:
@@ -168,7 +168,7 @@ def _order(
             found += [CampaignEntry("", path, _of_entry(made), c) for path, c in own.places]
         else:
             name = str(table.get("name", ""))
-            paths = _paths(table, folder)
+            paths = [o for path in _paths(table, folder) for o in _definitions(path, made)]
             found += [CampaignEntry(name, str(path), _of_entry(made)) for path in paths]
     if not found:
         raise BadInputError(f"there are no problems; write {_EXAMPLE}, or give files")

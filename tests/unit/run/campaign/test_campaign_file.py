@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import flashinfer_files
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.run.campaign.file import (
@@ -107,6 +108,44 @@ def test_the_same_files_in_two_classes(listed):
 def test_problem_files_need_no_toml(folder):
     order = campaign_order([folder / "a.py", folder / "b.py"], Config(steps=3))
     assert [(e.name, e.config.steps) for e in order.entries] == [("a", 3), ("b", 3)]
+
+
+class TestDatasets:
+    @pytest.fixture
+    def dataset(self, tmp_path):
+        return flashinfer_files.put(tmp_path / "data", flashinfer_files.DATASET)
+
+    def test_an_op_type_is_a_campaign(self, dataset):
+        [entry] = campaign_order([dataset], NOTHING, "rmsnorm").entries
+        assert (entry.name, entry.path) == (
+            "norm_h64",
+            str(dataset / "definitions/rmsnorm/norm_h64.json"),
+        )
+
+    def test_a_dataset_is_a_campaign_of_its_definitions(self, dataset):
+        names = [entry.name for entry in campaign_order([dataset], NOTHING).entries]
+        assert names == ["paged_d8", "norm_h64", "sampling_v16"]
+
+    def test_a_table_may_name_a_definition(self, ordered, dataset):
+        table = f'[[problem]]\nfile = "{dataset}"\ndefinition = "norm_h64"\nworkloads = "2"'
+        [entry] = ordered(table).entries
+        assert (entry.name, entry.config.workloads) == ("norm_h64", "2")
+
+    def test_tasks_are_named_by_their_folders(self, tmp_path):
+        tasks = flashinfer_files.put(tmp_path / "tasks", flashinfer_files.TASKS)
+        names = [entry.name for entry in campaign_order([tasks], NOTHING).entries]
+        assert names == ["rope_half", "custom_matmul"]
+
+    @pytest.mark.parametrize(
+        ("what", "op_type", "why"),
+        [
+            ("data", "gemm", "no op type gemm; it has gqa_paged, rmsnorm, samp"),
+            ("a.py", "gemm", "is no dataset"),
+        ],
+    )
+    def test_an_op_type_that_is_not_there_is_refused(self, dataset, folder, what, op_type, why):
+        with pytest.raises(BadInputError, match=why):
+            campaign_order([folder / what], NOTHING, op_type)
 
 
 def test_a_campaign_that_continues_may_change(ordered):
