@@ -148,6 +148,15 @@ def export(
             "layout: eval_results.json, kernels, and baselines for its analysis script.",
         ),
     ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            "--predictions",
+            metavar="FILE",
+            help="Write the winners of a run or a campaign, or the fastest right answers of a "
+            'judged folder, as lines {"predict", "file"}: functions, for KernelBench-X.',
+        ),
+    ] = None,
     dataset: Annotated[
         Path | None,
         typer.Option(
@@ -179,6 +188,7 @@ def export(
         "--flashinfer": flashinfer,
         "--sol": sol,
         "--kernelbench": kernelbench,
+        "--predictions": predictions,
     }
     if sum(map(bool, targets.values())) != 1:
         raise BadInputError(f"give one of {', '.join(targets)}")
@@ -186,6 +196,8 @@ def export(
         _export_file(run, output, problem=not without_problem)
     elif kernelbench:
         _export_kernelbench(run, kernelbench)
+    elif predictions:
+        _export_predictions(run, predictions)
     else:
         _hand_over(
             _delivery(run, dataset, flashinfer or sol, kernel, definition, language),
@@ -244,6 +256,16 @@ def _export_kernelbench(run: Path, folder: Path) -> None:
         print(path)
     print(f"{done.samples} results")
     for name, why in done.left_out:
+        print(f"  left out: {name}: {why}")
+
+
+def _export_predictions(run: Path, output: Path) -> None:
+    from adaexplore.run.predictions import predictions_of, write_predictions
+
+    found = predictions_of(run)
+    write_predictions(found.kernels, output)
+    print(f"{output}: {len(found.kernels)} kernels")
+    for name, why in found.left_out:
         print(f"  left out: {name}: {why}")
 
 

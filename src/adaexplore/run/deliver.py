@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.leader import is_claimable, is_refuted
+from adaexplore.core.node import Node
 from adaexplore.core.problem import Language
 from adaexplore.problems.solutions.delivery import Delivery
 from adaexplore.problems.solutions.specification import read_specification
@@ -24,9 +26,38 @@ def delivery_of_run(path: Path, dataset: Path) -> Delivery:
     """
     with read_run(path) as directory:
         store = directory.store
-        record, summary = store.run(), summary_of(store, path)
-        at = _times(store)
-    specification = read_specification(dataset, record.problem.name)
+        record, at = store.run(), _times(store)
+        specification = read_specification(dataset, record.problem.name)
+        winner = claimed_winner(store, path)
+    return Delivery(
+        specification=specification,
+        source=winner.source,
+        language=winner.node.candidate.language,
+        mode=record.problem.mode,
+        verdict=winner.verdict,
+        judged=record.problem.workloads,
+        environment=record.environment,
+        at=at.get(winner.node.id, winner.node.started_at),
+        about=winner.about,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """The kernel that a run claims: its node, its source with a header, and its verdict.
+
+    `about` is the sentence that the run's report begins with.
+    """
+
+    node: Node
+    source: str
+    verdict: Evaluation
+    about: str
+
+
+def claimed_winner(store: Store, path: Path) -> Winner:
+    """Return the winner of a run; raise `BadInputError` for a run that claims no kernel."""
+    summary = summary_of(store, path)
     if summary.best is None or summary.leader is None:
         raise BadInputError(f"{path} has no correct kernel yet")
     node, verdict = summary.best.node, summary.leader.evaluation
@@ -38,17 +69,8 @@ def delivery_of_run(path: Path, dataset: Path) -> Delivery:
     if not is_claimable(verdict):
         raise BadInputError(f"{path} claims no kernel: step {node.id} may wait for other blocks")
     uses = [] if isinstance(verdict, Failed) else verdict.uses
-    return Delivery(
-        specification=specification,
-        source=header(uses) + node.candidate.source,
-        language=node.candidate.language,
-        mode=record.problem.mode,
-        verdict=verdict,
-        judged=record.problem.workloads,
-        environment=record.environment,
-        at=at.get(node.id, node.started_at),
-        about=summary.headline.sentence,
-    )
+    source = header(uses) + node.candidate.source
+    return Winner(node, source, verdict, summary.headline.sentence)
 
 
 def delivery_of_kernel(

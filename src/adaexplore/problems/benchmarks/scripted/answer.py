@@ -16,10 +16,11 @@ from adaexplore.problems.benchmarks.bound_kernel import FUNCTION
 SEPARATOR = "#" * 146
 """The line between a function and its test."""
 
+_MARK = "# From here on: the module of the problem around "
 _MODULE = """{answer}
 
 
-# From here on: the module of the problem around {function}, written by `adaexplore bench`.
+{mark}{function}, written by `adaexplore bench`.
 
 
 {imports}
@@ -48,10 +49,16 @@ def with_module(answer: str, task: str, names: Sequence[str]) -> str:
     alias = [] if given == called else [f"{called} = {given}"]
     return _MODULE.format(
         answer=answer.rstrip(),
+        mark=_MARK,
         function=given,
         imports="\n".join([*dict.fromkeys(imports), *alias]),
         model=ast.unparse(model),
     )
+
+
+def own_part(source: str) -> str:
+    """Return an answer without the module that `with_module` put around it."""
+    return source.partition(_MARK)[0].rstrip() + "\n"
 
 
 def implementation(text: str) -> str:
