@@ -60,9 +60,9 @@ def block(
     audit.block(start, end, Passages(windows, between_us, worked), times_us, own)
 
 
-def counted(window_us, times_us, **more):
+def counted(window_us, times_us, *, device="cpu", **more):
     """Return the times of a block as they count, with what the audit adds to each."""
-    audit = Audit(1, "cpu", threads=2)
+    audit = Audit(1, device, threads=2)
     block(audit, window_us, times_us, **more)
     return [t + max(audit.open_us(), 0.0) for t in times_us]
 
@@ -138,6 +138,15 @@ class TestBlocks:
         windows = [110.0] * 100 + [10.0]  # the last call is left out
         times = counted(windows, told)
         assert sorted(times)[50] >= 90.0
+
+    def test_on_a_gpu_calls_that_are_told_too_short_now_and_then_gain_nothing(self):
+        told = [100.0] * 60 + [10.0] * 40
+        times = counted(110.0, told, device="cuda:0")
+        assert sum(times) >= 96.0 * 100 - 90.0 * 5
+
+    def test_on_a_gpu_windows_that_were_disturbed_add_nothing(self):
+        windows = [110.0] * 38 + [4_000.0] * 2
+        assert counted(windows, [100.0] * 40, device="cuda:0") == [100.0] * 40
 
     def test_work_while_inputs_are_opened_is_added_to_the_times(self):
         assert counted(110.0, [100.0] * 10, worked_us=5.0) == [100.0] * 10
