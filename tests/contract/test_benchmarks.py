@@ -240,7 +240,7 @@ EXAMPLES = [
         {"abs": "difficulty 2"},
         excluded={"lost": "no lost_perf.py", "rand": "random numbers"},
         answers={"some_model.jsonl": PREDICTED},
-        answered=("abs",),
+        answered=("?", "abs", "lost"),
     ),
     Example(
         "tritonbench-g",
@@ -248,7 +248,7 @@ EXAMPLES = [
         {"abs": "difficulty 2", "rand": "difficulty 2"},
         excluded={"lost": "no lost_perf.py"},
         answers={"some_model.jsonl": PREDICTED},
-        answered=("abs",),
+        answered=("?", "abs", "lost"),
     ),
     Example(
         "flashinfer",

@@ -16,13 +16,15 @@ class TheirVerdict:
     """The verdict that a collection records beside an answer.
 
     `said` is the verdict in its words, `right` what it means, None where it says nothing about
-    that. `time_us` is the time and `speedup` the speedup that it claims, None without one.
+    that. `time_us` is the time and `speedup` the speedup that it claims, None without one. `called`
+    says whether the benchmark's own test of the answer came to its end, None without such a test.
     """
 
     said: str
     right: bool | None
     time_us: float | None = None
     speedup: float | None = None
+    called: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class BenchEntry:
     """An answer to judge: `problem` and `answer` are files of the folder, `digest` the answer's.
 
     `place` says where in its collection the answer was found; see `Answer` for `adapted` and
-    `theirs`.
+    `theirs`. `script` and `gold` are files of the benchmark's own test, and `golden_us` is a time,
+    as `OwnTest` has them.
     """
 
     collection: str
@@ -42,6 +45,9 @@ class BenchEntry:
     digest: str
     adapted: bool = False
     theirs: TheirVerdict | None = None
+    script: str = ""
+    gold: str = ""
+    golden_us: float | None = None
 
     @property
     def id(self) -> tuple[str, str, str]:

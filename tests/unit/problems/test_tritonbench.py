@@ -5,11 +5,14 @@ import json
 import pytest
 import torch
 
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.labels import INPUTS_CLONED, NO_INDEPENDENT_TRUTH, set_apart
 from adaexplore.problems import load_problem
 from adaexplore.problems.benchmarks import benchmark_named
+from adaexplore.run.bench.order import BenchOrder, collect
 from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.store.bench import read_bench
 
 SEPARATOR = "#" * 146
 FUNCTION = """
@@ -243,3 +246,44 @@ def test_answers_need_the_data(t):
 def test_a_file_of_answers_that_is_not_there_is_refused(t):
     with pytest.raises(BadInputError, match="no such file"):
         benchmark_named("tritonbench-t").answers(t.folder / "lost.jsonl", t.folder)
+
+
+def test_an_answer_brings_their_test_of_it_and_their_time(t):
+    t.golden((0.01, 10), (0.5, 100), SLOW, SLOW)
+    [answer] = t.answers(asked(predict=f"Code:\n```python\n{FUNCTION}<|EOT|>"))
+    code, _, test = answer.test.script.partition(SEPARATOR)
+    assert code == f"\n{FUNCTION}\n"
+    assert test.strip() == "def test_scale(): ..."
+    assert answer.test.gold == f"{FUNCTION}\n{SEPARATOR}\n\ndef test_scale(): ...\n"
+    assert answer.test.golden_us == 500.0
+
+
+def test_their_scripts_take_what_was_predicted_for_a_kernel_as_it_is(g):
+    predict = f"```python\n{FUNCTION}```"
+    [answer] = g.answers(asked(predict=predict))
+    assert answer.test.script.startswith(f"{predict}\n{SEPARATOR}")
+
+
+def test_lines_whose_task_is_no_problem_are_answers_without_a_test(t):
+    t.table(
+        {"file": "scale.py", "difficulty": 4, "description": DESCRIBED},
+        {"file": "other.py", "difficulty": 1, "description": "Adds."},
+    )
+    lines = [{"prompt": text, "predict": "x"} for text in ("Adds.", "Unknown.")]
+    found = {answer.key: answer for answer in t.answers(*lines, asked())}
+    assert list(found) == ["?", "other", "scale"]
+    assert [one.source for one in found.values()][:2] == ["x", "x"]
+    assert [bool(one.test) for one in found.values()] == [False, False, True]
+
+
+def test_a_collected_folder_holds_the_programs_of_their_test(t):
+    t.golden(SMALL, SMALL, SLOW, SLOW)
+    [answer] = t.answers(asked())
+    order = BenchOrder(
+        benchmark_named("tritonbench-t"), {"model": t.folder / "model.jsonl"}, t.folder
+    )
+    collect(order, t.folder / "run", Config(), "adaexplore bench")
+    [entry] = read_bench(t.folder / "run").entries
+    assert (t.folder / "run" / entry.script).read_text() == answer.test.script
+    assert (t.folder / "run" / entry.gold).read_text() == answer.test.gold
+    assert entry.golden_us == 10.0

@@ -1,14 +1,14 @@
 """Judging a folder of answers, with an evaluator whose verdicts are given."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from adaexplore.core.bench import BenchEntry
+from adaexplore.core.bench import BenchEntry, TheirVerdict
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.errors import InfrastructureError
+from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
@@ -103,3 +103,19 @@ def test_the_language_of_an_answer_on_a_gpu_is_seen_in_its_source(judging):
     found = judging(evaluator, built, "import triton", device="cuda:0")
     assert [one.language for one in found] == ["cuda", "triton"]
     assert sorted(evaluator.languages) == ["cuda", "triton"]
+
+
+def test_the_benchmark_tests_every_answer_once_whatever_we_find(judging, monkeypatch):
+    seen = []
+
+    class Told(judge.OwnTests):
+        def tested(self, entry, server, device):
+            seen.append(entry.key)
+            return replace(entry, theirs=TheirVerdict("called", right=True, called=True))
+
+    monkeypatch.setattr(judge, "OwnTests", Told)
+    verdicts = {"a = 1": WRONG, "a = 2": BadProblemError("it is random")}
+    found = judging(GivenEvaluator(verdicts), *verdicts)
+    assert [one.entry.theirs.right for one in found] == [True, True]
+    assert [bool(one.evaluation) for one in found] == [True, False]
+    assert seen == ["1/0", "1/1"]

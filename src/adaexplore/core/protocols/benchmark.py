@@ -50,12 +50,27 @@ class BenchmarkNeeds:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnTest:
+    """The test that a benchmark itself makes of an answer, as two programs.
+
+    It calls the answer if `script` comes to its end, and finds it right if that prints what `gold`
+    prints, the same with the benchmark's own function. `golden_us` is the time of that function at
+    the timed size, as the benchmark measured it on its own machine, None without one.
+    """
+
+    script: str
+    gold: str
+    golden_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A candidate for the task `key`, as the source of a module with `ModelNew`.
 
     `place` says where in its folder it was found. `task` is the task that the collection brings
     with it, None where the benchmark's own is meant. `adapted` marks source to which a module was
-    added that calls the answer's function. `theirs` is the verdict that the collection records.
+    added that calls the answer's function. `theirs` is the verdict that the collection records,
+    `test` a test that gives one.
     """
 
     key: str
@@ -64,6 +79,7 @@ class Answer:
     task: BenchmarkTask | None = None
     adapted: bool = False
     theirs: TheirVerdict | None = None
+    test: OwnTest | None = None
 
 
 class Benchmark(Protocol):

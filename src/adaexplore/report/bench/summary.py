@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict, LeftOutAnswer
@@ -55,13 +56,30 @@ class BenchGroup:
 
 @dataclass(frozen=True, slots=True)
 class BesideTheirs:
-    """Answers with a verdict of ours and of their collection, counted by who calls them right."""
+    """Answers with a verdict of ours and of their collection, counted by who calls them right.
+
+    `called` counts those that came to the end of their benchmark's own test, None without such a
+    test. `over_golden` is the mean of the benchmark's own time, on its own machine, over ours, over
+    the answers that both call right; None without such times.
+    """
 
     collection: str
     both_right: int
     only_theirs: int
     only_ours: int
     neither: int
+    called: int | None = None
+    over_golden: float | None = None
+
+    @property
+    def answers(self) -> int:
+        """The number of answers."""
+        return self.both_right + self.only_theirs + self.only_ours + self.neither
+
+    @property
+    def right_by_theirs(self) -> int:
+        """The number of those that they call right."""
+        return self.both_right + self.only_theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +157,29 @@ def summarize_bench(
 
 def _beside(collection: str, verdicts: Sequence[BenchVerdict]) -> BesideTheirs | None:
     """Return the comparison with a collection's own verdicts; None where it has none."""
-    pairs = Counter(
-        (one.entry.theirs.right, isinstance(one.evaluation, Passed))
+    both = [
+        (one, one.entry.theirs)
         for one in verdicts
         if one.entry.collection == collection and one.evaluation and one.is_final
         if one.entry.theirs and one.entry.theirs.right is not None
-    )
-    if not pairs:
+    ]
+    if not both:
         return None
+    pairs = Counter((said.right, isinstance(one.evaluation, Passed)) for one, said in both)
+    tested = [said.called for _, said in both if said.called is not None]
+    golden = [
+        one.entry.golden_us / timing.time_us
+        for one, said in both
+        if said.right and one.entry.golden_us and (timing := timing_of(one))
+    ]
     return BesideTheirs(
         collection,
         both_right=pairs[True, True],
         only_theirs=pairs[True, False],
         only_ours=pairs[False, True],
         neither=pairs[False, False],
+        called=sum(tested) if tested else None,
+        over_golden=fmean(golden) if golden else None,
     )
 
 

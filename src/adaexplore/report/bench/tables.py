@@ -24,7 +24,10 @@ ANSWER_HEADS = (
     *("collection", "problem", "verdict", "like for like", "over eager", "over compile"),
     *("strongest baseline", "class", "labels", "theirs", "cause"),
 )
-BESIDE_HEADS = ("collection", "right in both", "in theirs alone", "in ours alone", "in neither")
+BESIDE_HEADS = (
+    *("collection", "answers", "called", "right by theirs", "right in both"),
+    *("in theirs alone", "in ours alone", "in neither", "over golden"),
+)
 _TEXT_COLUMNS = frozenset({"collection", "category", "problem", "verdict", "class", "labels"})
 _TEXT_ALSO = frozenset({"strongest baseline", "theirs", "cause"})
 NOTE = (
@@ -33,6 +36,13 @@ NOTE = (
     "such problems that are right and more than p times as fast. Faster: the whole 95 % interval "
     "lies above 1. Labelled: the right ones of the answers to problems whose label says that a "
     "speedup means little, and their mean."
+)
+
+
+BESIDE_NOTE = (
+    "Called and right by theirs: the shares of these answers that come to the end of their own "
+    "test, and that they call right. Over golden: the mean, over the answers right in both, of the "
+    "time that the benchmark measured on its machine for its own function over ours here."
 )
 
 
@@ -48,7 +58,7 @@ def bench_tables(summary: BenchSummary) -> RenderableType:
     return Parts(*parts)
 
 
-def _beside_table(summary: BenchSummary) -> list[Table]:
+def _beside_table(summary: BenchSummary) -> list[RenderableType]:
     if not summary.beside:
         return []
     table = Table(title="beside their own verdicts", title_justify="left", box=None, pad_edge=False)
@@ -56,13 +66,20 @@ def _beside_table(summary: BenchSummary) -> list[Table]:
         table.add_column(head, justify="left" if is_text(head) else "right")
     for one in summary.beside:
         table.add_row(*beside_cells(one))
-    return [table]
+    return [table, Text(BESIDE_NOTE, style="dim")]
 
 
 def beside_cells(one: BesideTheirs) -> tuple[str, ...]:
     """Return the cells of a comparison with their verdicts under `BESIDE_HEADS`."""
     counts = (one.both_right, one.only_theirs, one.only_ours, one.neither)
-    return (one.collection, *map(str, counts))
+    return (
+        one.collection,
+        str(one.answers),
+        "-" if one.called is None else text.share(one.called / one.answers),
+        text.share(one.right_by_theirs / one.answers),
+        *map(str, counts),
+        "-" if one.over_golden is None else text.speedup(one.over_golden),
+    )
 
 
 def rows_of(summary: BenchSummary) -> list[BenchGroup]:

@@ -23,6 +23,7 @@ from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.problem import PRECISIONS, Language, Precision, Problem
 from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
 from adaexplore.run.api import read_source, syntax_failure
+from adaexplore.run.bench.own_tests import OwnTests
 from adaexplore.run.job import Servers
 from adaexplore.run.session import describe, device_of, evaluator_on, load_problem
 from adaexplore.run.workers import map_parallel
@@ -72,6 +73,7 @@ class BenchJudging:
         for i in range(config.parallel):
             self._devices.put(self._names[i % len(self._names)])
         self._servers = Servers()
+        self._own_tests = OwnTests(path, config.timeout_s, int(config.memory_gb * 2**30))
         self._over = threading.Event()
         self._recording = threading.Lock()
         self._describing = threading.Lock()
@@ -145,6 +147,7 @@ class BenchJudging:
         try:
             problem = load_problem(self._path / group.problem, config)
             server = self._servers.get(problem)
+            pending = [self._own_tests.tested(entry, server, device) for entry in pending]
             blank = replace(blank, device=self._environment(problem).gpu or device)
             with closing(evaluator_on(server, problem, config)) as evaluator:
                 labels = evaluator.prepare().labels

@@ -141,6 +141,11 @@ def _entry(one: _Chosen, files: dict[str, str]) -> BenchEntry:
     digest = sha256(one.answer.source.encode()).hexdigest()
     answer = f"answers/{one.collection}/{one.task.key.replace('/', '_')}-{digest[:8]}.py"
     files[answer] = one.answer.source
+    test, script, gold = one.answer.test, "", ""
+    if test:
+        script = f"tests/{answer.removeprefix('answers/')}"
+        gold = f"tests/{one.task.key.replace('/', '_')}.py"
+        files |= {script: test.script, gold: test.gold}
     return BenchEntry(
         collection=one.collection,
         key=one.task.key,
@@ -151,4 +156,7 @@ def _entry(one: _Chosen, files: dict[str, str]) -> BenchEntry:
         digest=digest,
         adapted=one.answer.adapted,
         theirs=one.answer.theirs,
+        script=script,
+        gold=gold,
+        golden_us=test.golden_us if test else None,
     )

@@ -183,3 +183,25 @@ def test_answers_that_are_left_out_are_named_with_the_reason():
         [one.entry], [one], benchmark="b", command="c", precision="fp32", left_out=left_out
     )
     assert "ours: left out, 2: no package: 4_1.py, 4_2.py" in render_bench(summary)
+
+
+def test_their_own_test_and_golden_times_are_counted_over_the_same_answers(verdicts):
+    def told(verdict, *, right, called):
+        theirs = TheirVerdict("tested", right=right, called=called)
+        return replace(verdict, entry=replace(verdict.entry, theirs=theirs, golden_us=50.0))
+
+    judged = [
+        told(verdicts[0], right=True, called=True),
+        told(verdicts[1], right=False, called=True),
+        told(verdicts[3], right=True, called=True),
+        told(verdicts[2], right=False, called=False),
+        told(verdicts[6], right=True, called=True),
+    ]
+    summary = summarize_bench(
+        [one.entry for one in judged], judged, benchmark="b", command="", precision="fp32"
+    )
+    [beside] = summary.beside
+    assert (beside.answers, beside.called, beside.right_by_theirs) == (4, 3, 2)
+    assert beside.over_golden == pytest.approx(50.0 / judged[0].evaluation.measured.time_us)
+    assert summary.to_json()["beside"][0]["called"] == 3
+    assert "75" in render_bench(summary)

@@ -24,11 +24,15 @@ _RECORDS = ("print(", "self.output_sizes", f"self.{_CASES}")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The sizes of the loop that makes the cases: the variable, the chosen size and the first."""
+    """The sizes of the loop that makes the cases: the variable, the chosen size and the first.
+
+    `place` is that of the chosen one.
+    """
 
     target: ast.expr
     chosen: ast.expr
     first: ast.expr
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +122,12 @@ def _chosen(
         raise UnusableError(f"its script's sizes cannot be read: {ast.unparse(loop.iter)}")
     body = [*loop.body, *(_moving(item, moves) if _makes(moves) else [])]
     fitting = [
-        size
+        place
         for place, size in enumerate(sizes)
         if place not in slow and _count(loop.target, size, body, names) <= most
     ]
-    return Size(loop.target, fitting[-1] if fitting else sizes[0], sizes[0])
+    place = max(fitting, default=0)
+    return Size(loop.target, sizes[place], sizes[0], place)
 
 
 def _count(target: ast.expr, size: ast.expr, body: Iterable[ast.stmt], names: Names) -> int:

@@ -51,13 +51,15 @@ def get_inputs({size}):
 class Written:
     """The text of a problem, and what it does not declare yet: workloads and labels.
 
-    `name` is the function's, which an answer defines too.
+    `name` is the function's, which an answer defines too. `place` is that of the timed size among
+    the script's.
     """
 
     name: str
     text: str
     workloads: tuple[Workload, ...]
     labels: dict[str, str]
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,8 @@ def problem_text(
         inputs=_indented(inputs),
     )
     labels = dict(_labels(case, written, switch))
-    return Written(called.name, text, tuple(_workloads(case.size)), labels)
+    place = case.size.place if case.size else 0
+    return Written(called.name, text, tuple(_workloads(case.size)), labels, place)
 
 
 def _parts(script: str) -> _Script:

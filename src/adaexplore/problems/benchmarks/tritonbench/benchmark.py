@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
@@ -17,7 +18,8 @@ from adaexplore.problems.benchmarks.scripted.answer import with_module
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
 from adaexplore.problems.benchmarks.scripted.text import Written
 from adaexplore.problems.benchmarks.tritonbench.predictions import (
-    key_of,
+    Prediction,
+    Prompts,
     predictions_in,
     source_of,
 )
@@ -52,7 +54,7 @@ class TritonBench:
         ]
 
     def answers(self, folder: Path, data: Path | None) -> Sequence[Answer]:
-        """See `Benchmark.answers`; lines that answer no task of the channel are none."""
+        """See `Benchmark.answers`; files that answer no task of the channel have none."""
         found = list(predictions_in(folder))
         if not found:
             return []
@@ -62,15 +64,26 @@ class TritonBench:
                 "a clone by --data"
             )
         checkout = Checkout(data, self.channel)
-        written = {key: each for key, each in _read(checkout) if isinstance(each, Written)}
+        written = dict(_read(checkout))
+        tasks = Prompts(checkout.described)
         answers = []
-        for one in found:
-            key = key_of(one, checkout.described)
-            if key in written:
-                task = written[key]
-                source = with_module(source_of(one, task.name), task.text, (task.name,))
-                answers.append(Answer(key, one.place, source, adapted=True))
+        for _, rows in groupby(found, key=lambda one: one.file):
+            keyed = [(one, tasks.key_of(one)) for one in rows]
+            if any(key in written for _, key in keyed):  # else a file for the other channel
+                answers += [_answer(one, key or "?", written, checkout) for one, key in keyed]
         return sorted(answers, key=lambda each: each.key)
+
+
+def _answer(
+    one: Prediction, key: str, written: Mapping[str, Written | str], checkout: Checkout
+) -> Answer:
+    """Return a prediction as an answer; as it is where its task is no problem."""
+    task = written.get(key)
+    if not isinstance(task, Written):
+        return Answer(key, one.place, one.predict)
+    source = with_module(source_of(one, task.name), task.text, (task.name,))
+    test = checkout.test(key, one.predict, task.place)
+    return Answer(key, one.place, source, adapted=True, test=test)
 
 
 def _read(checkout: Checkout) -> Iterator[tuple[str, Written | str]]:

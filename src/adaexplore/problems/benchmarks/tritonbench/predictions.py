@@ -27,10 +27,16 @@ _ENDINGS = ("<|im_end|>", "<|EOT|>")
 class Prediction:
     """An answer of a file: `prompt`, the text that was predicted, and where it stands."""
 
-    place: str
+    file: str
+    number: int
     prompt: str
     label: str
     predict: str
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return f"{self.file}#{self.number}"
 
 
 def predictions_in(path: Path) -> Iterator[Prediction]:
@@ -49,32 +55,45 @@ def predictions_in(path: Path) -> Iterator[Prediction]:
             if isinstance(prompt, str) and isinstance(row.get("predict"), str):
                 label = row.get("label")
                 yield Prediction(
-                    f"{place}#{number}",
+                    place,
+                    number,
                     prompt,
                     label if isinstance(label, str) else "",
                     row["predict"],
                 )
 
 
-def key_of(one: Prediction, described: Mapping[str, Described]) -> str | None:
-    """Return the task that a prediction answers, None where no task or several fit."""
-    if one.label.strip():
+class Prompts:
+    """The prompts and the gold answers of tasks, by which a prediction is told."""
+
+    def __init__(self, described: Mapping[str, Described]) -> None:
+        self._golds = [(_flat(row.gold), key) for key, row in described.items()]
+        self._asked = [
+            (flat, key)
+            for key, row in described.items()
+            for text in row.prompts
+            if (flat := _flat(text))
+        ]
+
+    def key_of(self, one: Prediction) -> str | None:
+        """Return the task that a prediction answers, None where no task or several fit."""
         gold = _flat(one.label)
-        found = [key for key, row in described.items() if _flat(row.gold) == gold]
-        if len(found) == 1:
-            return found[0]
-    asked = one.prompt.rpartition(_START)[2].partition(_END)[0]
-    exact = [key for key, row in described.items() if _flat(asked) in map(_flat, row.prompts)]
-    if len(exact) == 1:
-        return exact[0]
-    prompt = _flat(one.prompt)
-    fits = {
-        key: max((prompt.rfind(_flat(text)) for text in row.prompts if _flat(text)), default=-1)
-        for key, row in described.items()
-    }
-    last = max(fits.values(), default=-1)  # a prompt may quote other tasks before its own
-    found = [key for key, place in fits.items() if place == last >= 0]
-    return found[0] if len(found) == 1 else None
+        asked = _flat(one.prompt.rpartition(_START)[2].partition(_END)[0])
+        return (
+            _only({key for text, key in self._golds if gold and text == gold})
+            or _only({key for text, key in self._asked if text == asked})
+            or self._last_quoted(_flat(one.prompt))
+        )
+
+    def _last_quoted(self, prompt: str) -> str | None:
+        """Return the task that a prompt quotes last: it may quote others before its own."""
+        places = [(prompt.rfind(text), key) for text, key in self._asked]
+        last = max((place for place, _ in places), default=-1)
+        return _only({key for place, key in places if place == last >= 0})
+
+
+def _only(keys: set[str]) -> str | None:
+    return keys.pop() if len(keys) == 1 else None
 
 
 def source_of(one: Prediction, name: str) -> str:

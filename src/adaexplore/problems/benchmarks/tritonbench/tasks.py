@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.labels import NO_INDEPENDENT_TRUTH
+from adaexplore.core.protocols.benchmark import OwnTest
 from adaexplore.problems.benchmarks.scripted.answer import SEPARATOR, implementation, rows_in
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
 from adaexplore.problems.benchmarks.scripted.text import Written, problem_text
@@ -71,9 +72,19 @@ class Checkout:
         """Return the file of a task: its function and, below a line of 146 `#`, its test."""
         return _read(self._sources / f"{key}.py")
 
-    def test(self, key: str) -> str:
-        """Return the test of a task."""
-        return self.source(key).rpartition(SEPARATOR)[2]
+    def test(self, key: str, predict: str, place: int) -> OwnTest:
+        """Return TritonBench's own test of what was predicted for a task.
+
+        `place` is that of the timed size. Only for T, their scripts take code out of its fences.
+        """
+        source = self.source(key)
+        code = _unfenced(predict) if self._channel == "T" else predict
+        golden = self.golden(key)
+        return OwnTest(
+            script=f"{code}\n{SEPARATOR}\n{source.rpartition(SEPARATOR)[2]}",
+            gold=source,
+            golden_us=golden[place].ms * 1e3 if place < len(golden) else None,
+        )
 
     def golden(self, key: str) -> tuple[GoldenTime, ...]:
         """Return the times of a task's own function on an A100, a size each."""
@@ -102,6 +113,14 @@ def _described(row: Mapping[str, Any]) -> tuple[str, Described]:
     category = f"difficulty {row['difficulty']}"
     described = Described(category, tuple(prompts), row.get("output", ""))
     return str(row["file"]).removesuffix(".py"), described
+
+
+def _unfenced(predict: str) -> str:
+    """Return what their scripts take for code: all that comes after the last opening fence."""
+    if "```python" not in predict:
+        return predict
+    code = predict.rpartition("```python")[2]
+    return code.replace("<|im_end|>", "").replace("<|EOT|>", "")
 
 
 def _read(file: Path) -> str:
