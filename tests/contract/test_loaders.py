@@ -155,3 +155,23 @@ def test_a_broken_file_is_one_line_with_its_path(loader, path):
 def test_what_no_loader_takes_is_said_with_the_path(tmp_path):
     with pytest.raises(BadProblemError, match="nowhere"):
         load_problem(Path(tmp_path / "nowhere"), device="cpu", language="cpp")
+
+
+@pytest.mark.parametrize(
+    ("groups", "complaint"),
+    [
+        ("[]", "returned no group of inputs"),
+        (
+            "[[torch.rand(2)], 3]",
+            r"get_input_groups\(\)\[1\] is of type int; return a list of lists",
+        ),
+    ],
+)
+def test_groups_that_hold_no_arguments_are_refused(
+    tmp_path, server, monkeypatch, groups, complaint
+):
+    monkeypatch.setattr(access.ForkServer, "start", lambda _: Shared(server))
+    path = tmp_path / "relu.py"
+    path.write_text(f"{MODEL}\ndef get_input_groups():\n    return {groups}\n")
+    with pytest.raises(BadProblemError, match=complaint):
+        load_problem(path, device="cpu", language="cpp")

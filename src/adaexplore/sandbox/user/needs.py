@@ -11,10 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from torch import Tensor
+
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.problem import Problem, Workload
+from adaexplore.core.problem import Problem
 from adaexplore.sandbox.user.user_code import Instance
-from adaexplore.sandbox.user.values import tensors_of
+from adaexplore.sandbox.user.values import Inputs, tensors_of
 from adaexplore.sandbox.walls.paths import programs
 
 _SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev", "/etc", "/run", "/var/lib", "/var/cache")))
@@ -112,12 +114,16 @@ def _groups(instance: Instance, problem: Problem) -> list[str]:
     workload = problem.workloads[0]
     if workload.draw != "get_input_groups()":
         return []
-    count = len(instance.inputs(problem.seed, workload).args)
-    if not count:
+    groups = instance.inputs(problem.seed, workload).args
+    if not groups:
         raise BadProblemError(f"{problem.name}.py: get_input_groups() returned no group of inputs")
     labels = []
-    for i in range(count):
-        group = Workload(draw=f"{workload.draw}[{i}]")
-        tensors = tensors_of(instance.inputs(problem.seed, group))
+    for i, group in enumerate(groups):
+        if not isinstance(group, list | tuple | dict | Tensor):
+            raise BadProblemError(
+                f"{problem.name}.py: get_input_groups()[{i}] is of type {type(group).__name__}; "
+                "return a list of lists of arguments"
+            )
+        tensors = tensors_of(Inputs([group], {}))
         labels.append("_".join("x".join(map(str, t.shape)) or "scalar" for t in tensors))
     return labels
