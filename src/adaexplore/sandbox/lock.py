@@ -79,6 +79,31 @@ def device_taken_back(device: str) -> Iterator[None]:
         _lent().add(device)
 
 
+def is_wanted(device: str) -> bool:
+    """Return whether somebody waits to have a device alone that this thread shares with others."""
+    _, exclusive = _held().get(device, (None, True))
+    if exclusive or device in _lent():
+        return False
+    gate = _open(_gate_file(device))
+    try:
+        fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(gate)
+    return False
+
+
+def stand_back(device: str) -> None:
+    """Let those who wait have a device that this thread shares, and take it again after them.
+
+    What this thread's use of the device left there must be at rest.
+    """
+    fd, exclusive = _held()[device]
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    _take(fd, device, exclusive)
+
+
 def lock_file(device: str) -> Path:
     """Return the path of a device's lock; one GPU has one lock under all its names."""
     name = f"cuda-{physical(device)}" if device.startswith("cuda") else device
@@ -102,12 +127,16 @@ def _lent() -> set[str]:
 
 
 def _take(fd: int, device: str, exclusive: bool) -> None:
-    gate = _open(lock_file(device).with_suffix(".gate"))
+    gate = _open(_gate_file(device))
     try:
         fcntl.flock(gate, fcntl.LOCK_EX)
         fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
     finally:
         os.close(gate)
+
+
+def _gate_file(device: str) -> Path:
+    return lock_file(device).with_suffix(".gate")
 
 
 def _open(path: Path) -> int:

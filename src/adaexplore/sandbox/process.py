@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from adaexplore.sandbox.channel import (
     Channel,
     ChannelClosedError,
 )
+from adaexplore.sandbox.family import ends_by_itself
 from adaexplore.sandbox.gpus import seen
 from adaexplore.sandbox.server import OWN_FOLDER
 from adaexplore.sandbox.walls import isolation, landlock
@@ -34,7 +35,6 @@ _PREFIX = "adaexplore-"
 _START_S = 300.0  # importing torch from a cold disk can take minutes
 _END_S = 20.0
 _LOG_TAIL_BYTES = 16_384
-_PF_EXITING = 0x4  # in the flags of /proc/<pid>/stat: linux/sched.h
 
 
 class WorkerDiedError(RuntimeError):
@@ -87,10 +87,16 @@ class Worker:
         self._status: int | None = None
 
     def call(
-        self, message: Mapping[str, Any], timeout_s: float | None, fds: Sequence[int] = ()
+        self,
+        message: Mapping[str, Any],
+        timeout_s: float | None,
+        fds: Sequence[int] = (),
+        *,
+        make_way: Callable[[], float] = lambda: 0.0,
     ) -> dict[str, Any]:
         """Send a request and wait for its reply.
 
+        `make_way` is called again and again meanwhile; the seconds that it returns do not count.
         Raises `TimeoutError`, `LimitExceededError` (the worker is then killed) or
         `WorkerDiedError`; and `InfrastructureError` for a worker that could not be confined.
         """
@@ -102,7 +108,7 @@ class Worker:
                 self._watch.give(fds)
             self._channel.send(dict(message), fds, timeout_s)
             if self._watch:
-                self._attend(self._watch, deadline)
+                deadline = self._attend(self._watch, deadline, make_way)
             most_bytes = MAX_REPLY_BYTES if self._confined_to else MAX_MESSAGE_BYTES
             return self._channel.receive(_left(deadline), most_bytes)
         except (TimeoutError, LimitExceededError):
@@ -129,8 +135,10 @@ class Worker:
             ) from None
         return Watchdog(self.pid, self.folder, limits, fds[0] if fds else None)
 
-    def _attend(self, watch: Watchdog, deadline: float | None) -> None:
-        """Supervise the worker until its reply begins.
+    def _attend(
+        self, watch: Watchdog, deadline: float | None, make_way: Callable[[], float]
+    ) -> float | None:
+        """Supervise the worker until its reply begins; return the deadline, which may have moved.
 
         Raises `TimeoutError`, `LimitExceededError`, or `ChannelClosedError` if the worker has
         ended; its own forks may hold the channel open.
@@ -145,7 +153,7 @@ class Worker:
             wait_s = min(max(next_look - time.monotonic(), 0.0), _left(deadline) or INTERVAL_S)
             ready = dict(poll.poll(1000 * wait_s))
             if self._channel.fileno() in ready:
-                return
+                return deadline
             if watch.ended in ready:
                 raise ChannelClosedError("the worker has ended")
             if watch.listener is not None and ready.get(watch.listener, 0) & select.POLLIN:
@@ -157,6 +165,8 @@ class Worker:
                 watch.look()
                 looked_s = time.monotonic() - now
                 next_look = now + max(INTERVAL_S, 10 * looked_s)  # looks take at most a tenth
+                made_way_s = make_way()
+                deadline = None if deadline is None else deadline + made_way_s
 
     def kill(self) -> int | None:
         """End the worker and all its descendants, also while another thread calls it.
@@ -169,7 +179,7 @@ class Worker:
             return self._status
 
     def _kill(self) -> None:
-        by_itself = _ends_by_itself(self.pid)
+        by_itself = ends_by_itself(self.pid)
         for end in (os.killpg, os.kill):  # a new worker may not have its own group yet
             with contextlib.suppress(ProcessLookupError):
                 end(self.pid, signal.SIGKILL)
@@ -195,22 +205,6 @@ class Worker:
 
 def _left(deadline: float | None) -> float | None:
     return None if deadline is None else max(deadline - time.monotonic(), 0.0)
-
-
-def _ends_by_itself(pid: int) -> bool:
-    """Return true if a process has ended or is ending; its channel closes a little before its end.
-
-    An end by the kernel's out-of-memory killer counts too.
-    """
-    for _ in range(20):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return True
-        if fields[0] in "ZX" or int(fields[6]) & _PF_EXITING:
-            return True
-        time.sleep(0.001)
-    return False
 
 
 def _sweep() -> None:

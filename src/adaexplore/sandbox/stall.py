@@ -29,6 +29,8 @@ class StallWatch:
         self._folder = folder
         self._end = end
         self._asked_at: float | None = None
+        self._paused_s = 0.0
+        self._is_paused = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -43,22 +45,36 @@ class StallWatch:
     @contextlib.contextmanager
     def request(self) -> Iterator[None]:
         """Mark the time of a request."""
-        self._asked_at = time.monotonic()
+        self._asked_at = self._now()
         try:
             yield
         finally:
             self._asked_at = None
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave out the time of the body, in which the worker is stopped."""
+        began = time.monotonic()
+        self._is_paused = True
+        try:
+            yield
+        finally:
+            self._paused_s += time.monotonic() - began
+            self._is_paused = False
+
+    def _now(self) -> float:
+        return time.monotonic() - self._paused_s
+
     def _look(self) -> None:
-        known, progress_at = _made(self._folder), time.monotonic()
+        known, progress_at = _made(self._folder), self._now()
         while not self._over.wait(min(self.quiet_s / 10, 1.0)):
             made = _made(self._folder)
             if made != known or _starts_work(self._pid):
-                known, progress_at = made, time.monotonic()
+                known, progress_at = made, self._now()
             asked_at = self._asked_at
-            if asked_at is None:
+            if asked_at is None or self._is_paused:
                 continue
-            if time.monotonic() - max(asked_at, progress_at) > self.quiet_s:
+            if self._now() - max(asked_at, progress_at) > self.quiet_s:
                 self.stalled = True
                 self._end()
                 return

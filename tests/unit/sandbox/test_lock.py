@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaexplore.sandbox.lock import device_lent, device_lock
+from adaexplore.sandbox.lock import device_lent, device_lock, is_wanted, stand_back
 
 SHARED, EXCLUSIVE = False, True
 DEVICE = f"test-{os.getpid()}"
@@ -73,6 +73,30 @@ class TestDeviceLock:
         wants = holder(SHARED, device="cpu")
         with device_lock("cpu", exclusive=True), device_lent("cpu"), pytest.raises(TimeoutError):
             wants(0.3)
+
+    def test_who_stands_back_lets_those_who_wait_go_first(self):
+        order = []
+
+        def time_alone():
+            with device_lock(DEVICE, exclusive=True):
+                order.append("alone")
+
+        with ThreadPoolExecutor(1) as threads, device_lock(DEVICE, exclusive=False):
+            assert not is_wanted(DEVICE)
+            waiting = threads.submit(time_alone)
+            while not is_wanted(DEVICE):
+                time.sleep(0.01)
+            assert not order
+            stand_back(DEVICE)
+            order.append("shared")
+            waiting.result(30.0)
+            assert not is_wanted(DEVICE)
+        assert order == ["alone", "shared"]
+
+    def test_who_has_a_device_alone_is_not_asked_for_it(self):
+        with device_lock(DEVICE, exclusive=True):
+            assert not is_wanted(DEVICE)
+        assert not is_wanted(DEVICE)
 
     def test_the_lock_is_reentrant(self):
         with device_lock(DEVICE, exclusive=True), device_lock(DEVICE, exclusive=False):

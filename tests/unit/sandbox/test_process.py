@@ -204,6 +204,14 @@ kernel.write_text("changed")
         assert worker.call({"do": "python", "code": write}, ENOUGH_S)["raised"] == "PermissionError"
         server.close()
 
+    def test_seconds_in_which_a_worker_made_way_do_not_count(self, server):
+        worker = server.spawn("worker_entries:act", name="worker", confined="cpu")
+        slow = {"do": "python", "code": "import time\ntime.sleep(2)\nresult = 1"}
+        worker.call({"do": "python", "code": "result = 1"}, ENOUGH_S)
+        assert worker.call(slow, 1.0, make_way=lambda: 0.2)["result"] == 1
+        with pytest.raises(TimeoutError):
+            worker.call(slow, 1.0)
+
     def test_threads_that_a_confined_worker_creates_are_counted(self, server):
         worker = server.spawn("worker_entries:act", name="worker", confined="cpu")
         code = (

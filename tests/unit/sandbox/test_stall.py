@@ -56,3 +56,11 @@ def test_time_between_requests_does_not_count(worker):
         time.sleep(1.0)
         ask(watch, worker, "pass")
         assert not watch.stalled
+
+
+def test_time_in_which_the_worker_is_stopped_does_not_count(worker):
+    with StallWatch(worker.pid, worker.folder, 1.0, worker.kill) as watch:
+        with watch.request(), watch.paused():
+            time.sleep(2.5)
+        ask(watch, worker, "pass")
+        assert not watch.stalled

@@ -22,6 +22,9 @@ from adaexplore.sandbox.stall import StallWatch
 
 _Reply = TypeVar("_Reply")
 
+_UNDISTURBED_S, _BETWEEN_S = 5.0, 2.0
+"""A request makes way for others once it has taken so long, and then again after a while."""
+
 
 class Stop(Exception):  # noqa: N818 - not an error: it carries a verdict out of nested calls
     """Ends an evaluation with its verdict."""
@@ -45,6 +48,7 @@ class Conversation:
         self.stage = "loading"
         self._turnstile: Turnstile | None = None
         self._watch: StallWatch | None = None
+        self._make_way: Callable[[], float] | None = None
 
     @property
     def pid(self) -> int:
@@ -73,9 +77,12 @@ class Conversation:
         self._worker.kill()
 
     def _signal(self, number: int) -> None:
-        for pid in family(self.pid):
-            with contextlib.suppress(ProcessLookupError):  # it has ended; the next request says so
-                os.kill(pid, number)
+        reached: set[int] = set()
+        while left := set(family(self.pid)) - reached:  # one may have been born meanwhile
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):  # the next request says so
+                    os.kill(pid, number)
+            reached |= left
 
     @contextlib.contextmanager
     def impatient(self, quiet_s: float) -> Iterator[None]:
@@ -88,6 +95,18 @@ class Conversation:
                 yield
             finally:
                 self._watch = None
+
+    @contextlib.contextmanager
+    def considerate(self, make_way: Callable[[], float]) -> Iterator[None]:
+        """Call `make_way` again and again while a request takes long, with the candidate stopped.
+
+        It returns the seconds that it took, which count for no time limit.
+        """
+        self._make_way = make_way
+        try:
+            yield
+        finally:
+            self._make_way = None
 
     def ask(self, request: wire.Request[_Reply]) -> _Reply:
         """Send a request and return its reply.
@@ -125,7 +144,9 @@ class Conversation:
         watch = self._watch
         try:
             with watch.request() if watch else contextlib.nullcontext():
-                data = self._worker.call(wire.encode(request), left_s, fds)
+                data = self._worker.call(
+                    wire.encode(request), left_s, fds, make_way=self._way(time.monotonic())
+                )
         except WorkerDiedError:
             if watch and watch.stalled:
                 raise Stop(Failed("timeout", _stalled(watch.quiet_s, self.stage))) from None
@@ -138,6 +159,23 @@ class Conversation:
             reason = f"its process sent a malformed reply, while {self.stage}"
             raise Stop(Failed("rejected", reason)) from None
         raise Stop(raised(error, self.stage, self._source, self._worker.log_tail()))
+
+    def _way(self, asked: float) -> Callable[[], float]:
+        """Return a function that makes way for others once a request has taken long."""
+        make_way = self._make_way
+        next_at = asked + _UNDISTURBED_S
+
+        def way() -> float:
+            nonlocal next_at
+            if make_way is None or time.monotonic() < next_at:
+                return 0.0
+            with self._watch.paused() if self._watch else contextlib.nullcontext():
+                took_s = make_way()
+            self.deadline += took_s
+            next_at = time.monotonic() + (_BETWEEN_S if took_s else 0.0)
+            return took_s
+
+        return way
 
 
 def _stalled(quiet_s: float, stage: str) -> str:

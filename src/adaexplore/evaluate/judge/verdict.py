@@ -26,6 +26,7 @@ from adaexplore.evaluate.judge.measure import (
     workload_timings,
 )
 from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.timed import is_busy
 from adaexplore.evaluate.judge.verify import verify
 from adaexplore.evaluate.kernels.describe import (
     OwnKernels,
@@ -38,7 +39,7 @@ from adaexplore.evaluate.kernels.describe import (
 from adaexplore.evaluate.timing.combine import combined, combined_roofline
 from adaexplore.evaluate.wire.kernel_messages import ListLaunched
 from adaexplore.languages.fingerprint import fingerprint
-from adaexplore.sandbox.lock import device_lock
+from adaexplore.sandbox.lock import device_lock, is_wanted, stand_back
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -82,6 +83,25 @@ class DeviceUse:
             finally:
                 self.held_s += time.monotonic() - since
 
+    def make_way(self) -> float:
+        """Stop the candidate and let those time who wait for it; return the seconds that took.
+
+        Not where the GPU is still at work for it: a kernel that hangs occupies the GPU until its
+        process ends.
+        """
+        if not is_wanted(self._device):
+            return 0.0
+        began = time.monotonic()
+        self._talk.freeze()
+        try:
+            if self._device == "cpu" or not is_busy(self._device):
+                stand_back(self._device)
+        finally:
+            self._talk.thaw()
+        took_s = time.monotonic() - began
+        self.held_s -= took_s
+        return took_s
+
     @contextmanager
     def while_nobody_times(self) -> Iterator[None]:
         """Compile on the CPU only while no other evaluation times, which would be slowed."""
@@ -112,12 +132,16 @@ def evaluate_candidate(
     `Stop`, `TimeoutError`, `WorkerDiedError` or `LimitExceededError`.
     """
     patience = patience_s(reference, candidate)
-    with device.while_nobody_times():
+    with talk.considerate(device.make_way), device.while_nobody_times():
         labels = (*load(talk, reference, candidate), *waiting_labels(reference.problem, candidate))
         inspect(talk)
         with device.hold(exclusive=False), talk.impatient(patience):
             first_call(talk)
-    with device.hold(exclusive=False), talk.impatient(patience):
+    with (
+        device.hold(exclusive=False),
+        talk.impatient(patience),
+        talk.considerate(device.make_way),
+    ):
         verified = verify(talk, reference)
         give_slots(talk, reference, verified.layouts)
     own = _own_kernels(talk)
