@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,7 +60,7 @@ class FlashInfer:
                 seed=options.seed,
                 mode=options.mode,
                 target=options.target,
-                access=Access(reads=tuple(map(str, made.reads))),
+                access=_access(made.reads),
             )
         )
 
@@ -88,10 +89,8 @@ def load_entry(entry: DatasetEntry, workloads: str = "", timed: str = "") -> Loa
     check(definition)
     every = entry.workloads() or made_workloads(definition)
     usable, left_out, missing = _usable(definition, every, entry.root)
-    if not usable:
-        raise BadProblemError(
-            f"{definition.name}: none of its workloads can be used: {left_out[0][1]}"
-        )
+    if len(usable) < len(left_out):
+        usable += made_workloads(definition)
     picked = chosen(usable, workloads or DEFAULT_WORKLOADS, "--workloads")
     clocked = {one.uuid for one in chosen(picked, timed or DEFAULT_TIMED, "--timed")}
     file = problem_file(definition, picked, entry.root)
@@ -110,6 +109,16 @@ def load_entry(entry: DatasetEntry, workloads: str = "", timed: str = "") -> Loa
         reads=file.reads,
         left_out=tuple(left_out),
     )
+
+
+def _access(reads: Sequence[Path]) -> Access:
+    """Return the access to files of stored tensors, with a digest of their content."""
+    if not reads:
+        return Access()
+    digest = hashlib.sha256()
+    for file in reads:
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return Access(reads=tuple(map(str, reads)), digest=digest.hexdigest())
 
 
 def _task(path: Path) -> DatasetEntry | None:
@@ -167,12 +176,15 @@ def _labels(
     picked: Sequence[BenchWorkload], missing: dict[str, str]
 ) -> tuple[tuple[str, str], ...]:
     drawn = [missing[one.uuid] for one in picked if one.uuid in missing]
+    made = [one.name for one in picked if one.made]
+    why = []
     if drawn:
-        count = f"{len(drawn)} of {len(picked)} workloads"
-        return ((SYNTHESIZED, f"indices of {count} are drawn by rule: {drawn[0]}"),)
-    if any(one.made for one in picked):
-        return ((SYNTHESIZED, "the dataset has no workloads for it: sizes and indices are chosen"),)
-    return ()
+        why.append(
+            f"indices of {len(drawn)} of {len(picked)} workloads are drawn by rule: {drawn[0]}"
+        )
+    if made:
+        why.append(f"the dataset has no workloads to be used as {' and '.join(made)}")
+    return ((SYNTHESIZED, "; ".join(why)),) if why else ()
 
 
 def _tolerances(picked: Sequence[BenchWorkload]) -> tuple[Tolerance, ...]:

@@ -48,6 +48,7 @@ def _made(definition: Definition, uuid: str, by: int) -> BenchWorkload:
     for offsets, parts in _OFFSETS.items():
         if offsets in axes and parts in axes:
             axes[offsets] = axes[parts] + 1
+    definition.sizes(axes)  # all of them can be computed
     kind = CUSTOM if definition.custom_inputs else RANDOM
     inputs = dict.fromkeys(definition.inputs, InputSource(kind))
     return BenchWorkload(uuid, axes, inputs, made=True)

@@ -220,7 +220,7 @@ def _helpers() -> dict[str, str]:
 
 
 def _with_gradients(reference: str, tree: ast.Module) -> str:
-    """Return the reference without `no_grad` decorators, under which no derivative can be asked.
+    """Return the reference without decorators under which no derivative can be asked for.
 
     The judge, and whoever uses a module, decides on that.
     """
@@ -230,9 +230,13 @@ def _with_gradients(reference: str, tree: ast.Module) -> str:
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
         for decorator in node.decorator_list
-        if decorator.lineno == decorator.end_lineno and "no_grad" in ast.unparse(decorator)
+        if decorator.lineno == decorator.end_lineno and _is_without_gradients(decorator)
     }
     return "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped)
+
+
+def _is_without_gradients(decorator: ast.expr) -> bool:
+    return any(name in ast.unparse(decorator) for name in ("no_grad", "inference_mode"))
 
 
 def _clones(definition: Definition, tree: ast.Module) -> str:
