@@ -157,6 +157,19 @@ def export(
             'judged folder, as lines {"predict", "file"}: functions, for KernelBench-X.',
         ),
     ] = None,
+    name: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="NAME",
+            help='With --predictions: write lines {"instruction", "predict"} for this benchmark, '
+            "tritonbench-t or tritonbench-g, a line for each of its prompts.",
+        ),
+    ] = "",
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="With --for: a clone of the benchmark."),
+    ] = None,
     dataset: Annotated[
         Path | None,
         typer.Option(
@@ -197,7 +210,7 @@ def export(
     elif kernelbench:
         _export_kernelbench(run, kernelbench)
     elif predictions:
-        _export_predictions(run, predictions)
+        _export_predictions(run, predictions, name, data)
     else:
         _hand_over(
             _delivery(run, dataset, flashinfer or sol, kernel, definition, language),
@@ -259,12 +272,19 @@ def _export_kernelbench(run: Path, folder: Path) -> None:
         print(f"  left out: {name}: {why}")
 
 
-def _export_predictions(run: Path, output: Path) -> None:
-    from adaexplore.run.predictions import predictions_of, write_predictions
+def _export_predictions(run: Path, output: Path, name: str, data: Path | None) -> None:
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.run.predictions import predictions_of, write_predictions, write_to_prompts
 
+    if bool(name) != bool(data):
+        raise BadInputError("--for NAME and --data DIR go together")
     found = predictions_of(run)
-    write_predictions(found.kernels, output)
-    print(f"{output}: {len(found.kernels)} kernels")
+    count = len(found.kernels)
+    if data:
+        count = write_to_prompts(found.kernels, output, name, data)
+    else:
+        write_predictions(found.kernels, output)
+    print(f"{output}: {count} kernels")
     for name, why in found.left_out:
         print(f"  left out: {name}: {why}")
 

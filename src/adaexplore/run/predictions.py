@@ -12,6 +12,9 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.leader import is_claimable
 from adaexplore.problems.benchmarks.scripted.answer import own_part
+from adaexplore.problems.benchmarks.tritonbench.benchmark import channel_named
+from adaexplore.problems.benchmarks.tritonbench.predictions import lines_of
+from adaexplore.problems.benchmarks.tritonbench.tasks import Checkout
 from adaexplore.problems.solutions.functions import NotAFunctionError, as_function
 from adaexplore.run.api import read_source
 from adaexplore.run.campaign.file import CampaignOrder
@@ -56,8 +59,24 @@ def predictions_of(path: Path) -> Predictions:
 def write_predictions(kernels: Iterable[Prediction], output: Path) -> None:
     """Write a line of JSON for each kernel."""
     lines = [json.dumps({"predict": one.predict, "file": one.file}) + "\n" for one in kernels]
+    _write(output, "".join(lines))
+
+
+def write_to_prompts(kernels: Iterable[Prediction], output: Path, name: str, data: Path) -> int:
+    """Write a line for each prompt of TritonBench's channel `name`, in its checkout `data`.
+
+    Returns the number of kernels that answer one of them.
+    """
+    channel = channel_named(name)
+    checkout = Checkout(data, channel)
+    by_key = {Path(one.file).stem: one.predict for one in kernels}
+    _write(output, lines_of(checkout, by_key))
+    return len(by_key.keys() & checkout.described.keys())
+
+
+def _write(output: Path, text: str) -> None:
     try:
-        output.write_text("".join(lines), encoding="utf-8")
+        output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInputError(f"cannot write {output}: {error.strerror}") from error
 

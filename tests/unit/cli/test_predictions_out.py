@@ -122,3 +122,47 @@ def test_the_fastest_right_answer_of_each_task_is_written_as_it_was(
         "left out: lost.py: not judged: unclear",
     ):
         assert line in done.out
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A clone of TritonBench with two tasks, whose prompts are in another order."""
+    told = {"other": "Does something else.", "twice": "Doubles a tensor."}
+    rows = [{"file": f"{n}.py", "difficulty": 1, "description": t} for n, t in told.items()]
+    prompts = [
+        {"instruction": f"Functional Description: {told[n]}\nWrapper", "input": "", "output": ""}
+        for n in ("twice", "other")
+    ]
+    data = tmp_path / "clone" / "data"
+    (data / "TritonBench_T_v1").mkdir(parents=True)
+    (tmp_path / "clone" / "performance_metrics" / "perf_T").mkdir(parents=True)
+    for name in told:
+        (data / "TritonBench_T_v1" / f"{name}.py").write_text("")
+    (data / "TritonBench_T_v1.jsonl").write_text(json.dumps(rows))
+    (data / "TritonBench_T_comp_alpac_v1.json").write_text(json.dumps(prompts))
+    return tmp_path / "clone"
+
+
+def test_every_prompt_of_tritonbench_gets_a_line(adaexplore, make_run, checkout, tmp_path):
+    out, run = tmp_path / "out.jsonl", make_run(TASK, passed(20.0))
+    asked = ("--for", "tritonbench-t", "--data", checkout)
+    done = adaexplore("export", run, "--predictions", out, *asked)
+    assert (done.code, f"{out}: 1 kernels" in done.out) == (0, True), done
+    twice, other = rows_of(out)
+    assert next(iter(twice)) == "instruction"  # their scripts take the first entry for the prompt
+    assert "Doubles a tensor." in twice["instruction"]
+    assert "def twice(x, by=2):" in twice["predict"]
+    assert "no kernel for this task" in other["predict"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--for", "tritonbench-t"), "go together"),
+        (("--for", "kernelbench", "--data", "."), "tritonbench-t and tritonbench-g"),
+    ],
+)
+def test_prompts_need_a_benchmark_that_has_them(adaexplore, make_run, tmp_path, given, said):
+    run = make_run(TASK, passed(20.0))
+    done = adaexplore("export", run, "--predictions", tmp_path / "o.jsonl", *given)
+    assert (done.code, said in done.err) == (2, True)

@@ -105,3 +105,13 @@ TRITONBENCH_G = TritonBench(
     "G",
     _NEEDS,
 )
+
+
+def channel_named(name: str) -> Channel:
+    """Return the channel of a benchmark's name; raise `BadInputError` for another benchmark."""
+    for one in (TRITONBENCH_T, TRITONBENCH_G):
+        if one.name == name:
+            return one.channel
+    raise BadInputError(
+        f"--for {name}: {TRITONBENCH_T.name} and {TRITONBENCH_G.name} have prompts to answer"
+    )

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.problems.benchmarks.tritonbench.tasks import Described
+from adaexplore.problems.benchmarks.scripted.answer import rows_in
+from adaexplore.problems.benchmarks.tritonbench.tasks import Checkout, Described, read_text
 
 _PROMPTS = ("instruction", "prompt")
 _START, _END = "Functional Description: ", "Wrapper Entry Information:"
 _FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_NO_KERNEL = 'raise NotImplementedError("there is no kernel for this task")\n'
 _ENDINGS = ("<|im_end|>", "<|EOT|>")
 
 
@@ -61,6 +63,25 @@ def predictions_in(path: Path) -> Iterator[Prediction]:
                     label if isinstance(label, str) else "",
                     row["predict"],
                 )
+
+
+def lines_of(checkout: Checkout, kernels: Mapping[str, str]) -> str:
+    """Return a line for each prompt of a channel, with the kernel for its task.
+
+    TritonBench's scripts count a share of the lines, so a task without a kernel has one as well,
+    which fails. They find the prompt in the first entry of a line, and for G the gold answer in
+    `label`. Raises `BadInputError` where the checkout has no prompts.
+    """
+    rows = rows_in(read_text(checkout.prompts))
+    if not rows:
+        raise BadInputError(f"{checkout.prompts}: has no prompts")
+    tasks, lines = Prompts(checkout.described), []
+    for row in rows:
+        asked = Prediction("", 0, row["instruction"], row.get("output", ""), "")
+        predict = kernels.get(tasks.key_of(asked) or "", _NO_KERNEL)
+        line = {"instruction": asked.prompt, "predict": predict, "label": asked.label}
+        lines.append(json.dumps(line) + "\n")
+    return "".join(lines)
 
 
 class Prompts:

@@ -60,8 +60,13 @@ class Checkout:
         for ending in ("jsonl", "json"):  # the table of T is a JSON array called .jsonl
             file = self._sources.with_name(f"{self._sources.name}.{ending}")
             if file.is_file():
-                return dict(_described(row) for row in rows_in(_read(file)))
+                return dict(_described(row) for row in rows_in(read_text(file)))
         return {}
+
+    @property
+    def prompts(self) -> Path:
+        """The file of the channel's detailed prompts."""
+        return self._sources.with_name(f"TritonBench_{self._channel}_comp_alpac_v1.json")
 
     def category(self, key: str) -> str:
         """Return the difficulty that the table gives to a task."""
@@ -70,7 +75,7 @@ class Checkout:
 
     def source(self, key: str) -> str:
         """Return the file of a task: its function and, below a line of 146 `#`, its test."""
-        return _read(self._sources / f"{key}.py")
+        return read_text(self._sources / f"{key}.py")
 
     def test(self, key: str, predict: str, place: int) -> OwnTest:
         """Return TritonBench's own test of what was predicted for a task.
@@ -97,7 +102,7 @@ class Checkout:
             raise UnusableError(f"there is no {file.name} to say how it is called")
         found = problem_text(
             implementation(self.source(key)),
-            _read(file),
+            read_text(file),
             times=fitting_times(self.golden(key)),
             is_kernel=self._channel == "G",
         )
@@ -123,7 +128,8 @@ def _unfenced(predict: str) -> str:
     return code.replace("<|im_end|>", "").replace("<|EOT|>", "")
 
 
-def _read(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return the text of a file of a checkout; raise `BadInputError` where it cannot be read."""
     try:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
