@@ -200,6 +200,12 @@ EXAMPLES = [
                 settings("single", [{}]) | settings("multi", [{}])
             ),
             "tasks/lost/func_forward.py": LINEAR,
+            "tasks/other/func_forward.py": LINEAR,
+            "tasks/other/config_forward.json": json.dumps(
+                settings("single", [{}])
+                | settings("multi", [{}])
+                | {"multi_init_configs": [{"n": 1}]}
+            ),
             "tasks/kernelbench/level_2/task_10/func_forward.py": LINEAR,
             "tasks/kernelbench/level_2/task_10/config_forward.json": json.dumps(
                 settings("single", [{}]) | settings("multi", [{}])
@@ -211,7 +217,10 @@ EXAMPLES = [
             "linear/forward-1": "forward",
             "linear/forward-2": "forward",
         },
-        excluded={"lost/forward": "no file config_forward.json beside func_forward.py"},
+        excluded={
+            "lost/forward": "no file config_forward.json beside func_forward.py",
+            "other/forward": "config_forward.json gives n, which Model does not take",
+        },
         answers={"linear/forward.py": "class ModelNew: ...", "linear/notes.py": ""},
         answered=("linear/forward-1",),
     ),

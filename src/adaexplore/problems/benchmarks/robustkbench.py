@@ -165,7 +165,16 @@ def _why_not(file: Path) -> str:
     except (ValueError, KeyError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
     missing = {"Model", "get_inputs"} - {getattr(node, "name", "") for node in tree.body}
-    return f"{file.name} defines no {' and no '.join(sorted(missing))}" if missing else ""
+    if missing:
+        return f"{file.name} defines no {' and no '.join(sorted(missing))}"
+    for what, function, part in (
+        ("Model", _constructor(tree), "init"),
+        ("get_inputs", _drawing(tree), "input"),
+    ):
+        given = {name for s in _SCOPES for one in read[f"{s}_{part}_configs"] for name in one}
+        if unknown := given - _parameters(function):
+            return f"{config.name} gives {', '.join(sorted(unknown))}, which {what} does not take"
+    return ""
 
 
 def _config_file(file: Path) -> Path:
@@ -208,20 +217,35 @@ def _settings(config: Settings, tree: ast.Module) -> list[tuple[Settings, list[S
 
 def _defaults(tree: ast.Module) -> tuple[Settings, Settings]:
     """Return the literal defaults of the constructor and of `get_inputs`."""
+    return _defaults_of(_constructor(tree)), _defaults_of(_drawing(tree))
+
+
+def _constructor(tree: ast.Module) -> ast.FunctionDef | None:
     model = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Model")
-    functions = [*model.body, *tree.body]
-    named = {node.name: node for node in functions if isinstance(node, ast.FunctionDef)}
-    init = named.get("__init__")
-    return _defaults_of(init) if init else {}, _defaults_of(named["get_inputs"])
+    return _function("__init__", model.body)
 
 
-def _defaults_of(function: ast.FunctionDef) -> Settings:
-    given = function.args.defaults
-    names = [argument.arg for argument in function.args.args][-len(given) :] if given else []
+def _drawing(tree: ast.Module) -> ast.FunctionDef | None:
+    return _function("get_inputs", tree.body)
+
+
+def _function(name: str, body: Sequence[ast.stmt]) -> ast.FunctionDef | None:
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    return next((function for function in functions if function.name == name), None)
+
+
+def _parameters(function: ast.FunctionDef | None) -> set[str]:
+    return {argument.arg for argument in function.args.args} if function else set()
+
+
+def _defaults_of(function: ast.FunctionDef | None) -> Settings:
+    given = function.args.defaults if function else []
+    if function is None or not given:
+        return {}
     found = {}
-    for name, value in zip(names, given, strict=True):
+    for argument, value in zip(function.args.args[-len(given) :], given, strict=True):
         try:
-            found[name] = ast.literal_eval(value)
+            found[argument.arg] = ast.literal_eval(value)
         except ValueError:  # an expression, which the call evaluates
             continue
     return found
