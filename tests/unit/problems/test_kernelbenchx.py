@@ -118,6 +118,20 @@ def test_sizes_are_chosen_by_the_times_of_the_benchmark(benchmark, checkout):
     assert "def get_inputs(i=3):" in task.text
 
 
+def test_sizes_are_limited_where_larger_outputs_are_infinite(benchmark, checkout):
+    data = checkout(LinearAlgebra__det="return x @ y", Math__mm="return x @ y")
+    for script in (data / "metrics/golden_metrics").iterdir():
+        script.write_text(script.read_text().replace("range(2, 5)", "(2, 20, 2000)"))
+    sizes = {task.key: task.text.partition("get_inputs(")[2][:6] for task in benchmark.tasks(data)}
+    assert sizes == {"LinearAlgebra/det": "i=20):", "Math/mm": "i=2000"}
+
+
+def test_a_task_without_a_finite_output_is_left_out(benchmark, checkout):
+    data = checkout(MatrixMultiply__matrix_multiply_symmetric="return x @ y")
+    [one] = benchmark.excluded(data)
+    assert "overflows float16" in one.reason
+
+
 def test_an_answer_is_bound_to_its_task(benchmark, checkout, answered):
     data = checkout(Math__mm="return x @ y")
     folder = answered("mm.py", f"def mm(x, y):\n    return (x, y)\n{SEPARATOR}\ntest = mm(1, 2)\n")
