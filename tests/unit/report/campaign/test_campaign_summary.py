@@ -15,9 +15,10 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.uses import Use
 from adaexplore.report import summarize
 from adaexplore.report.averages import averages
+from adaexplore.report.campaign import chart
 from adaexplore.report.campaign.html import render_campaign
-from adaexplore.report.campaign.summary import result_of, summarize_campaign
-from adaexplore.report.campaign.tables import campaign_tables
+from adaexplore.report.campaign.summary import Result, result_of, summarize_campaign
+from adaexplore.report.campaign.tables import campaign_tables, unjudged_lines
 from adaexplore.report.run.costs import summarize_costs
 
 
@@ -274,3 +275,67 @@ def test_the_page_links_the_reports_and_escapes_its_input():
     assert "<script>alert" not in page
     assert "script-src" not in page
     assert "geometric mean" in page
+
+
+class TestCategories:
+    """Campaigns over tasks of a benchmark."""
+
+    @pytest.fixture
+    def summary(self):
+        def result(name, category, claimed=None, verdict="no correct", **changes):
+            fields = {"steps": 3, "verdict": verdict, "claimed": claimed, "category": category}
+            return Result(name, "fp32", "cpu", "done", "all steps made", **(fields | changes))
+
+        results = [
+            result("a", "level 1", passed(4.0), "faster"),
+            result("b", "level 1", passed(1.0), "slower"),
+            result("c", "level 1"),
+            result("d", "level 1", passed(8.0), "faster", labels={"redundant": "why"}),
+            result("e", "level 2", passed(1.1, 0.5), "too_noisy"),
+            Result("4/1", "fp32", "", "left_out", "no package", category="level 4"),
+            Result("4/2", "fp32", "", "left_out", "no package", category="level 4"),
+        ]
+        return summarize_campaign(
+            results, name="n", command="c", allocation="uniform", budget="", wall_s=1.0
+        )
+
+    def test_a_row_counts_what_was_chosen_judged_right_and_faster(self, summary):
+        rows = {row.category: row for row in summary.categories}
+        counts = {
+            name: (row.problems, row.judged, row.right, row.faster, row.too_noisy, row.labelled)
+            for name, row in rows.items()
+        }
+        assert counts == {
+            "level 1": (4, 4, 3, 2, 0, 1),
+            "level 2": (1, 1, 1, 0, 1, 0),
+            "level 4": (2, 0, 0, 0, 0, 0),
+            "": (7, 5, 4, 2, 1, 1),
+        }
+        first = rows["level 1"].like_for_like
+        assert first.geometric_mean == pytest.approx(2.0)
+        assert first.fast_p[1.5] == pytest.approx(1 / 3)
+        assert rows["level 2"].like_for_like is None
+
+    def test_the_chart_has_a_band_for_each_category_and_the_page_names_the_rest(self, summary):
+        wide, narrow = chart.charts(summary)
+        assert [(band.name, len(band.dots)) for band in wide.bands] == [
+            ("level 1", 3),
+            ("level 2", 1),
+            ("level 4", 0),
+        ]
+        assert len(narrow.bands) == 3
+        page = render_campaign(summary)
+        assert page.count("<circle") == 8
+        assert "1 level 1, 2 level 2, 3 level 4" in page
+        assert unjudged_lines(summary) == ["4/1, 4/2: no package"]
+
+    def test_a_campaign_without_tasks_has_no_categories_and_a_chart_by_class(self):
+        result = Result(
+            "a", "tf32", "cpu", "done", "", steps=1, verdict="faster", claimed=passed(2.0)
+        )
+        summary = summarize_campaign(
+            [result], name="n", command="c", allocation="uniform", budget="", wall_s=1.0
+        )
+        assert summary.categories == ()
+        assert [band.name for band in chart.charts(summary)[0].bands] == ["tf32"]
+        assert "By category" not in render_campaign(summary)
