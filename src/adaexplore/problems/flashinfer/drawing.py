@@ -1,6 +1,7 @@
 """Functions that draw structured inputs, on the current device.
 
-Their sources are copied into the files of problems that need them, so each stands alone.
+Their sources are copied into the files of problems that need them, so each stands alone, and has a
+name that no input has.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from pathlib import Path
 import torch
 
 
-def offsets(parts: int, total: int, least: torch.Tensor | int = 1) -> torch.Tensor:
+def draw_offsets(parts: int, total: int, least: torch.Tensor | int = 1) -> torch.Tensor:
     """Return ascending offsets from 0 to `total`, each part at least as long as `least` says.
 
     Where there is no room for that, all parts are as long as chance will have it.
@@ -25,20 +26,20 @@ def offsets(parts: int, total: int, least: torch.Tensor | int = 1) -> torch.Tens
     return torch.cat([lengths[:0], torch.zeros_like(lengths[:1]), lengths.cumsum(0)]).int()
 
 
-def held_pages(held: int, read: int) -> int:
+def pages_held(held: int, read: int) -> int:
     """Return the size of a pool of which an eighth more is held than read, at most.
 
     Pages that nobody reads would only be copied, for every timed call.
     """
-    return max(min(held, read + read // 8 + 1), read)
+    return min(held, read + read // 8 + 1)
 
 
-def different_pages(count: int, pool: int) -> torch.Tensor:
+def draw_pages(count: int, pool: int) -> torch.Tensor:
     """Return the numbers of different pages of a pool, in random order."""
     return torch.randperm(pool)[:count].int()
 
 
-def last_pages(
+def draw_last_pages(
     count: int, size: int, keys: torch.Tensor, queries: torch.Tensor | None = None
 ) -> torch.Tensor:
     """Return the length of each last page; there are as many keys as queries at least.
@@ -52,13 +53,13 @@ def last_pages(
     return (least + (torch.rand(count) * (size + 1 - least)).long()).int()
 
 
-def renumbered(indices: torch.Tensor) -> tuple[int, torch.Tensor]:
+def renumber_pages(indices: torch.Tensor) -> tuple[int, torch.Tensor]:
     """Return the number of pages that are read, and the indices into a pool of these alone."""
     read, inverse = torch.unique(indices, return_inverse=True)
     return len(read), inverse.to(indices.dtype)
 
 
-def distinct_rows(rows: int, count: int, pool: int) -> torch.Tensor:
+def draw_distinct_rows(rows: int, count: int, pool: int) -> torch.Tensor:
     """Return rows of different indices into a pool; -1 behind them where it has not so many."""
     found = torch.full((rows, count), -1, dtype=torch.int32)
     for row in found:
@@ -67,14 +68,14 @@ def distinct_rows(rows: int, count: int, pool: int) -> torch.Tensor:
     return found
 
 
-def packed_experts(tokens: int, count: int, experts: int) -> torch.Tensor:
+def draw_packed_experts(tokens: int, count: int, experts: int) -> torch.Tensor:
     """Return chosen experts: the number in the high 16 bits, a bfloat16 weight in the low ones."""
     chosen = torch.rand(tokens, experts).argsort(-1)[:, :count].int()
     weights = torch.rand(tokens, count).softmax(-1).to(torch.bfloat16)
     return (chosen << 16) | weights.view(torch.int16).int()
 
 
-def packed_keys(pages: int, tokens: int, heads: int, width: int) -> torch.Tensor:
+def draw_packed_keys(pages: int, tokens: int, heads: int, width: int) -> torch.Tensor:
     """Return pages of float8 keys, and behind these the scale of each token in four bytes."""
     keys = torch.randn(pages, tokens * heads * (width - 4)).clamp(-2, 2).to(torch.float8_e4m3fn)
     scales = 0.5 + torch.rand(pages, tokens * heads)
@@ -82,18 +83,18 @@ def packed_keys(pages: int, tokens: int, heads: int, width: int) -> torch.Tensor
     return packed.view(pages, tokens, heads, width)
 
 
-def cos_sin(length: int, dim: int) -> torch.Tensor:
+def draw_cos_sin(length: int, dim: int) -> torch.Tensor:
     """Return the cosines of random angles, and behind them the sines."""
     angles = 6.2832 * torch.rand(length, dim // 2)
     return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
 
-def causal_mask(shape: tuple[int, ...]) -> torch.Tensor:
+def draw_causal_mask(shape: tuple[int, ...]) -> torch.Tensor:
     """Return a mask to be added to scores: the least number where a key is later than a query."""
     return torch.full(shape, torch.finfo(torch.float32).min).triu(1)
 
 
-def stored(
+def read_stored(
     path: str, start: int, end: int, dtype: torch.dtype, shape: tuple[int, ...]
 ) -> torch.Tensor:
     """Return the tensor in these bytes of a file."""

@@ -57,30 +57,30 @@ def _integers(definition: Definition, name: str, shape: tuple[str, ...]) -> Draw
     if name.endswith("indptr") or name == "cu_seqlens":
         return _offsets(definition, name, length, as_own)
     if name == "kv_indices" and pool:
-        sizes = [f"{pool} = held_pages({pool}, {length})"]
+        sizes = [f"{pool} = max(pages_held({pool}, {length}), {length})"]
         return Drawn(
-            f"different_pages({length}, {pool}){as_own}",
-            uses=("different_pages", "held_pages"),
+            f"draw_pages({length}, {pool}){as_own}",
+            uses=("draw_pages", "pages_held"),
             first=sizes,
         )
     if name == "kv_last_page_len":
         return _last_page(definition, length)
     if name.endswith("_indices") and len(shape) == 1 and (first := _first_axis_beside(definition)):
-        sizes = [f"{first} = held_pages({first}, {length})"]
+        sizes = [f"{first} = pages_held({first}, {length})"]
         return Drawn(
-            f"different_pages({length}, {first}){as_own}",
-            uses=("different_pages", "held_pages"),
+            f"draw_pages({length}, {first}){as_own}",
+            uses=("draw_pages", "pages_held"),
             first=sizes,
         )
     if name == "sparse_indices" and pool:
         tokens = f"{pool} * page_size" if "page_size" in definition.const_axes else pool
-        sizes = [f"{pool} = held_pages({pool}, {length} * {last})"]
-        text = f"distinct_rows({length}, {last}, {tokens})"
-        return Drawn(text, uses=("distinct_rows", "held_pages"), first=sizes)
+        sizes = [f"{pool} = pages_held({pool}, {length} * {last})"]
+        text = f"draw_distinct_rows({length}, {last}, {tokens})"
+        return Drawn(text, uses=("draw_distinct_rows", "pages_held"), first=sizes)
     if name == "block_table" and pool:
-        sizes = [f"{pool} = held_pages({pool}, {length} * {last})"]
+        sizes = [f"{pool} = pages_held({pool}, {length} * {last})"]
         text = f"torch.randint({pool}, ({length}, {last}), dtype=torch.{dtype})"
-        return Drawn(text, uses=("held_pages",), first=sizes)
+        return Drawn(text, uses=("pages_held",), first=sizes)
     if name == "seq_lens" and "block_table" in definition.inputs:
         most = f"{definition.inputs['block_table'].shape[-1]} * page_size"  # type: ignore[index]
         return Drawn(f"torch.randint(1, {most} + 1, ({length},), dtype=torch.{dtype})")
@@ -88,10 +88,10 @@ def _integers(definition: Definition, name: str, shape: tuple[str, ...]) -> Draw
         most = "max_seq_len" if "max_seq_len" in definition.var_axes else "1024"
         return Drawn(f"torch.randint({most}, {_size(shape)}, dtype=torch.{dtype})")
     if name == "topk_ids" and "num_experts" in definition.const_axes:
-        text = f"packed_experts({length}, {last}, num_experts)"
-        return Drawn(text, uses=("packed_experts",))
+        text = f"draw_packed_experts({length}, {last}, num_experts)"
+        return Drawn(text, uses=("draw_packed_experts",))
     if dtype == "int8" and name.endswith("cache_fp8"):
-        return Drawn(f"packed_keys({', '.join(shape)})", uses=("packed_keys",))
+        return Drawn(f"draw_packed_keys({', '.join(shape)})", uses=("draw_packed_keys",))
     return None
 
 
@@ -105,12 +105,14 @@ def _offsets(definition: Definition, name: str, length: str, as_own: str) -> Dra
         least = ", qo_indptr.diff()"
         if _pool(definition):
             least += " // page_size + (qo_indptr.diff() % page_size > 0)"
-    return Drawn(f"offsets({length} - 1, {total}{least}){as_own}", uses=("offsets",))
+    return Drawn(f"draw_offsets({length} - 1, {total}{least}){as_own}", uses=("draw_offsets",))
 
 
 def _last_page(definition: Definition, length: str) -> Drawn:
     queries = ", qo_indptr" if "qo_indptr" in definition.inputs else ""
-    return Drawn(f"last_pages({length}, page_size, kv_indptr{queries})", uses=("last_pages",))
+    return Drawn(
+        f"draw_last_pages({length}, page_size, kv_indptr{queries})", uses=("draw_last_pages",)
+    )
 
 
 def _floats(definition: Definition, name: str, spec: TensorSpec) -> Drawn | None:
@@ -119,7 +121,7 @@ def _floats(definition: Definition, name: str, spec: TensorSpec) -> Drawn | None
     size, cast = _size(spec.shape), _cast(spec)
     recurrent = "A_log" in definition.inputs
     if name == "cos_sin_cache" and len(spec.shape) == 2:
-        return Drawn(f"cos_sin({', '.join(spec.shape)}){cast}", uses=("cos_sin",))
+        return Drawn(f"draw_cos_sin({', '.join(spec.shape)}){cast}", uses=("draw_cos_sin",))
     if name in _ROTARY:
         return Drawn(f"torch.{'cos' if 'cos' in name else 'sin'}(6.2832 * torch.rand{size}){cast}")
     if name == "A_log":
@@ -128,8 +130,10 @@ def _floats(definition: Definition, name: str, spec: TensorSpec) -> Drawn | None
         return Drawn(f"(-0.01 - torch.rand{size}){cast}")
     if name == "k" and recurrent:
         return Drawn(f"torch.nn.functional.normalize(torch.randn{size}, dim=-1){cast}")
-    if name in ("attention_mask", "causal_mask") and spec.shape[-1] == spec.shape[-2:-1][0]:
-        return Drawn(f"causal_mask({size}){cast}", uses=("causal_mask",))
+    if name in ("attention_mask", "draw_causal_mask") and len({*spec.shape[-2:]}) < len(
+        spec.shape[-2:]
+    ):
+        return Drawn(f"draw_causal_mask({size}){cast}", uses=("draw_causal_mask",))
     if name.endswith("_mask"):
         return Drawn(f"torch.randint(2, {size}){cast or '.float()'}")
     if name in ("attn_weights", "attention_weights", "routing_weights"):
@@ -180,6 +184,10 @@ def _first_axis_beside(definition: Definition) -> str:
 
 def _cast(spec: TensorSpec) -> str:
     return "" if spec.dtype == "float32" else f".to(torch.{spec.dtype})"
+
+
+def _is_square(shape: tuple[str, ...]) -> bool:
+    return len(shape) > 1 and shape[-1] == shape[-2]
 
 
 def _size(shape: tuple[str, ...]) -> str:

@@ -153,7 +153,7 @@ class _Plan:
     def uses(self) -> list[str]:
         """The functions that the lines call, in order."""
         found = [use for each in self._drawn.values() for use in each.uses]
-        found += ["stored", "renumbered"] if self._stored else []
+        found += ["read_stored", "renumber_pages"] if self._stored else []
         return list(dict.fromkeys(found))
 
     @property
@@ -196,7 +196,7 @@ class _Plan:
         if each.first:
             pool = each.first[0].partition(" = ")[0]
             yield "else:"
-            yield f"    {pool}, {name} = renumbered({name})"
+            yield f"    {pool}, {name} = renumber_pages({name})"
 
     def _custom_lines(self) -> Iterator[str]:
         names = ", ".join(f'"{n}": {n}' for n in (*self._definition.axes, *self.given))
@@ -207,7 +207,7 @@ class _Plan:
 
 
 def _imports(uses: Sequence[str]) -> str:
-    lines = ["from pathlib import Path"] if "stored" in uses else []
+    lines = ["from pathlib import Path"] if "read_stored" in uses else []
     return "\n".join([*lines, "import torch", "from torch import nn"])
 
 
@@ -287,6 +287,6 @@ def _call(definition: Definition, workload: BenchWorkload, places: dict[str, Sto
             given.append(f"{name}={source.value!r}")
     for name, t in places.items():
         given.append(
-            f"{name}=stored({str(t.file)!r}, {t.start}, {t.end}, torch.{t.dtype}, {t.shape!r})"
+            f"{name}=read_stored({str(t.file)!r}, {t.start}, {t.end}, torch.{t.dtype}, {t.shape!r})"
         )
     return f"draw_inputs({', '.join(given)})"
