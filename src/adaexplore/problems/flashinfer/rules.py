@@ -130,9 +130,7 @@ def _floats(definition: Definition, name: str, spec: TensorSpec) -> Drawn | None
         return Drawn(f"(-0.01 - torch.rand{size}){cast}")
     if name == "k" and recurrent:
         return Drawn(f"torch.nn.functional.normalize(torch.randn{size}, dim=-1){cast}")
-    if name in ("attention_mask", "draw_causal_mask") and len({*spec.shape[-2:]}) < len(
-        spec.shape[-2:]
-    ):
+    if name in ("attention_mask", "causal_mask") and _is_square(spec.shape):
         return Drawn(f"draw_causal_mask({size}){cast}", uses=("draw_causal_mask",))
     if name.endswith("_mask"):
         return Drawn(f"torch.randint(2, {size}){cast or '.float()'}")
