@@ -43,9 +43,13 @@ INPUTS_CLONED = "inputs-cloned"
 FLOAT_WORK = "float-work"
 """A benchmark calls a task quantised, and its reference computes in floating point alone."""
 
+INTEGER_OUTPUT = "integer-output"
+"""All outputs are of integers or booleans: they must be equal, whatever the precision class."""
+
 _OF_WINNERS = frozenset({CONSTANT_WEIGHTS, WAITS_FOR_BLOCKS})
 _REMARKS = frozenset(
     {OVERHEAD_BOUND, SYNTHESIZED, UNIFORM_INPUTS, WITHOUT_DROPOUT, INPUTS_CLONED, FLOAT_WORK}
+    | {INTEGER_OUTPUT}
 )
 
 

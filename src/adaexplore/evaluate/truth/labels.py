@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adaexplore.core.labels import OVERHEAD_BOUND
+from adaexplore.core.labels import INTEGER_OUTPUT, OVERHEAD_BOUND
 from adaexplore.core.problem import PRECISIONS
 from adaexplore.evaluate.truth.compare import Truth, deviation, exact
 from adaexplore.evaluate.truth.discrimination import passes, stand_ins
@@ -52,6 +52,10 @@ def labels_of(runs: ReferenceRuns, truths: Truths) -> dict[str, str]:
         found[NONDETERMINISTIC] = why
     if CONSTANT not in found and (why := _repeats(truths) or _sums_weights(runs, inputs)):
         found[COLLAPSIBLE] = why
+    outputs = [truth.value for truth in truths.from_problem[0].truths]
+    if not any(value.is_floating_point() for value in outputs):
+        kinds = sorted({str(value.dtype).removeprefix("torch.") for value in outputs})
+        found[INTEGER_OUTPUT] = f"every output is of {' or '.join(kinds)} and must be equal"
     return found
 
 

@@ -77,7 +77,8 @@ PLAIN = {
         "self.table = nn.Embedding(100, 8)",
         "torch.randint(100, (16, 5))",
     ),
-    "argmax": source("return x.argmax(-1)"),
+    "complex numbers": source("return torch.fft.fft(x)"),
+    "integers beside real numbers": source("return x.max(-1)"),
 }
 
 
@@ -111,6 +112,8 @@ LABELLED = {
         source("return self.conv(x).mean((2, 3)).logsumexp(1)", CONV, PICTURES),
         "collapsible",
     ),
+    "argmax": (source("return x.argmax(-1)"), "integer-output"),
+    "a comparison": (source("return x > 0, x.argmin(-1)"), "integer-output"),
     "repeated": (source("return x.mean(1, keepdim=True).expand(16, 32)"), "collapsible"),
 }
 
