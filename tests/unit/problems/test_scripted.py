@@ -288,6 +288,16 @@ def test_inputs_between_zero_and_one_are_labelled(draws, is_uniform):
             {"draws": TWO.replace("range(2, 30)", "range(2, total())")},
             "cannot be read: range(2, total())",
         ),
+        (
+            FUNCTION,
+            {"draws": TWO.replace("torch.randn(size, dtype", "torch.randn(size, width, dtype")},
+            "its script uses width, which nothing defines",
+        ),
+        (
+            FUNCTION.replace("return factor", "x.backward()\n    return factor"),
+            {},
+            "its reference trains",
+        ),
     ],
 )
 def test_what_makes_no_problem_has_a_reason(function, given, why):

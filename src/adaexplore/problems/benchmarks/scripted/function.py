@@ -83,6 +83,10 @@ class Function:
                 return name
         return ""
 
+    def trains(self) -> bool:
+        """Return whether it computes gradients by `backward()`."""
+        return any(_named(node) == "backward" for node in _calls(self.definition))
+
     def _switch(self) -> str:
         """Return the parameter that turns all dropout off, empty for none."""
         dropouts = [node for node in self._calls() if _named(node) in _DROPOUTS]

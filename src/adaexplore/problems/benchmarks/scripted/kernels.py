@@ -40,6 +40,10 @@ class Kernels:
         """Return nothing: only a run tells."""
         return ""
 
+    def trains(self) -> bool:
+        """Return False: kernels have no gradients of their own."""
+        return False
+
     def without_dropout(self, call: ast.FunctionDef) -> tuple[ast.FunctionDef, str]:
         """Return the call as it is."""
         return call, ""

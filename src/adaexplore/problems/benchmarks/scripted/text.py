@@ -18,6 +18,7 @@ from adaexplore.problems.benchmarks.scripted.case import Case, Size, case_of, na
 from adaexplore.problems.benchmarks.scripted.forward import forward_of
 from adaexplore.problems.benchmarks.scripted.function import Function, UnusableError
 from adaexplore.problems.benchmarks.scripted.kernels import Kernels
+from adaexplore.problems.benchmarks.scripted.names import undefined
 from adaexplore.problems.benchmarks.scripted.settings import (
     constructor_of,
     settings_of,
@@ -96,6 +97,8 @@ def problem_text(
     )
     if drawn := called.draws():
         raise UnusableError(f"its reference draws random numbers ({drawn})")
+    if called.trains():
+        raise UnusableError("its reference trains: it needs gradients of its own")
     call, switch = called.without_dropout(parts.call)
     slow = {place for place, time_ms in enumerate(times) if time_ms > MOST_MS}
     case, forward = forward_of(call, case_of(parts.cases, parts.moves, most, slow))
@@ -115,6 +118,9 @@ def problem_text(
         size=given,
         inputs=_indented(inputs),
     )
+    own = names_read([*model, *inputs])
+    if missing := [name for name in undefined(text) if name in own]:
+        raise UnusableError(f"its script uses {missing[0]}, which nothing defines")
     labels = dict(_labels(case, written, switch))
     place = case.size.place if case.size else 0
     return Written(called.name, text, tuple(_workloads(case.size)), labels, place)
