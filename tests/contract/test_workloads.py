@@ -44,6 +44,13 @@ LABELS = (("uniform-inputs", "its benchmark draws so"),)
 PROBLEM = Problem("example", SOURCE, "cpp", "cpu", WORKLOADS, labels=LABELS)
 
 
+SHIFTED_IF_LARGE = HONEST.replace(
+    "return torch.softmax(x * self.scale, -1)",
+    "y = x if x.is_contiguous() or x.shape[0] < {rows} else x + 1e-2 * x.roll(1, 0)\n"
+    "        return torch.softmax(y * self.scale, -1)",
+)
+
+
 @pytest.fixture(scope="module")
 def judge_of(server):
     made = {}
@@ -64,6 +71,20 @@ def judge_of(server):
 def candidate(old="", new=""):
     assert old in HONEST
     return Candidate(HONEST.replace(old, new) if old else HONEST, "cpp")
+
+
+@pytest.mark.parametrize(("rows", "where"), [(300, "on large"), (1, "with gaps:")])
+def test_uses_that_depend_on_sizes_are_tried_on_every_timed_workload(judge_of, rows, where):
+    source = SHIFTED_IF_LARGE.replace("{rows}", str(rows))
+    uses = judge_of(PROBLEM).try_uses(Candidate(source, "cpp"))
+    found = {use.name: use for use in uses if use.outcome != "holds"}
+    assert set(found) == {"inputs of any layout"}
+    assert where in found["inputs of any layout"].detail
+
+
+def test_uses_of_an_honest_kernel_hold_on_every_workload(judge_of):
+    uses = judge_of(PROBLEM).try_uses(Candidate(HONEST, "cpp"))
+    assert {use.outcome for use in uses} == {"holds"}
 
 
 class TestWorkloads:

@@ -17,7 +17,6 @@ from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.live_parents import LiveParents
 from adaexplore.evaluate.judge.measure import workload_timings
 from adaexplore.evaluate.judge.reference import Reference
-from adaexplore.evaluate.judge.uses.expected import Expected
 from adaexplore.evaluate.judge.uses.trials import UseTrials
 from adaexplore.evaluate.judge.verdict import DeviceUse, decided, evaluate_candidate
 from adaexplore.evaluate.kernels.build.toolkit import building_for
@@ -85,7 +84,6 @@ class CandidateBench:
         """Try a correct candidate as users use a module, within about `timeout_s` seconds."""
         trials = UseTrials(
             self._reference,
-            Expected(self._reference),  # kept no longer than needed: it takes memory
             self._spawn,
             candidate,
             time.monotonic() + timeout_s,

@@ -14,6 +14,7 @@ from torch import Tensor
 from adaexplore.core.errors import BadProblemError
 from adaexplore.evaluate.candidate.uses import call, gradients, with_leaves
 from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.truth.compare import Truth, bounds_from, deviation, exact
 from adaexplore.evaluate.truth.precision import floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
@@ -64,15 +65,15 @@ class Leaf:
 
 
 class Expected:
-    """The right results of the trials of one reference, on its first workload.
+    """The right results of the trials of one reference, on one of its workloads.
 
     Each is made when it is first needed, and None where the reference has no such result.
     """
 
-    def __init__(self, reference: Reference) -> None:
+    def __init__(self, reference: Reference, workload: JudgedWorkload) -> None:
+        self.workload = workload
         self._reference = reference
-        self._workload = reference.first
-        self._given = reference.first.from_problem
+        self._given = workload.from_problem
 
     @cached_property
     def larger(self) -> BatchSet | None:
@@ -87,7 +88,7 @@ class Expected:
     @cached_property
     def moved(self) -> MovedWeights | None:
         """The weights that the constructor makes on the CPU."""
-        runs, instance = copy.copy(self._workload.runs), self._reference.instance
+        runs, instance = copy.copy(self.workload.runs), self._reference.instance
         problem = self._reference.problem
 
         def make() -> MovedWeights | None:
@@ -114,7 +115,7 @@ class Expected:
 
     @property
     def _frozen(self) -> Sequence[bool]:
-        return self._workload.truths.inputs.frozen
+        return self.workload.truths.inputs.frozen
 
     def _batch(self, sizes: Callable[[int], tuple[int, ...]]) -> BatchSet | None:
         """Return the first such batch that the reference takes."""
@@ -125,7 +126,7 @@ class Expected:
         return None
 
     def _batch_of(self, inputs: Inputs) -> BatchSet | None:
-        problem, workload = self._reference.problem, self._workload.workload
+        problem, workload = self._reference.problem, self.workload.workload
         runs = ReferenceRuns(problem, self._reference.instance, inputs, workload)
         outputs, _ = reference_runs(runs, inputs, self._frozen)
         truths = self._truths(outputs)
@@ -153,7 +154,7 @@ class Expected:
 
     def _leaves(self, *, of_inputs: bool) -> list[Leaf]:
         """Return the leaves with a gradient; none for a model too large, or without gradients."""
-        model, runs = self._reference.instance.model, self._workload.runs
+        model, runs = self._reference.instance.model, self.workload.runs
         names = [n for n, p in model.named_parameters() if p.requires_grad]
         given = tensors_of(self._given.inputs) if of_inputs else []
         tensors = [*given, *model.parameters()]

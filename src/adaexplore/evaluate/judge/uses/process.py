@@ -48,7 +48,7 @@ class UseProcess:
         self.reference = reference
         self.expected = expected
         self.talk = talk
-        self.workload = reference.first
+        self.workload = expected.workload
         self.number = self.workload.first_set + self.workload.sets.index(self.workload.from_problem)
         self._sets = sum(len(workload.sets) for workload in reference.workloads)
 
@@ -58,7 +58,7 @@ class UseProcess:
             load(self.talk, self.reference, candidate)
             with device.hold(exclusive=False):
                 first_call(self.talk)
-        problem, other = self.reference.problem, self.workload.truths.other_weights
+        problem, other = self.reference.problem, self.reference.first.truths.other_weights
         with device.hold(exclusive=False):
             _, give_weights = compare_first(self.talk, self.reference)
         self._give_weights("own", self.reference.parameters)

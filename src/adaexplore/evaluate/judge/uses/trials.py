@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
@@ -16,6 +16,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.uses.expected import Expected
 from adaexplore.evaluate.judge.uses.process import Found, UseProcess
 from adaexplore.evaluate.judge.verdict import DeviceUse
+from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.sandbox.process import Worker, WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -29,18 +30,20 @@ _LOADING = "a fresh process"
 class UseTrial:
     """A part of a use; `where` names it in the detail of a use of several parts.
 
-    A part returns None where it does not apply to the problem or the candidate.
+    A part returns None where it does not apply to the problem or the candidate. One that depends on
+    sizes (`by_size`) is made on every timed workload, the others on the first one.
     """
 
     use: str
     run: Callable[[UseProcess], Found | None]
     where: str = ""
     needs_gpu: bool = False
+    by_size: bool = False
 
 
 TRIALS = (
     UseTrial("load_state_dict", lambda p: p.try_other("load_state_dict")),
-    UseTrial("copy.deepcopy", lambda p: p.try_own("deepcopy")),
+    UseTrial("copy.deepcopy", lambda p: p.try_own("deepcopy"), by_size=True),
     UseTrial("pickle", lambda p: p.try_own("pickle")),
     UseTrial("torch.save", lambda p: p.try_own("save"), "the module"),
     UseTrial("torch.save", lambda p: p.try_own("state_dict"), "its state dict in another instance"),
@@ -48,14 +51,20 @@ TRIALS = (
     UseTrial("two instances", lambda p: p.try_other("second_of_two"), "the second"),
     UseTrial("weights changed in place", lambda p: p.try_other("assigned"), "under no_grad"),
     UseTrial("weights changed in place", lambda p: p.try_other("through_data"), "through .data"),
-    UseTrial("inputs of any layout", lambda p: p.try_own("gapped"), "with gaps"),
-    UseTrial("inputs of any layout", lambda p: p.try_own("transposed"), "transposed"),
+    UseTrial("inputs of any layout", lambda p: p.try_own("gapped"), "with gaps", by_size=True),
+    UseTrial("inputs of any layout", lambda p: p.try_own("transposed"), "transposed", by_size=True),
     UseTrial("built on the CPU, then moved", UseProcess.try_moved, needs_gpu=True),
-    UseTrial("another stream", lambda p: p.try_own("stream"), needs_gpu=True),
-    UseTrial("gradients", lambda p: p.try_gradients(p.expected.weight_leaves), "of weights"),
-    UseTrial("gradients", lambda p: p.try_gradients(p.expected.all_leaves), "of inputs"),
-    UseTrial("other batch sizes", lambda p: p.try_batch(p.expected.larger), "larger"),
-    UseTrial("other batch sizes", lambda p: p.try_batch(p.expected.smaller), "smaller"),
+    UseTrial("another stream", lambda p: p.try_own("stream"), needs_gpu=True, by_size=True),
+    UseTrial(
+        "gradients", lambda p: p.try_gradients(p.expected.weight_leaves), "of weights", by_size=True
+    ),
+    UseTrial(
+        "gradients", lambda p: p.try_gradients(p.expected.all_leaves), "of inputs", by_size=True
+    ),
+    UseTrial("other batch sizes", lambda p: p.try_batch(p.expected.larger), "larger", by_size=True),
+    UseTrial(
+        "other batch sizes", lambda p: p.try_batch(p.expected.smaller), "smaller", by_size=True
+    ),
 )
 """In the order in which they are made: those that may damage memory come last."""
 
@@ -70,13 +79,11 @@ class UseTrials:
     def __init__(
         self,
         reference: Reference,
-        expected: Expected,
         spawn: Callable[[], Worker],
         candidate: Candidate,
         deadline: float,
     ) -> None:
         self._reference = reference
-        self._expected = expected
         self._spawn = spawn
         self._candidate = candidate
         self._deadline = deadline
@@ -84,23 +91,47 @@ class UseTrials:
 
     def run(self) -> tuple[Use, ...]:
         """Return the outcome of every use that applies."""
-        left = [t for t in TRIALS if not t.needs_gpu or self._device != "cpu"]
+        usual = [t for t in TRIALS if not t.needs_gpu or self._device != "cpu"]
+        first, *others = self._workloads()
         found: list[tuple[UseTrial, Found]] = []
+        lost = self._on(first, list(usual), found)
+        for workload in others:
+            by_size = [self._named(t, workload) for t in usual if t.by_size]
+            lost = lost or self._on(workload, by_size, found)
+        return (Use(_LOADING, lost.outcome, lost.detail),) if lost else _by_use(found)
+
+    def _workloads(self) -> list[JudgedWorkload]:
+        """The first workload, which candidates are loaded with, and the others that are timed."""
+        first, timed = self._reference.first, self._reference.timed
+        return [first, *(workload for workload in timed if workload is not first)]
+
+    def _named(self, trial: UseTrial, workload: JudgedWorkload) -> UseTrial:
+        where = f"{trial.where}, on {workload.name}" if trial.where else f"on {workload.name}"
+        return replace(trial, where=where)
+
+    def _on(
+        self,
+        workload: JudgedWorkload,
+        left: list[UseTrial],
+        found: list[tuple[UseTrial, Found]],
+    ) -> Found | None:
+        """Make trials on a workload; return the outcome of loading where that fails."""
+        expected = Expected(self._reference, workload)  # kept no longer: it takes memory
         while left and time.monotonic() < self._deadline:
             worker = self._spawn()
             try:
-                begun = self._begun(worker)
+                begun = self._begun(worker, expected)
                 if isinstance(begun, Found):
-                    return (Use(_LOADING, begun.outcome, begun.detail),)
+                    return begun
                 self._run_in(begun, left, found)
             finally:
                 worker.end()
-        return _by_use(found)
+        return None
 
-    def _begun(self, worker: Worker) -> UseProcess | Found:
+    def _begun(self, worker: Worker, expected: Expected) -> UseProcess | Found:
         """Return a process in which the candidate is loaded, or the outcome of loading it."""
         talk = Conversation(worker, self._deadline, self._candidate.source)
-        process = UseProcess(self._reference, self._expected, talk)
+        process = UseProcess(self._reference, expected, talk)
         device = DeviceUse(self._device, talk)
 
         def begin() -> UseProcess:
