@@ -60,7 +60,8 @@ def timed(server, fresh, device):
         source = textwrap.dedent(SOURCE.format(name="ModelNew", result=result))
         talk.ask(wire.Load(source, device, 0, "as-built", "fp32", Access(), init))
         workload = SimpleNamespace(name="w", fresh=fresh, first_slot=0)
-        give_slots(talk, SimpleNamespace(timed=[workload]), {"w": (strides,)})
+        reference = SimpleNamespace(timed=[workload], problem=SimpleNamespace(device=device))
+        give_slots(talk, reference, {"w": (strides,)})
         fresh.poison(CALLS)
         timed_calls(talk, workload, CALLS)
 
