@@ -118,9 +118,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--only", action="append", metavar="KEY", help="repeatable")
     asked = parser.parse_args()
     benchmark = benchmark_named(asked.benchmark)
     tasks, left_out = benchmark.tasks(asked.data), benchmark.excluded(asked.data)
+    tasks = [task for task in tasks if not asked.only or task.key in asked.only]
     for one in left_out:
         print(f"left out: {one.key}: {one.reason}")
     ran: Counter[str] = Counter()

@@ -229,6 +229,15 @@ def test_inputs_that_the_function_writes_to_are_cloned(body):
     assert "clones of x" in written.labels[INPUTS_CLONED]
 
 
+@pytest.mark.parametrize(("default", "is_written"), [("False", False), ("True", True)])
+def test_what_an_option_switches_off_is_not_written(default, is_written):
+    body = "    if inplace:\n        x.add_(y)\n    return x + y\n"
+    function = f"import torch\ndef scaled(x, y, factor=1, inplace={default}):\n{body}"
+    assert (INPUTS_CLONED in problem_text(function, script()).labels) == is_written
+    call = CALL.replace("factor=2.0", f"inplace={default}")
+    assert (INPUTS_CLONED in problem_text(function, script(call=call)).labels) == is_written
+
+
 def test_a_function_that_writes_to_a_copy_needs_no_clone():
     body = "x = x * 1\n    x.add_(y)\n    z = y.abs()\n    z.add_(x)\n    return z"
     written = problem_text(f"import torch\ndef scaled(x, y, factor=1):\n    {body}\n", script())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 _RANDOM = {
@@ -102,11 +102,18 @@ class Function:
         given = next(node for node in _calls(call) if _named(node) == self.name)
         arguments = dict(zip(self.parameters, given.args, strict=False))
         arguments.update({each.arg: each.value for each in given.keywords if each.arg})
-        found = [arguments[name] for name in self._written() if name in arguments]
+        found = [arguments[name] for name in self._written(arguments) if name in arguments]
         return [argument.id for argument in found if isinstance(argument, ast.Name)]
 
-    def _written(self) -> list[str]:
-        """Return the parameters that the function changes in place, as far as its text tells."""
+    def _written(self, arguments: Mapping[str, ast.expr]) -> list[str]:
+        """Return the parameters that the function changes in place, as far as its text tells.
+
+        What runs only under an argument that is false, such as `inplace`, does not run.
+        """
+        given = self.definition.args
+        defaults = zip(self.parameters[::-1], given.defaults[::-1], strict=False)
+        values = {**dict(defaults), **arguments}
+        off = {n for n, v in values.items() if isinstance(v, ast.Constant) and not v.value}
         renewed = {
             target.id
             for node in self.definition.body
@@ -114,16 +121,28 @@ class Function:
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        changed = set(_changed(self.definition)) - renewed
+        changed = set(_changed(_running(self.definition, off))) - renewed
         return [name for name in self.parameters if name in changed]
 
     def _calls(self) -> Iterator[ast.Call]:
         return _calls(self.tree)
 
 
-def _changed(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield the names whose tensors a function changes: `x.add_(y)`, `x += y`, `x[0] = y`."""
-    for node in ast.walk(function):
+def _running(tree: ast.AST, off: Container[str]) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree but those under `if x` for an `x` that is off."""
+    skipped: list[ast.stmt] = []
+    match tree:
+        case ast.If(test=ast.Name(id=name), body=body) if name in off:
+            skipped = body
+    yield tree
+    for node in ast.iter_child_nodes(tree):
+        if node not in skipped:
+            yield from _running(node, off)
+
+
+def _changed(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names whose tensors are changed: `x.add_(y)`, `x += y`, `x[0] = y`."""
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr=attr)) if _is_in_place(attr):
                 while (
