@@ -175,3 +175,19 @@ def test_groups_that_hold_no_arguments_are_refused(
     path.write_text(f"{MODEL}\ndef get_input_groups():\n    return {groups}\n")
     with pytest.raises(BadProblemError, match=complaint):
         load_problem(path, device="cpu", language="cpp")
+
+
+def test_of_many_groups_the_largest_are_timed(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(access.ForkServer, "start", lambda _: Shared(server))
+    path = tmp_path / "relu.py"
+    sizes = [(), (3,), (2, 9), (5,), (4, 4), (30,), (2, 8)]
+    groups = f"[[torch.rand(size), torch.rand(())] for size in {sizes}]"
+    path.write_text(f"{MODEL}\ndef get_input_groups():\n    return {groups}\n")
+    problem = load_problem(path, device="cpu", language="cpp")
+    assert len(problem.workloads) == len(sizes)
+    assert [workload.name.partition("_")[0] for workload in problem.timed_workloads] == [
+        "2x9",
+        "4x4",
+        "30",
+        "2x8",
+    ]

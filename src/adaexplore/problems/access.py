@@ -8,6 +8,8 @@ read-only. Files that may be secret are opened for nobody unless the user says s
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -22,6 +24,8 @@ from adaexplore.sandbox.watchdog import LimitExceededError
 
 _FIND = "adaexplore.sandbox.user.needs:find"
 _ATTEMPT = "adaexplore.sandbox.user.needs:attempt"
+MOST_TIMED = 4
+"""Groups of inputs that are timed; a candidate must be right on all."""
 _LOAD_S = 300.0  # packages of models take long from a cold disk
 _SECRET_SUFFIXES = {".pem", ".key", ".p12", ".pfx", ".kdbx", ".gpg", ".asc"}
 _SECRET_STEMS = {"credentials", "secrets", "passwords", "id_rsa", "id_ed25519", "id_ecdsa"}
@@ -130,11 +134,23 @@ def _complete(
 
 
 def _workloads(labels: Sequence[str]) -> tuple[Workload, ...]:
-    """Return a workload for each group of inputs; those of equal shapes are numbered."""
+    """Return a workload for each group of inputs; those of equal shapes are numbered.
+
+    The groups with most elements are timed: some benchmarks check dozens.
+    """
+    by_size = sorted(range(len(labels)), key=lambda i: _elements(labels[i]), reverse=True)
+    timed = set(by_size[:MOST_TIMED])
     return tuple(
         Workload(
             label if labels.count(label) == 1 else f"{label}-{list(labels[:i]).count(label) + 1}",
             draw=f"get_input_groups()[{i}]",
+            timed=i in timed,
         )
         for i, label in enumerate(labels)
     )
+
+
+def _elements(label: str) -> int:
+    """Return the number of elements of a group by its label, such as `4x8_scalar`."""
+    shapes = [re.findall(r"\d+", shape) for shape in label.split("_")]
+    return sum(math.prod(map(int, shape)) for shape in shapes)
