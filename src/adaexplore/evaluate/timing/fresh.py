@@ -16,7 +16,7 @@ import torch
 
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for
-from adaexplore.evaluate.truth.inputs import vary
+from adaexplore.evaluate.truth.inputs import freeze_marked, vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
     Layout,
@@ -72,6 +72,7 @@ class FreshInputs:
         if not redraws:
             self._varied = map_tensors(_copied, first)  # candidates can write to the original
             self._structures = [structure_of([t]) for t in tensors_of(first)]
+            freeze_marked(instance.module, self._structures)
             instance(self._drawn(secrets.randbelow(2**31)))
         places = [t.contiguous() for _, t in outputs]
         self.count = count = _affordable(wanted, seconds, tensors_of(first), places, sharing)

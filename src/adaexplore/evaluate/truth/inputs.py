@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 import torch
 
@@ -94,8 +95,7 @@ class InputSets:
         self.structures = _structures(draws)
         if workload.file or self.sizes_vary:  # zeros of one example, such as padding, are chance
             self.structures = [replace(s, zeros=None) for s in self.structures]
-        for number in getattr(instance.module, FROZEN, ()):
-            self.structures[number] = Structure(frozen=True)
+        freeze_marked(instance.module, self.structures)
         self._alike = _are_alike(draws)
 
     @property
@@ -135,6 +135,12 @@ class InputSets:
             return _other_integers(name, t, structure, generator)
 
         return InputSet(name, map_tensors(draw, inputs), from_problem=False)
+
+
+def freeze_marked(module: ModuleType, structures: list[Structure]) -> None:
+    """Freeze the structures of the inputs that a problem's module names (`FROZEN`)."""
+    for number in getattr(module, FROZEN, ()):
+        structures[number] = Structure(frozen=True)
 
 
 def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:

@@ -90,6 +90,13 @@ class TestRefill:
         assert not any(equal(a, b) for a, b in zip(before, after, strict=True))
         assert all(b[0].shape == a[0].shape for a, b in zip(before, after, strict=True))
 
+    @pytest.mark.parametrize("mark", ["", "FROZEN_INPUTS = (1,)\n"])
+    def test_inputs_that_a_problem_marks_stay_as_they_are(self, fresh_of, mark):
+        inputs = "[torch.ones(8, 16), torch.tensor([0, 7, 2, 5, 1, 9, 3, 8, 4])]"
+        fresh = fresh_of(f"{mark}def get_inputs():\n    return {inputs}\n")
+        first = torch.tensor([0, 7, 2, 5, 1, 9, 3, 8, 4])
+        assert all(torch.equal(one[1], first) for one in content(fresh)) is bool(mark)
+
     def test_zeros_stay_zeros_when_they_are_scaled(self, fresh_of):
         fresh = fresh_of("def get_inputs():\n    return [torch.eye(8)]\n")
         for slot in content(fresh):
