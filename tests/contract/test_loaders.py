@@ -1,11 +1,13 @@
 """The contract of every loader of problems: a fixture for each format, one suite for all."""
 
+import json
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import flashinfer_files
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.protocols.loader import LoadOptions
@@ -33,6 +35,14 @@ def get_input_groups():
     cases = json.loads((Path(__file__).parent / "cases.json").read_text())
     return [[torch.rand(case)] for case in cases]
 """
+RELU = flashinfer_files.definition(
+    "relu",
+    "activation",
+    "def run(x):\n    return x.relu()\n",
+    {"x": flashinfer_files.tensor("rows", "width", dtype="float32")},
+    {"y": flashinfer_files.tensor("rows", "width", dtype="float32")},
+    {"rows": None, "width": 8},
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,16 @@ EXAMPLES = [
         "MultiKernelBench",
         {"relu.py": MODEL + GROUPS, "cases.json": "[[4, 8], [2, 3], [2, 3]]"},
         ("4x8", "2x3-1", "2x3-2"),
+    ),
+    Example(
+        "FlashInfer-Bench",
+        {
+            "definitions/activation/relu.json": json.dumps(RELU),
+            "workloads/activation/relu.jsonl": flashinfer_files.lines(
+                flashinfer_files.trace("relu", f"{rows}-a", {"rows": rows}, {}) for rows in (4, 9)
+            ),
+        },
+        ("4 rows=4", "9 rows=9"),
     ),
 ]
 OPTIONS = LoadOptions("cpu", "cpp", Checks("half"), seed=7, mode="eval")
@@ -79,9 +99,8 @@ def loader(example):
 
 @pytest.fixture
 def path(example, tmp_path):
-    for name, text in example.files.items():
-        (tmp_path / name).write_text(textwrap.dedent(text))
-    return tmp_path / next(iter(example.files))
+    texts = {name: textwrap.dedent(text) for name, text in example.files.items()}
+    return flashinfer_files.put(tmp_path, texts) / next(iter(example.files))
 
 
 @pytest.fixture
@@ -136,12 +155,12 @@ def test_it_survives_being_stored(problem):
     assert again.digest == problem.digest
 
 
-def test_the_same_files_elsewhere_are_the_same_problem(problem, loader, path, tmp_path_factory):
-    other = tmp_path_factory.mktemp("other")
-    for file in path.parent.iterdir():
-        if file.suffix in (".py", ".json") and not file.name.startswith("relu_py"):
-            (other / file.name).write_text(file.read_text())
-    assert loader.load(other / path.name, OPTIONS).digest == problem.digest
+def test_the_same_files_elsewhere_are_the_same_problem(
+    problem, loader, example, tmp_path, tmp_path_factory
+):
+    texts = {name: (tmp_path / name).read_text() for name in example.files}
+    other = flashinfer_files.put(tmp_path_factory.mktemp("other"), texts)
+    assert loader.load(other / next(iter(texts)), OPTIONS).digest == problem.digest
 
 
 def test_a_broken_file_is_one_line_with_its_path(loader, path):
