@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
 from adaexplore.cli.options import ProblemArg, configured
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def evaluate(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    flashinfer: FlashInferOption = None,
+    sol: SolOption = None,
 ) -> None:
     """Judge one candidate: correctness, precision class, and speed.
 
@@ -50,19 +53,22 @@ def evaluate(
     from adaexplore.core.errors import InfrastructureError
     from adaexplore.core.evaluation import Passed
     from adaexplore.core.evaluation_json import evaluation_to_json
-    from adaexplore.run.api import evaluate as judge
+    from adaexplore.run.api import judge
 
     progress = EvaluationProgress(Console(stderr=True))
     with progress:
-        verdict = judge(problem, candidate, config=ctx.obj, listener=progress)
+        judged = judge(problem, candidate, ctx.obj, listener=progress)
+    verdict = judged.verdict
     if json:
         print(
-            json_format.dumps(
-                evaluation_to_json(verdict) | {"problem_labels": dict(progress.labels)}
-            )
+            json_format.dumps(evaluation_to_json(verdict) | {"problem_labels": dict(judged.labels)})
         )
     else:
-        _print(verdict, progress.labels, str(ctx.obj.mode))
+        _print(verdict, judged.labels, str(ctx.obj.mode))
+    if flashinfer or sol:
+        from adaexplore.run.deliver import delivery_of_judged
+
+        hand_over(delivery_of_judged(judged, problem), flashinfer, sol, quiet=json)
     if verdict.status == "infra_error":
         raise typer.Exit(InfrastructureError.exit_code)
     if min_speedup is None:

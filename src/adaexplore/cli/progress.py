@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -23,7 +22,6 @@ class EvaluationProgress(Listener):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._spinner = console.status("")
-        self.labels: Mapping[str, str] = {}
 
     def __enter__(self) -> EvaluationProgress:
         if self._console.is_terminal:
@@ -44,9 +42,8 @@ class EvaluationProgress(Listener):
         """See `Listener`."""
         self._console.print(text, style="yellow", highlight=False, markup=False)
 
-    def prepared(self, facts: ReferenceFacts) -> None:
+    def prepared(self, facts: ReferenceFacts) -> None:  # noqa: ARG002
         """See `Listener`."""
-        self.labels = facts.labels
         self.working("evaluating the candidate")
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
 from adaexplore.cli.options import RunArg
-from adaexplore.core.problem import Language
 
 if TYPE_CHECKING:
     from adaexplore.problems.solutions.delivery import Delivery
@@ -101,8 +101,7 @@ def export(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="The folder of a run; with --kernel, a dataset; with --kernelbench, "
-            "of many problems.",
+            help="The folder of a run; with --kernelbench, of many problems.",
         ),
     ],
     output: Annotated[
@@ -122,23 +121,8 @@ def export(
             help="With -o: leave out the source of the problem, and the prompts that quote it.",
         ),
     ] = False,
-    flashinfer: Annotated[
-        Path | None,
-        typer.Option(
-            "--flashinfer",
-            metavar="DIR",
-            help="Write the winner as a Solution of FlashInfer-Bench, with a Trace for each "
-            "workload, into the folder of a dataset; a new folder gets the definition too.",
-        ),
-    ] = None,
-    sol: Annotated[
-        Path | None,
-        typer.Option(
-            "--sol",
-            metavar="DIR",
-            help="The same for SOL-ExecBench, into a folder of tasks or of the task.",
-        ),
-    ] = None,
+    flashinfer: FlashInferOption = None,
+    sol: SolOption = None,
     kernelbench: Annotated[
         Path | None,
         typer.Option(
@@ -177,21 +161,6 @@ def export(
             help="The dataset that has the definition. Default: DIR.",
         ),
     ] = None,
-    kernel: Annotated[
-        Path | None,
-        typer.Option(
-            "--kernel",
-            metavar="FILE",
-            help="Hand over a file that defines ModelNew, without a verdict, in place of a run's "
-            "winner.",
-        ),
-    ] = None,
-    definition: Annotated[
-        str, typer.Option("--definition", metavar="NAME", help="With --kernel: what it computes.")
-    ] = "",
-    language: Annotated[
-        Language, typer.Option("--language", help="With --kernel: the language of its kernels.")
-    ] = "triton",
 ) -> None:
     """Write a run as one small file, or hand its winner to a benchmark."""
     from adaexplore.core.errors import BadInputError
@@ -212,53 +181,18 @@ def export(
     elif predictions:
         _export_predictions(run, predictions, name, data)
     else:
-        _hand_over(
-            _delivery(run, dataset, flashinfer or sol, kernel, definition, language),
-            flashinfer=flashinfer,
-            sol=sol,
-        )
+        hand_over(_delivery(run, dataset, flashinfer or sol), flashinfer, sol)
 
 
-def _delivery(
-    run: Path,
-    dataset: Path | None,
-    folder: Path | None,
-    kernel: Path | None,
-    definition: str,
-    language: Language,
-) -> Delivery:
+def _delivery(run: Path, dataset: Path | None, folder: Path | None) -> Delivery:
     from adaexplore.core.errors import BadInputError
-    from adaexplore.problems.flashinfer.dataset import is_dataset
-    from adaexplore.run.deliver import delivery_of_kernel, delivery_of_run
+    from adaexplore.problems.solutions.specification import holds_definitions
+    from adaexplore.run.deliver import delivery_of_run
 
-    if kernel:
-        return delivery_of_kernel(run, definition, kernel, language)
-    if definition:
-        raise BadInputError("--definition goes with --kernel: a run knows its problem")
     assert folder
-    if dataset is None and not is_dataset(folder):
+    if dataset is None and not holds_definitions(folder):
         raise BadInputError(f"{folder} holds no definitions; name the dataset with --dataset")
     return delivery_of_run(run, dataset or folder)
-
-
-def _hand_over(delivery: Delivery, *, flashinfer: Path | None, sol: Path | None) -> None:
-    from adaexplore.problems.solutions.flashinfer import deliver_to_flashinfer
-    from adaexplore.problems.solutions.sol import deliver_to_sol
-
-    if flashinfer:
-        done = deliver_to_flashinfer(delivery, flashinfer)
-    else:
-        assert sol
-        done = deliver_to_sol(delivery, sol)
-    for file in done.written:
-        print(file)
-    workloads = len(delivery.specification.workloads)
-    print(f"traces: {done.traces} of {workloads} workloads")
-    for each in done.left_out:
-        print(f"  none for {each.workload}: {each.reason}")
-    if done.data_missing:
-        count, first = len(done.data_missing), done.data_missing[0]
-        print(f"{count} file{'s'[: count > 1]} of tensors not there yet, such as {first}")
 
 
 def _export_kernelbench(run: Path, folder: Path) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.configure import make_config, option_fields
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import AdaExploreError, BadInputError
 from adaexplore.core.evaluation import Evaluation, Failed, Fault
 from adaexplore.core.problem import Problem
@@ -113,10 +114,36 @@ def evaluate(
     an evaluation (`Failed`), never an exception.
     """
     chosen = make_config(options, config)
-    loaded = _problem(problem, chosen)
+    return judge(problem, candidate, chosen, listener=listener, evaluator=evaluator).verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A candidate with its verdict, and the place of that: empty where no process was needed.
+
+    `labels` are the problem's, each with its reason.
+    """
+
+    problem: Problem
+    candidate: Candidate
+    verdict: Evaluation
+    environment: Environment = field(default_factory=Environment)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def judge(
+    problem: str | Path | Problem,
+    candidate: str | Path | Candidate,
+    config: Config,
+    *,
+    listener: OnEvent | None = None,
+    evaluator: Evaluator | None = None,
+) -> Judged:
+    """Judge one candidate as `evaluate` does, and say where."""
+    loaded = _problem(problem, config)
     if not isinstance(candidate, Candidate):
         candidate = Candidate(read_source(Path(candidate)), loaded.language)
-    return follow(_judge(loaded, candidate, chosen, evaluator), listener)
+    return follow(_judge(loaded, candidate, config, evaluator), listener)
 
 
 def load_problem(path: str | Path, config: Config | None = None, **options: Any) -> Problem:
@@ -157,17 +184,20 @@ def syntax_failure(candidate: Candidate) -> Failed | None:
 
 def _judge(
     problem: Problem, candidate: Candidate, config: Config, evaluator: Evaluator | None
-) -> Generator[Event, None, Evaluation]:
+) -> Generator[Event, None, Judged]:
     failed = syntax_failure(candidate)
     if failed:
-        return failed  # without a process
+        return Judged(problem, candidate, failed)  # without a process
+    environment = Environment()
     with ExitStack() as stack:
         if evaluator is None:
             running = yield from application.start_session(stack, problem, config)
-            evaluator = running.evaluator
-        yield Prepared(evaluator.prepare())
+            evaluator, environment = running.evaluator, running.environment
+        facts = evaluator.prepare()
+        yield Prepared(facts)
         verdict = evaluator.evaluate(candidate, again=True)
-        return with_uses(verdict, candidate, evaluator)
+        verdict = with_uses(verdict, candidate, evaluator)
+        return Judged(problem, candidate, verdict, environment, facts.labels)
 
 
 @dataclass(frozen=True, slots=True)

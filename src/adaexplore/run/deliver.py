@@ -1,7 +1,9 @@
-"""A finished run, or a kernel's file, handed to a benchmark."""
+"""The winner of a run, or a kernel that was judged, as a delivery to a benchmark."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +11,9 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.leader import is_claimable, is_refuted
 from adaexplore.core.node import Node
-from adaexplore.core.problem import Language
 from adaexplore.problems.solutions.delivery import Delivery
 from adaexplore.problems.solutions.specification import read_specification
-from adaexplore.run.api import read_source
+from adaexplore.run.api import Judged
 from adaexplore.run.results import summary_of
 from adaexplore.run.uses import header
 from adaexplore.store import Store, read_run
@@ -39,6 +40,7 @@ def delivery_of_run(path: Path, dataset: Path) -> Delivery:
         environment=record.environment,
         at=at.get(winner.node.id, winner.node.started_at),
         about=winner.about,
+        labels=winner.labels,
     )
 
 
@@ -46,13 +48,14 @@ def delivery_of_run(path: Path, dataset: Path) -> Delivery:
 class Winner:
     """The kernel that a run claims: its node, its source with a header, and its verdict.
 
-    `about` is the sentence that the run's report begins with.
+    `about` is the sentence that the run's report begins with, and `labels` are the problem's.
     """
 
     node: Node
     source: str
     verdict: Evaluation
     about: str
+    labels: Mapping[str, str]
 
 
 def claimed_winner(store: Store, path: Path) -> Winner:
@@ -70,18 +73,26 @@ def claimed_winner(store: Store, path: Path) -> Winner:
         raise BadInputError(f"{path} claims no kernel: step {node.id} may wait for other blocks")
     uses = [] if isinstance(verdict, Failed) else verdict.uses
     source = header(uses) + node.candidate.source
-    return Winner(node, source, verdict, summary.headline.sentence)
+    return Winner(node, source, verdict, summary.headline.sentence, summary.labels)
 
 
-def delivery_of_kernel(
-    dataset: Path, definition: str, kernel: Path, language: Language
-) -> Delivery:
-    """Return a kernel that nobody judged, for a definition of a dataset.
+def delivery_of_judged(judged: Judged, dataset: Path) -> Delivery:
+    """Return a kernel that was judged now, for a definition of a dataset.
 
-    Raises `BadInputError` for a definition that `dataset` does not have, and for a file that cannot
-    be read.
+    Raises `BadInputError` for a problem that is none of the definitions of `dataset`.
     """
-    return Delivery(read_specification(dataset, definition), read_source(kernel), language)
+    problem, candidate = judged.problem, judged.candidate
+    return Delivery(
+        specification=read_specification(dataset, problem.name),
+        source=candidate.source,
+        language=candidate.language,
+        mode=problem.mode,
+        verdict=judged.verdict,
+        judged=problem.workloads,
+        environment=judged.environment,
+        at=time.time(),
+        labels=judged.labels,
+    )
 
 
 def _times(store: Store) -> dict[int, float]:

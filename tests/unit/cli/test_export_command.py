@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import small_dataset
-from small_dataset import KERNEL, LONG, NAME, SHORT
+from small_dataset import KERNEL, LONG, NAME, SHORT, STORED
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
@@ -53,7 +53,7 @@ def make_run(tmp_path):
     return make_run
 
 
-JUDGED = (Workload(SHORT), Workload(LONG, timed=False))
+JUDGED = (Workload(SHORT), Workload(LONG, STORED, timed=False))
 
 
 def test_a_winner_becomes_a_solution_with_traces(adaexplore, make_run, dataset, tmp_path):
@@ -87,16 +87,25 @@ def test_a_winner_becomes_a_solution_of_sol_execbench(adaexplore, make_run, tmp_
     assert done.code == 0, done
     assert (tasks / NAME / "solution.json").exists()
     assert len((tasks / NAME / "traces.jsonl").read_text().splitlines()) == 1
+    assert adaexplore("export", tmp_path / "run", "--sol", tasks / NAME).code == 0
 
 
-def test_a_file_with_a_kernel_is_handed_over_without_a_verdict(adaexplore, dataset, file):
-    kernel = file("kernel.py", KERNEL)
-    words = ("--kernel", kernel, "--definition", NAME, "--language", "cuda")
-    done = adaexplore("export", dataset, *words, "--flashinfer", dataset)
-    assert "traces: 0 of 2 workloads" in done.out
-    assert "nobody judged the kernel" in done.out
-    solution = json.loads(next(dataset.rglob("solutions/**/*.json")).read_text())
-    assert solution["spec"]["language"] == "python"
+def test_a_kernel_is_judged_and_handed_over(adaexplore, dataset, file, tmp_path):
+    kernel, out = file("kernel.py", KERNEL), tmp_path / "out"
+    words = ("--definition", NAME, "--workloads", "all", "--timed", "7c9e", "--device", "cpu")
+    done = adaexplore("evaluate", dataset, kernel, *words, "--json", "--flashinfer", out)
+    assert done.code == 0, done
+    verdict = json.loads(done.out)
+    assert "traces: 1 of 2 workloads" in done.err
+    assert f"none for {LONG}: the run drew inputs in place of its file" in done.err
+    [trace] = map(json.loads, next(out.rglob("traces/**/*.jsonl")).read_text().splitlines())
+    found = trace["evaluation"]
+    assert found["status"] == "PASSED"
+    assert found["performance"]["latency_ms"] == pytest.approx(verdict["time_us"] / 1e3)
+    assert found["environment"]["libs"]["torch"]
+    labels = found["correctness"]["extra"]["adaexplore"]["problem_labels"]
+    assert labels == verdict["problem_labels"]
+    assert "synthesized-data" in labels
 
 
 @pytest.mark.parametrize(
@@ -130,7 +139,3 @@ def test_the_missing_part_of_a_command_is_named(adaexplore, make_run, dataset, t
     assert "give one of" in both.complaint
     line = adaexplore("export", run, "--flashinfer", out).complaint
     assert "out holds no definitions; name the dataset with --dataset" in line
-    line = adaexplore("export", run, "--flashinfer", out, "--definition", NAME).complaint
-    assert "--definition goes with --kernel" in line
-    line = adaexplore("export", dataset, "--kernel", out, "--flashinfer", out).complaint
-    assert "choose one by --definition" in line

@@ -12,7 +12,7 @@ COMMANDS = {
     "evaluate": ["PROBLEM", "CANDIDATE", "--device", "--precision", "--json"],
     "show": ["RUN", "--cost", "--json"],
     "report": ["RUN", "--output"],
-    "export": ["RUN", "--output", "--flashinfer", "--sol", "--dataset", "--kernel"],
+    "export": ["RUN", "--output", "--flashinfer", "--sol", "--dataset"],
     "compare": ["RUN", "--by", "--at", "--html"],
     "settings": [],
     "bench": ["NAME", "--data", "--answers", "--sample", "--resume", "--device"],

@@ -21,6 +21,16 @@ class ModelNew(torch.nn.Module):
     def forward(self, scale, x, y):
         return x + scale * y + self.zero, x.shape[0] * torch.ones((), dtype=torch.int64)
 """
+REFERENCE = """
+import torch
+
+def run(scale, x, y):
+    return x + scale * y, x.shape[0] * torch.ones((), dtype=torch.int64, device=x.device)
+"""
+STORED = (
+    "draw_inputs(rows=300, y=stored('/data/blob/y.safetensors', 0, 9, torch.float32, (300, 4)))"
+)
+"""The expression of the workload `LONG` where its file is there."""
 DEFINITION = {
     "name": NAME,
     "op_type": "elementwise",
@@ -34,7 +44,7 @@ DEFINITION = {
         "sum": {"shape": ["rows", "d"], "dtype": "float32"},
         "rows_out": {"shape": [], "dtype": "int64"},
     },
-    "reference": "import torch\n\ndef run(scale, x, y):\n    return x + scale * y, x.shape[0]\n",
+    "reference": REFERENCE,
 }
 
 

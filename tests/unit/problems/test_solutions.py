@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import small_dataset
 import torch
-from small_dataset import KERNEL, LONG, NAME, SHORT
+from small_dataset import KERNEL, LONG, NAME, SHORT, STORED
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
@@ -44,9 +44,10 @@ def delivery(dataset):
         KERNEL,
         "triton",
         verdict=PASSED,
-        judged=(Workload(SHORT), Workload(LONG)),
+        judged=(Workload(SHORT), Workload(LONG, STORED)),
         environment=Environment(gpu="NVIDIA H200", torch="2.9.1"),
         at=1_700_000_000.0,
+        labels={"overhead-bound": "launching takes 80 % of it"},
         about="2.00x faster than torch.compile",
     )
 
@@ -156,12 +157,15 @@ def test_a_trace_for_each_workload_that_was_timed(delivery, tmp_path):
     assert found["environment"]["libs"]["torch"] == "2.9.1"
     correctness = found["correctness"]
     assert (correctness["max_relative_error"], correctness["max_absolute_error"]) == (1e-3, 0.02)
-    ours = evaluation_from_json(correctness["extra"]["adaexplore"]["verdict"])
-    assert ours == replace(PASSED, timing=TIMES[1].timing, workloads=())
+    ours = correctness["extra"]["adaexplore"]
+    assert ours["problem_labels"] == {"overhead-bound": "launching takes 80 % of it"}
+    assert evaluation_from_json(ours["verdict"]) == replace(
+        PASSED, timing=TIMES[1].timing, workloads=()
+    )
 
 
 def test_the_one_timed_workload_has_the_time_of_the_verdict(delivery, tmp_path):
-    judged = (Workload(SHORT, timed=False), Workload(LONG))
+    judged = (Workload(SHORT, timed=False), Workload(LONG, STORED))
     one = replace(delivery, verdict=replace(PASSED, workloads=()), judged=judged)
     done = deliver_to_flashinfer(one, tmp_path / "out")
     [trace] = flashinfer_traces(tmp_path / "out")
@@ -194,6 +198,15 @@ def test_a_workload_without_a_trace_has_a_reason(delivery, tmp_path, change, rea
     assert len(done.left_out) == 2
     assert not (tmp_path / "out" / "traces").exists()
     assert solution_in(tmp_path / "out")
+
+
+def test_inputs_drawn_in_place_of_a_file_are_not_those_of_its_workload(delivery, tmp_path):
+    drawn = replace(delivery, judged=(Workload(SHORT), Workload(LONG, "draw_inputs(rows=300)")))
+    done = deliver_to_flashinfer(drawn, tmp_path / "out")
+    assert done.traces == 1
+    assert [(each.workload, each.reason) for each in done.left_out] == [
+        (LONG, "the run drew inputs in place of its file blob/y.safetensors, which was not there")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -302,6 +315,13 @@ def test_the_solution_and_the_task_of_sol_execbench(sol_delivery, tmp_path):
 def test_sol_execbench_takes_no_extension_that_compiles_itself(sol_delivery, tmp_path):
     with pytest.raises(BadInputError, match=r"in cuda .* it takes triton and helion"):
         deliver_to_sol(replace(sol_delivery, language="cuda"), tmp_path / "out")
+
+
+def test_a_task_is_found_by_the_name_of_its_definition_and_by_its_file(sol_delivery, tmp_path):
+    folder = sol_delivery.specification.entry.root.rename(tmp_path / "tasks" / "renamed")
+    for dataset in (tmp_path / "tasks", folder, folder / "definition.json"):
+        found = read_specification(dataset, NAME)
+        assert found.workloads == sol_delivery.specification.workloads
 
 
 def test_a_task_of_sol_execbench_is_none_of_flashinfer_bench(sol_delivery, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,8 @@ class Delivery:
     """The source of a kernel (`ModelNew`), and the verdict on it: None where nobody judged it.
 
     `judged` are the workloads of the verdict. `environment` is its place, and `at` its time in
-    seconds since the epoch. `about` is the claim in one line.
+    seconds since the epoch. `about` is the claim in one line, and
+    `labels` are those of the problem, each with its reason.
     """
 
     specification: Specification
@@ -31,6 +33,7 @@ class Delivery:
     environment: Environment = field(default_factory=Environment)
     at: float = 0.0
     about: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

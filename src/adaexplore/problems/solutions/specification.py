@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaexplore.problems.flashinfer.dataset import DatasetEntry, entry_named
+from adaexplore.problems.flashinfer.dataset import (
+    TASK,
+    DatasetEntry,
+    entries,
+    entry_named,
+    entry_of,
+    is_dataset,
+)
 from adaexplore.problems.flashinfer.schema import RANDOM, SAFETENSORS, Definition
 
 
@@ -39,12 +46,32 @@ class Specification:
 def read_specification(dataset: Path, name: str) -> Specification:
     """Read the definition `name` of a dataset, and its workloads.
 
-    Raises `BadProblemError` where there is none, and for files that cannot be read.
+    `dataset` may also be the file of the definition, or the folder of a task. Raises
+    `BadProblemError` where there is none, and for files that cannot be read.
     """
-    entry = entry_named(dataset, name)
+    entry = _entry(dataset, name)
     names = [workload.name for workload in entry.workloads()]
     file = entry.workloads_file
     lines = file.read_text(encoding="utf-8").splitlines() if names else []
     plain = [json.loads(line) for line in lines if line.strip()]
     workloads = [each.get("workload", each) for each in plain]
     return Specification(entry, entry.definition(), dict(zip(names, workloads, strict=True)))
+
+
+def holds_definitions(path: Path) -> bool:
+    """Return whether `read_specification` can read definitions there."""
+    return _own(path) is not None or is_dataset(path)
+
+
+def _own(path: Path) -> DatasetEntry | None:
+    """Return the entry that a path alone names."""
+    return entry_of(path / TASK if path.is_dir() else path)
+
+
+def _entry(dataset: Path, name: str) -> DatasetEntry:
+    """Return the entry with a name; the folder of a task may have another than its definition."""
+    own = _own(dataset)
+    known = [own] if own else entries(dataset)
+    tasks = (each for each in known if each.is_task)
+    found = next((each for each in tasks if each.definition().name == name), own)
+    return found or entry_named(dataset, name)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import Any
 
 from adaexplore.core.evaluation import (
@@ -21,7 +22,9 @@ from adaexplore.core.evaluation import (
     WorkloadTiming,
 )
 from adaexplore.core.evaluation_json import evaluation_to_json
+from adaexplore.core.problem import Workload
 from adaexplore.core.version import __version__
+from adaexplore.problems.flashinfer.schema import SAFETENSORS
 from adaexplore.problems.solutions.delivery import Delivery, LeftOut
 
 _STATUSES: Mapping[FailureStatus, str] = {
@@ -91,11 +94,21 @@ def _evaluation(delivery: Delivery, name: str, dialect: Dialect) -> dict[str, An
     verdict = delivery.verdict
     if verdict is None:
         return "nobody judged the kernel"
-    if name not in (each.name for each in delivery.judged):
+    judged = next((each for each in delivery.judged if each.name == name), None)
+    if judged is None:
         return "the run left it out"
+    if lacking := _not_read(delivery.specification.workloads[name], judged):
+        return f"the run drew inputs in place of its file {lacking}, which was not there"
     if isinstance(verdict, Passed):
         return _passed(verdict, delivery, name, dialect)
-    return _failed(verdict, name, dialect)
+    return _failed(verdict, delivery, name, dialect)
+
+
+def _not_read(workload: Mapping[str, Any], judged: Workload) -> str:
+    """Return a file of a workload that its inputs were not read from; empty for none."""
+    inputs: Mapping[str, Mapping[str, Any]] = workload["inputs"]
+    files = [given["path"] for given in inputs.values() if given.get("type") == SAFETENSORS]
+    return next((file for file in files if PurePath(file).name not in judged.draw), "")
 
 
 def _passed(
@@ -112,7 +125,7 @@ def _passed(
     return {
         "status": "PASSED",
         "log": "",
-        "correctness": _correctness(replace(one, profile=None, descriptor=None), dialect),
+        "correctness": _correctness(replace(one, profile=None, descriptor=None), delivery, dialect),
         "performance": {
             "latency_ms": timing.time_us / 1e3,
             "reference_latency_ms": timing.speedup_eager * timing.time_us / 1e3,
@@ -129,7 +142,9 @@ def _by_workload(passed: Passed, delivery: Delivery) -> Sequence[WorkloadTiming]
     return [WorkloadTiming(timed[0].name, passed.timing, passed.roofline)]
 
 
-def _failed(failed: Failed, name: str, dialect: Dialect) -> dict[str, Any] | str:
+def _failed(
+    failed: Failed, delivery: Delivery, name: str, dialect: Dialect
+) -> dict[str, Any] | str:
     """Return the failure; a wrong output is that of one workload, any other the kernel's."""
     if failed.status == "infra_error":
         return f"the machine failed, not the kernel: {failed.reason}"
@@ -141,7 +156,7 @@ def _failed(failed: Failed, name: str, dialect: Dialect) -> dict[str, Any] | str
     return {
         "status": status,
         "log": "\n".join(filter(None, (failed.reason, failed.detail))),
-        "correctness": _correctness(failed, dialect) if wrong else None,
+        "correctness": _correctness(failed, delivery, dialect) if wrong else None,
         "performance": None,
     }
 
@@ -156,7 +171,7 @@ def _status(failed: Failed, dialect: Dialect) -> str:
     return dialect.statuses[failed.status]
 
 
-def _correctness(verdict: Evaluation, dialect: Dialect) -> dict[str, Any]:
+def _correctness(verdict: Evaluation, delivery: Delivery, dialect: Dialect) -> dict[str, Any]:
     errors = {
         "max_relative_error": verdict.error,
         "max_absolute_error": verdict.absolute_error,
@@ -168,6 +183,7 @@ def _correctness(verdict: Evaluation, dialect: Dialect) -> dict[str, Any]:
                 "version": __version__,
                 "max_relative_error": _ERROR_IS,
                 "verdict": evaluation_to_json(verdict),
+                "problem_labels": dict(delivery.labels),
             }
         },
     }
