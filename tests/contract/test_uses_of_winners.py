@@ -92,6 +92,12 @@ def failing(uses) -> dict[str, Use]:
 PLAIN = candidate("return torch.tanh(self.linear(x))")
 
 
+def test_a_constructor_that_sets_flags_spoils_no_other_instance(judge):
+    sets = "torch.set_default_dtype(torch.float64)"
+    uses = judge.try_uses(candidate("return torch.tanh(self.linear(x))", init=sets))
+    assert not failing(uses)
+
+
 def test_a_plain_module_holds_in_every_use(judge, on_a_gpu):
     assert outcomes(judge.try_uses(PLAIN)) == dict.fromkeys(
         ALWAYS | (ON_A_GPU if on_a_gpu else set()), "holds"

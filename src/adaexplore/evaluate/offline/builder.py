@@ -47,7 +47,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]  # Triton has no types
         self.options = options
         self.flops: Counter[str] = Counter()
         self._memory: Memory
-        self._deadline = float("inf")
+        self._deadline: float
         self._name = ""
 
     def begin(self, launch: CapturedLaunch, memory: Memory, deadline: float) -> None:

@@ -88,6 +88,15 @@ class TestRight:
         verdict = judge(DOUBLE, changed(source, "tl.load(x + at, mask=at < n)", mapped))
         assert verdict.status == "passed", verdict
 
+    def test_set_up_in_the_first_call_is_no_part_of_the_estimate(self, judge):
+        call = "double[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)"
+        again = f"{call}\n        if not hasattr(self, 'ready'):\n            {call}"
+        with_set_up = changed(DOUBLE_KERNEL, call, f"{again}\n            self.ready = True")
+        plain, found = judge(DOUBLE, DOUBLE_KERNEL), judge(DOUBLE, with_set_up)
+        assert found.status == "passed"
+        assert found.descriptor.launches == plain.descriptor.launches == 1.0
+        assert found.timing.time_us == plain.timing.time_us
+
     @pytest.mark.slow
     def test_the_detail_lists_the_kernels_resources(self, judge):
         detail = judge(MATMUL, MATMUL_KERNEL).detail

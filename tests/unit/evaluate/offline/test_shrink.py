@@ -116,6 +116,16 @@ def test_odd_sizes_are_prime_where_that_is_legal():
         assert all(r.new % d for d in range(2, r.new))
 
 
+@pytest.mark.parametrize("factor", [3, 5, 7, 9])
+def test_where_no_odd_size_is_legal_an_odd_multiple_of_a_part_is_taken(tmp_path, factor):
+    only = f"assert x.shape[1] // (x.shape[1] & -x.shape[1]) in (1, {factor})"
+    source = LINEAR.replace(
+        "        return torch.relu", f"        {only}\n        return torch.relu"
+    )
+    ((_, inner),) = shapes(by_name(source)["odd"].source, tmp_path)
+    assert inner // (inner & -inner) == factor
+
+
 def test_divisibility_between_sizes_is_kept(tmp_path):
     found = by_name(GROUPED)
     for name in ("small", "odd"):
