@@ -6,7 +6,8 @@
 Each `--python` is an interpreter that has flashinfer-bench. It loads the dataset and our solutions
 and builds them. With a GPU it then runs its own benchmark (`flashinfer-bench run`) on all workloads
 of the definitions. With `--without-gpu` it calls what it built on the CPU beside the references,
-and the definitions are all of the dataset. A `--validator` does no more than load and build.
+and the definitions are all of the dataset. A `--validator` does no more than load and build. With
+`--judge`, the kernels are judged here first, and their traces go with them.
 """
 
 from __future__ import annotations
@@ -24,10 +25,14 @@ from typing import Any
 
 from flashinfer_kernels import reference_kernel, triton_kernel
 
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Config
 from adaexplore.problems.flashinfer.dataset import entries
 from adaexplore.problems.solutions.delivery import Delivery
 from adaexplore.problems.solutions.flashinfer import deliver_to_flashinfer
 from adaexplore.problems.solutions.specification import Specification, read_specification
+from adaexplore.run.api import judge
+from adaexplore.run.deliver import delivery_of_judged
 
 _SIDE = Path(__file__).with_name("flashinfer_side.py")
 _CLI = "from flashinfer_bench.cli.main import cli; cli()"
@@ -44,6 +49,7 @@ class Trip:
     built: dict[str, Any] = field(default_factory=dict)
     called: dict[str, Any] = field(default_factory=dict)
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
+    ours: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @property
     def passed(self) -> list[str]:
@@ -77,7 +83,13 @@ def _deliver(options: argparse.Namespace, name: str) -> bool:
     """Write one solution; return whether its kernel is in Triton."""
     specification = read_specification(options.dataset, name)
     source, own = _kernel(options, specification)
-    deliver_to_flashinfer(Delivery(specification, source, "triton"), options.work)
+    delivery = Delivery(specification, source, "triton")
+    if options.judge:
+        config = Config(definition=name, workloads="all", timed="all", language="triton")
+        judged = judge(options.dataset, Candidate(source, "triton"), config)
+        print(f"  {name}: {judged.verdict.status}", flush=True)
+        delivery = delivery_of_judged(judged, options.dataset)
+    deliver_to_flashinfer(delivery, options.work)
     return own
 
 
@@ -101,13 +113,14 @@ def _trip(options: argparse.Namespace, python: str, names: list[str]) -> Trip:
         trip.called = _ask(python, "call", folder)
     if trip.runs:
         _run(python, folder, options.timeout_s)
-        trip.statuses = _statuses(folder)
+    trip.statuses, trip.ours = _statuses(folder, ours=False), _statuses(folder, ours=True)
     print(python)
     for part in ("dataset", "loaded", "built", "called"):
         print(f"  {part}: {getattr(trip, part)}")
     if trip.runs:
         for name in names:
-            print(f"  {name}: {trip.statuses.get(name, 'no trace')}")
+            theirs, ours = trip.statuses.get(name, "no trace"), trip.ours.get(name, "no trace")
+            print(f"  {name}: {theirs}" + (f"; ours: {ours}" if options.judge else ""))
         print(f"  passed on every workload: {len(trip.passed)} of {len(names)}")
     return trip
 
@@ -127,12 +140,14 @@ def _run(python: str, folder: Path, timeout_s: int) -> None:
     subprocess.run([python, "-c", _CLI, *words], check=True, env=environment)
 
 
-def _statuses(folder: Path) -> dict[str, dict[str, int]]:
-    """Count the traces in a folder by definition and status."""
+def _statuses(folder: Path, *, ours: bool) -> dict[str, dict[str, int]]:
+    """Count the traces in a folder by definition and status: those of our judge, or the others."""
     found: dict[str, Counter[str]] = {}
     for file in sorted((folder / "traces").rglob("*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
             trace = json.loads(line)
+            if ("adaexplore" in trace["evaluation"]["environment"]["libs"]) != ours:
+                continue
             found.setdefault(trace["definition"], Counter())[trace["evaluation"]["status"]] += 1
     return {name: dict(counts) for name, counts in found.items()}
 
@@ -147,6 +162,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kernels", type=Path, help="a folder of NAME.py with ModelNew")
     parser.add_argument("--timeout-s", type=int, default=300)
     parser.add_argument("--without-gpu", action="store_true")
+    parser.add_argument("--judge", action="store_true", help="on a GPU: judge the kernels first")
     return parser.parse_args()
 
 
