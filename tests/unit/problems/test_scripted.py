@@ -14,6 +14,7 @@ from adaexplore.problems.benchmarks.scripted.answer import (
     with_module,
     without_fences,
 )
+from adaexplore.problems.benchmarks.scripted.arithmetic import UnknownError, value_of
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
 from adaexplore.problems.benchmarks.scripted.text import problem_text
 
@@ -321,9 +322,19 @@ def test_a_script_without_the_three_methods_is_refused():
         problem_text(FUNCTION, "import torch\nclass performance_metrics: ...\n")
 
 
-def test_sizes_that_cannot_be_made_do_not_busy_this_process():
-    draws = TWO.replace("2 ** i", "(2 ** i) ** 100000000")
-    assert problem_text(FUNCTION, script(draws)).workloads
+@pytest.mark.parametrize("text", ["4 ** 100000000", "5000 ** 9", "2 ** 39 * 4"])
+def test_numbers_that_would_busy_this_process_are_not_computed(text):
+    with pytest.raises(UnknownError, match="a large"):
+        value_of(ast.parse(text, mode="eval").body, {})
+
+
+def test_random_integers_count_by_their_size():
+    draws = """
+        for i in range(2, 30):
+            self.input_tensors.append((torch.randint(0, 7, (2 ** i,)), torch.zeros(1)))
+    """
+    (x, _), _ = output(problem_text(FUNCTION, script(draws), most=33))
+    assert x.shape == (32,)
 
 
 @pytest.mark.parametrize("name", ["scaled", "Scaled", "kernel_function"])
