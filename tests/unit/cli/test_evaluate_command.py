@@ -6,6 +6,7 @@ KEYS = {
     "status",
     "precision",
     "error",
+    "absolute_error",
     "time_us",
     "time_ci_us",
     "baselines_us",
