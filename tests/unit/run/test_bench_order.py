@@ -1,7 +1,10 @@
 """Collecting answers: what is judged, and what is left out with which reason."""
 
+import json
+
 import pytest
 
+from adaexplore.core.bench import BenchVerdict, TheirVerdict
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.problems.benchmarks import benchmark_named, kernelbench
@@ -61,3 +64,13 @@ def test_a_selection_without_an_answer_is_refused(collected):
 def test_answers_to_what_is_left_out_alone_are_refused_with_the_reason(collected):
     with pytest.raises(BadInputError, match="4/1 needs the package transformers"):
         collected("level4/1.py")
+
+
+def test_the_verdict_of_a_collection_is_kept_with_the_answer(collected, tmp_path):
+    results = {"1": [{"sample_id": 0, "compiled": True, "correctness": True, "runtime": 0.5}]}
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / "eval_results.json").write_text(json.dumps(results))
+    [entry] = collected("level_1_problem_1_sample_0_kernel.py").entries
+    assert entry.theirs == TheirVerdict("correct", True, 500.0)
+    verdict = BenchVerdict(entry, "fp32", "cpp", "cpu", None, "unclear")
+    assert BenchVerdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
