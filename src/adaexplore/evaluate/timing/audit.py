@@ -115,11 +115,12 @@ class Audit:
         """Return the mean, on a GPU alone: there the windows are the device's, not the hosts'.
 
         Calls that are told too short in fewer than half of the windows show in it. Some are left
-        out: the judge may have lost its processor.
+        out: the judge may have lost its processor. No window makes up for another.
         """
         if self._kind == "cpu":
             return 0.0
-        return fmean(sorted(open_us)[: len(open_us) - len(open_us) // _DISTURBED])
+        counted = sorted(open_us)[: len(open_us) - len(open_us) // _DISTURBED]
+        return fmean(max(left, 0.0) for left in counted)
 
     def open_us(self) -> float:
         """Return what the last block's windows leave open in a typical call, beyond the slack.
@@ -189,7 +190,7 @@ class Audit:
                 f"it worked {self._idle_cpu_s:.2f} s while it was told to do nothing: "
                 "work out of the timer's sight"
             )
-        if self._latencies_us and min(self._latencies_us) > IDLE_LATENCY_US:
+        if self._latencies_us and median(self._latencies_us) > IDLE_LATENCY_US:
             return IDLE_KERNELS
         return None
 

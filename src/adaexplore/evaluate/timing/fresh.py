@@ -78,8 +78,8 @@ class FreshInputs:
         self.count = count = _affordable(wanted, seconds, tensors_of(first), places, sharing)
         kept = kept_for(first, count)
         device = places[0].device
-        self.given = Slots(first, count, share_ring, kept, device)
-        self.own = Slots(first, count, private_ring, kept, device)
+        self.given = Slots(first, count, kept, device, shared=True)
+        self.own = Slots(first, count, kept, device, shared=False)
         self.out_rings: list[SharedRing] = [share_ring(place, count) for place in places]
         self._own_out_rings = [private_ring(place, count) for place in places]
         self._taken: dict[Layout, list[SharedRing]] = {}

@@ -144,6 +144,13 @@ class TestBlocks:
         times = counted(110.0, told, device="cuda:0")
         assert sum(times) >= 96.0 * 100 - 90.0 * 5
 
+    def test_on_a_gpu_windows_that_are_too_short_make_up_for_nothing(self):
+        windows, told = [70.0] * 60 + [110.0] * 40, [60.0] * 60 + [10.0] * 40
+        times = counted(windows, told, device="cuda:0")
+        assert sum(times) >= 60.0 * 60 + 100.0 * 40 - 90.0 * 5 - 4.0 * 100
+        windows[:60] = [30.0] * 60
+        assert counted(windows, told, device="cuda:0") == times
+
     def test_on_a_gpu_windows_that_were_disturbed_add_nothing(self):
         windows = [110.0] * 38 + [4_000.0] * 2
         assert counted(windows, [100.0] * 40, device="cuda:0") == [100.0] * 40
@@ -157,8 +164,11 @@ class TestBlocks:
         audit = Audit(1, "cuda:0", threads=2)
         for latency_us in (2_100.0, 1_900.0, 2_300.0):
             audit.latency(latency_us)
-        assert "kernels run" in audit.objection()
-        audit.latency(40.0)
+        for _ in range(2):
+            audit.latency(40.0)
+            assert "kernels run" in audit.objection()  # it was idle now and then
+        for _ in range(2):
+            audit.latency(40.0)
         assert audit.objection() is None
 
     def test_no_block_is_no_objection(self):

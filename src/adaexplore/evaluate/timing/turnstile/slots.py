@@ -9,12 +9,18 @@ when the slot is opened, unseals it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
-from adaexplore.evaluate.wire.tensors import SharedRing, copy_memory, move_memory, private_ring
+from adaexplore.evaluate.wire.tensors import (
+    SharedRing,
+    copy_memory,
+    move_memory,
+    private_ring,
+    share_ring,
+)
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 if TYPE_CHECKING:
@@ -24,11 +30,9 @@ _KEYS = 1 << 63
 
 _SLOW_BYTES = 1 << 18  # copying as much takes some 20 us
 
-MakeRing = Callable[[torch.Tensor, int], SharedRing]
-
 
 class Slots:
-    """`count` slots for inputs like `first`, in rings that `make_ring` makes.
+    """`count` slots for inputs like `first`, in memory that another process can open if `shared`.
 
     On a GPU they have `seals`, which the timed process takes off. On the CPU, `kept` holds the
     inputs that are not yet in their slots (see `kept_for`).
@@ -38,17 +42,22 @@ class Slots:
         self,
         first: Inputs,
         count: int,
-        make_ring: MakeRing,
         kept: Sequence[SharedRing],
         device: torch.device,
+        *,
+        shared: bool,
     ) -> None:
         tensors = tensors_of(first)
+        make_ring = share_ring if shared else private_ring
         self.rings = [make_ring(tensor, count) for tensor in tensors]
         self.inputs = [self._slot(first, i) for i in range(count)]
         self._kept = kept
         self._words = [[ring.words(i) for ring in self.rings] for i in range(count)]
         self._kept_words = [[ring.words(i) for ring in kept] for i in range(count)]
         self.seals = seals_of(self._words, device)
+        self._staged: Slots | None = None
+        if shared and self.seals:
+            self._staged = Slots(first, 1, (), device, shared=False)
         self._keys = [0] * count
         self._open: set[int] = set()
 
@@ -58,11 +67,22 @@ class Slots:
         return sum(words.nbytes for words in self._kept_words[0]) >= _SLOW_BYTES
 
     def fill(self, index: int, inputs: Inputs) -> None:
-        """Put inputs into a slot, closed."""
+        """Put inputs into a slot, closed.
+
+        They are sealed in memory of the judge's own: a kernel that a candidate left on the device
+        could read a slot between two steps.
+        """
         tensors = tensors_of(inputs)
         if not self.seals:
             for ring, tensor in zip(self._kept, tensors, strict=True):
                 copy_memory(ring.tensors[index], tensor)
+            return
+        if self._staged:
+            self._staged.fill(0, inputs)
+            self._keys[index] = self._staged._keys[0]
+            for words, staged in zip(self._words[index], self._staged._words[0], strict=True):
+                words.copy_(staged)
+            self._open.discard(index)
             return
         for ring, tensor in zip(self.rings, tensors, strict=True):
             copy_memory(ring.tensors[index], tensor)

@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for
-from adaexplore.evaluate.wire.tensors import private_ring, share_ring
 from adaexplore.sandbox.user.values import Inputs, tensors_of
 
 DEVICES = ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)]
@@ -20,9 +19,9 @@ def inputs_on(device):
     return Inputs([x, 3], {"mask": torch.rand(7, device=device) > 0.5})
 
 
-def slots_for(inputs, count, make_ring=share_ring):
+def slots_for(inputs, count, *, shared=True):
     device = next((t.device for t in tensors_of(inputs)), torch.device("cpu"))
-    return Slots(inputs, count, make_ring, kept_for(inputs, count), device)
+    return Slots(inputs, count, kept_for(inputs, count), device, shared=shared)
 
 
 def open_slot(slots, index):
@@ -36,11 +35,11 @@ def equal(slot, inputs):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("make_ring", [share_ring, private_ring])
+@pytest.mark.parametrize("shared", [True, False])
 class TestSlots:
-    def test_a_slot_holds_nothing_of_its_inputs_until_it_is_opened(self, device, make_ring):
+    def test_a_slot_holds_nothing_of_its_inputs_until_it_is_opened(self, device, shared):
         filled = [inputs_on(device) for _ in range(3)]
-        slots = slots_for(filled[0], 3, make_ring)
+        slots = slots_for(filled[0], 3, shared=shared)
         for i, inputs in enumerate(filled):
             slots.fill(i, inputs)
         for i, inputs in enumerate(filled):
@@ -51,18 +50,18 @@ class TestSlots:
             assert equal(slots.inputs[i], inputs)
             assert slots.inputs[i].args[1] == 3
 
-    def test_a_slot_that_is_closed_again_opens_with_the_same_inputs(self, device, make_ring):
+    def test_a_slot_that_is_closed_again_opens_with_the_same_inputs(self, device, shared):
         inputs = inputs_on(device)
-        slots = slots_for(inputs, 2, make_ring)
+        slots = slots_for(inputs, 2, shared=shared)
         slots.fill(0, inputs)
         for _ in range(3):
             open_slot(slots, 0)
             assert equal(slots.inputs[0], inputs)
             slots.close(2)
 
-    def test_a_slot_can_be_filled_again_before_it_was_opened(self, device, make_ring):
+    def test_a_slot_can_be_filled_again_before_it_was_opened(self, device, shared):
         inputs = inputs_on(device)
-        slots = slots_for(inputs, 1, make_ring)
+        slots = slots_for(inputs, 1, shared=shared)
         for _ in range(2):
             slots.fill(0, inputs)
         open_slot(slots, 0)
