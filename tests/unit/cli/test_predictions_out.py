@@ -12,8 +12,10 @@ from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
 from adaexplore.store import RunRecord, create_run
 from adaexplore.store.bench import BenchManifest, append_verdict, create_bench
+from adaexplore.store.campaign import create_campaign
 
 TASK = """
 import torch
@@ -43,14 +45,14 @@ def passed(time_us):
 def make_run(tmp_path):
     """Make a function that stores a run of a problem with these evaluations."""
 
-    def make_run(source, *evaluations):
+    def make_run(source, *evaluations, path="run"):
         problem = Problem("twice", source, "cpp", "cpu")
         record = RunRecord(problem, Config(), ("manual",), Environment(), "command", 1.5e9)
-        with create_run(tmp_path / "run", record) as directory:
+        with create_run(tmp_path / path, record) as directory:
             for i, evaluation in enumerate(evaluations, 1):
                 proposal = Proposal(Candidate(WINNER, "cpp"), "manual", "")
                 directory.store.record(Node(i, 0, "large", proposal, evaluation, 1.6e9))
-        return tmp_path / "run"
+        return tmp_path / path
 
     return make_run
 
@@ -98,6 +100,20 @@ def test_a_problem_that_is_no_function_is_refused(adaexplore, make_run, tmp_path
     run = make_run("class Model: ...", passed(20.0))
     done = adaexplore("export", run, "--predictions", tmp_path / "o.jsonl")
     assert (done.code, "twice cannot be a function" in done.err) == (2, True)
+
+
+def test_the_winners_of_a_campaign_are_named_with_their_categories(adaexplore, make_run, tmp_path):
+    names = {"found": "Math", "plain": "", "lost": "Math", "open": "Math"}
+    entries = tuple(CampaignEntry(one, "p.py", Config(), names[one]) for one in names)
+    create_campaign(tmp_path / "all", {"order": CampaignOrder(Config(), entries).to_json()})
+    for name in ("found", "plain"):
+        make_run(TASK, passed(20.0), path=f"all/{name}")
+    make_run(TASK, Failed("timeout", ""), path="all/lost")
+    out = tmp_path / "out.jsonl"
+    done = adaexplore("export", tmp_path / "all", "--predictions", out)
+    assert [row["file"] for row in rows_of(out)] == ["Math/twice.py", "twice.py"]
+    assert "left out: open: not searched" in done.out
+    assert "has no correct kernel yet" in done.out
 
 
 def test_the_fastest_right_answer_of_each_task_is_written_as_it_was(
