@@ -48,9 +48,12 @@ def explore(
     source = EXAMPLE if example else problem
     if source is None or (example and problem):
         raise BadInputError("explore takes one problem: a file, or --example")
-    loaded = load_problem(source, ctx.obj)
-    path = application.run_path(loaded.name, ctx.obj)
-    order = application.make_order(loaded, ctx.obj, path, source=source)
+    try:  # a problem's file is run to read it, and may take long
+        loaded = load_problem(source, ctx.obj)
+        path = application.run_path(loaded.name, ctx.obj)
+        order = application.make_order(loaded, ctx.obj, path, source=source)
+    except KeyboardInterrupt:
+        raise typer.Exit(_stopped_before_a_run()) from None
     raise typer.Exit(follow_search(application.explore(order), order.path))
 
 
@@ -77,7 +80,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
     from rich.console import Console
 
     from adaexplore.cli.adapt_view import learn_from_search
-    from adaexplore.cli.printing import how_to_go_on, say, show_end
+    from adaexplore.cli.printing import how_to_go_on, show_end
     from adaexplore.cli.progress import SearchProgress
     from adaexplore.core.errors import AdaExploreError
     from adaexplore.core.protocols.listener import follow
@@ -93,8 +96,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
     except KeyboardInterrupt:
         status = INTERRUPTED
         if not (path / DATABASE_NAME).is_file():
-            say(console, "stopped before the first step; no run was made")
-            return status
+            return _stopped_before_a_run()
         how_to_go_on(console, path)
     except AdaExploreError:
         if progress.is_open:
@@ -106,3 +108,13 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
             if directory.store.run().config.memory_update:
                 status = learn_from_search(console, directory)
     return status
+
+
+def _stopped_before_a_run() -> int:
+    from rich.console import Console
+
+    from adaexplore.cli.printing import say
+    from adaexplore.run.session import INTERRUPTED
+
+    say(Console(), "stopped before the first step; no run was made")
+    return INTERRUPTED

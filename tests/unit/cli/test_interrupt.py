@@ -19,7 +19,8 @@ time.sleep(600)
 """
 # Workers import what they need: preloading it would cost this test ten seconds.
 COMMAND = """
-from adaexplore.cli import main, session
+from adaexplore.cli import main
+from adaexplore.run import session
 session.PRELOAD = ()
 session._WARM_CPP = "adaexplore"
 main()
