@@ -97,6 +97,18 @@ class TestRight:
         assert found.descriptor.launches == plain.descriptor.launches == 1.0
         assert found.timing.time_us == plain.timing.time_us
 
+    def test_an_atomic_addition_in_bfloat16_returns_the_old_value(self, judge):
+        small = changed(DOUBLE, "1048576", "2048")
+        reference = changed(small, "x * 2", "(x.bfloat16() * 2).float()")
+        twice = """v = tl.load(x + at, mask=at < n).to(tl.bfloat16)
+    tl.atomic_add(seen + at, v, mask=at < n)
+    v = tl.atomic_add(seen + at, v, mask=at < n).to(tl.float32)"""
+        source = changed(DOUBLE_KERNEL, "v = tl.load(x + at, mask=at < n)", twice)
+        source = changed(source, "double(x, out, n,", "double(x, out, seen, n,")
+        seen = "torch.zeros_like(x, dtype=torch.bfloat16)"
+        source = changed(source, "(x, out, x.numel()", f"(x, out, {seen}, x.numel()")
+        assert judge(reference, source).status == "passed"
+
     @pytest.mark.slow
     def test_the_detail_lists_the_kernels_resources(self, judge):
         detail = judge(MATMUL, MATMUL_KERNEL).detail
