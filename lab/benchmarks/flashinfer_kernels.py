@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from adaexplore.problems.flashinfer.schema import Definition
+from adaexplore.problems import Definition
 
 _RMS_NORM = """\
 import torch

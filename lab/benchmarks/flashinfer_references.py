@@ -20,10 +20,8 @@ from pathlib import Path
 import torch
 
 from adaexplore.core import AdaExploreError
-from adaexplore.problems import load_problem
-from adaexplore.problems.flashinfer.dataset import DatasetEntry, entries
-from adaexplore.problems.flashinfer.loader import load_entry
-from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.problems import DatasetEntry, dataset_entries, load_entry, load_problem
+from adaexplore.sandbox import Instance
 
 _BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "bfloat16": 2, "float16": 2}
 
@@ -37,7 +35,7 @@ def main() -> None:
     given = parser.parse_args()
     done = [json.loads(line) for line in _lines(given.output)]
     names = {row["definition"] for row in done}
-    every = entries(given.dataset)
+    every = dataset_entries(given.dataset)
     with given.output.open("a", encoding="utf-8") as output:
         for entry in every:
             if entry.name not in names:

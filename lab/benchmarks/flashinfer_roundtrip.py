@@ -25,14 +25,15 @@ from typing import Any
 
 from flashinfer_kernels import reference_kernel, triton_kernel
 
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
-from adaexplore.problems.flashinfer.dataset import entries
-from adaexplore.problems.solutions.delivery import Delivery
-from adaexplore.problems.solutions.flashinfer import deliver_to_flashinfer
-from adaexplore.problems.solutions.specification import Specification, read_specification
-from adaexplore.run.api import judge
-from adaexplore.run.deliver import delivery_of_judged
+from adaexplore.core import Candidate, Config
+from adaexplore.problems import (
+    Delivery,
+    Specification,
+    dataset_entries,
+    deliver_to_flashinfer,
+    read_specification,
+)
+from adaexplore.run import delivery_of_judged, judge
 
 _SIDE = Path(__file__).with_name("flashinfer_side.py")
 _CLI = "from flashinfer_bench.cli.main import cli; cli()"
@@ -71,7 +72,7 @@ def main() -> None:
 
 def _definitions(options: argparse.Namespace) -> list[str]:
     """Return the definitions with workloads whose data is there; without a GPU, all."""
-    known = [read_specification(options.dataset, e.name) for e in entries(options.dataset)]
+    known = [read_specification(options.dataset, e.name) for e in dataset_entries(options.dataset)]
     return [
         one.name
         for one in known

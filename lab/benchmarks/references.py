@@ -24,13 +24,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from adaexplore.core.errors import BadProblemError
-from adaexplore.core.protocols.benchmark import BenchmarkTask
-from adaexplore.problems import load_problem
-from adaexplore.problems.benchmarks import benchmark_named
-from adaexplore.run.bench.order import place_task
-from adaexplore.sandbox.user.user_code import Instance
-from adaexplore.sandbox.user.values import check_outputs, tensors_of
+from adaexplore.core import BadProblemError, BenchmarkTask
+from adaexplore.problems import benchmark_named, load_problem
+from adaexplore.run import place_task
+from adaexplore.sandbox import Instance, check_outputs, tensors_of
 
 
 class Dtypes(TorchDispatchMode):  # type: ignore[no-untyped-call]

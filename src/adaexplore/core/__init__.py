@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from adaexplore.core.problem import Problem as Problem
     from adaexplore.core.problem import TargetName as TargetName
     from adaexplore.core.proposal import Proposal as Proposal
+    from adaexplore.core.protocols.benchmark import BenchmarkTask as BenchmarkTask
     from adaexplore.core.protocols.client import BudgetSpentError as BudgetSpentError
     from adaexplore.core.protocols.client import Client as Client
     from adaexplore.core.protocols.client import Message as Message

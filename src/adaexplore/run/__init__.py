@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from adaexplore.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from adaexplore.run.api import judge as judge
     from adaexplore.run.ask_files import take_replies as take_replies
     from adaexplore.run.ask_files import write_prompts as write_prompts
+    from adaexplore.run.bench.order import place_task as place_task
     from adaexplore.run.campaign.turns import Campaign as Campaign
     from adaexplore.run.campaign.turns import Progress as Progress
     from adaexplore.run.campaign.turns import Rules as Rules
+    from adaexplore.run.deliver import delivery_of_judged as delivery_of_judged
     from adaexplore.run.learning.adaptation import attempt_config as attempt_config
     from adaexplore.run.learning.machine import Machine as Machine
     from adaexplore.run.learning.machine import default_parallel as default_parallel

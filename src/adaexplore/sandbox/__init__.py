@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adaexplore.sandbox.process import WorkerDiedError as WorkerDiedError
     from adaexplore.sandbox.user.user_code import Instance as Instance
     from adaexplore.sandbox.user.values import Inputs as Inputs
+    from adaexplore.sandbox.user.values import check_outputs as check_outputs
     from adaexplore.sandbox.user.values import flatten_outputs as flatten_outputs
     from adaexplore.sandbox.user.values import map_tensors as map_tensors
     from adaexplore.sandbox.user.values import tensors_of as tensors_of

@@ -15,7 +15,7 @@ from adaexplore.core.protocols.benchmark import (
     BenchmarkTask,
     Exclusion,
 )
-from adaexplore.problems.flashinfer.dataset import DatasetEntry, entries, entry_named
+from adaexplore.problems.flashinfer.dataset import DatasetEntry, dataset_entries, entry_named
 from adaexplore.problems.flashinfer.loader import LoadedEntry, load_entry
 from adaexplore.problems.flashinfer.schema import Definition
 
@@ -86,7 +86,7 @@ SOL_EXECBENCH = DefinitionTasks(
 def _loaded(data: Path) -> Iterator[tuple[DatasetEntry, LoadedEntry | str]]:
     """Yield every definition as the text of a problem's file, or the reason why it is none."""
     try:
-        every = entries(data)
+        every = dataset_entries(data)
     except BadProblemError as error:
         raise BadInputError(f"--data {error}") from None
     for entry in every:

@@ -80,7 +80,7 @@ def entry_of(file: Path) -> DatasetEntry | None:
     return DatasetEntry(file, folder.parent) if folder else None
 
 
-def entries(path: Path, op_type: str = "") -> list[DatasetEntry]:
+def dataset_entries(path: Path, op_type: str = "") -> list[DatasetEntry]:
     """Return the entries of a dataset in the order of their paths; those of one op type only.
 
     Raises `BadProblemError` for a folder without definitions, or an op type without any.
@@ -100,7 +100,7 @@ def entries(path: Path, op_type: str = "") -> list[DatasetEntry]:
 
 def entry_named(path: Path, name: str) -> DatasetEntry:
     """Return the entry of a definition; raise `BadProblemError`, with near names, for none."""
-    known = {entry.name: entry for entry in entries(path)}
+    known = {entry.name: entry for entry in dataset_entries(path)}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or sorted(known)[:3]

@@ -11,7 +11,7 @@ from typing import Any
 from adaexplore.problems.flashinfer.dataset import (
     TASK,
     DatasetEntry,
-    entries,
+    dataset_entries,
     entry_named,
     entry_of,
     is_dataset,
@@ -71,7 +71,7 @@ def _own(path: Path) -> DatasetEntry | None:
 def _entry(dataset: Path, name: str) -> DatasetEntry:
     """Return the entry with a name; the folder of a task may have another than its definition."""
     own = _own(dataset)
-    known = [own] if own else entries(dataset)
+    known = [own] if own else dataset_entries(dataset)
     tasks = (each for each in known if each.is_task)
     found = next((each for each in tasks if each.definition().name == name), own)
     return found or entry_named(dataset, name)

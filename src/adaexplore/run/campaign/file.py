@@ -18,7 +18,7 @@ from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
 from adaexplore.core.configure import Spelling, make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Exclusion
-from adaexplore.problems.flashinfer.dataset import TASK, entries, entry_named, is_dataset
+from adaexplore.problems.flashinfer.dataset import TASK, dataset_entries, entry_named, is_dataset
 from adaexplore.run.campaign.tasks import TASK_KEYS, Tasks, tasks_of
 
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
@@ -130,7 +130,7 @@ def _definitions(path: Path, given: Config, op_type: str = "") -> list[Path]:
         return [path]
     if given.definition:
         return [entry_named(path, given.definition).file]
-    return [entry.file for entry in entries(path, op_type)]
+    return [entry.file for entry in dataset_entries(path, op_type)]
 
 
 def read_campaign_file(path: Path, given: Config | None = None) -> CampaignOrder:
