@@ -7,6 +7,7 @@ import pytest
 from adaexplore.core.bench import BenchVerdict, TheirVerdict
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask
 from adaexplore.problems.benchmarks import benchmark_named, kernelbench
 from adaexplore.problems.benchmarks.selection import Selection
 from adaexplore.run.bench.order import BenchOrder, collect
@@ -74,3 +75,39 @@ def test_the_verdict_of_a_collection_is_kept_with_the_answer(collected, tmp_path
     assert entry.theirs == TheirVerdict("correct", True, 500.0)
     verdict = BenchVerdict(entry, "fp32", "cpp", "cpu", None, "unclear")
     assert BenchVerdict.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+
+
+class Unread:
+    """A benchmark whose answers cannot be judged, but for those to these tasks."""
+
+    name = "unread"
+
+    def __init__(self, readable):
+        self._readable = readable
+
+    def tasks(self, data):
+        return [BenchmarkTask(key, "all", f"{key}.py", "class Model: ...") for key in "ab"]
+
+    def excluded(self, data):
+        return []
+
+    def answers(self, folder, data):
+        reasons = {key: "" if key in self._readable else "it has several files" for key in "ab"}
+        return [Answer(key, key, ANSWER, unreadable=why) for key, why in reasons.items()]
+
+
+def collect_unread(folder, readable):
+    order = BenchOrder(Unread(readable), {"ours": folder}, folder)
+    collect(order, folder / "run", Config(), "adaexplore bench")
+    return read_bench(folder / "run")
+
+
+def test_an_answer_that_cannot_be_judged_is_left_out_with_the_reason(tmp_path):
+    manifest = collect_unread(tmp_path, "a")
+    assert [entry.key for entry in manifest.entries] == ["a"]
+    assert [(one.key, one.reason) for one in manifest.left_out] == [("b", "it has several files")]
+
+
+def test_a_folder_of_answers_that_cannot_be_judged_is_refused(tmp_path):
+    with pytest.raises(BadInputError, match="none of 2 answers can be judged; a: it has several"):
+        collect_unread(tmp_path, "")

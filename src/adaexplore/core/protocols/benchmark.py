@@ -70,7 +70,7 @@ class Answer:
     `place` says where in its folder it was found. `task` is the task that the collection brings
     with it, None where the benchmark's own is meant. `adapted` marks source to which a module was
     added that calls the answer's function. `theirs` is the verdict that the collection records,
-    `test` a test that gives one.
+    `test` a test that gives one. `unreadable` says why the source cannot be judged, "" if it can.
     """
 
     key: str
@@ -80,6 +80,7 @@ class Answer:
     adapted: bool = False
     theirs: TheirVerdict | None = None
     test: OwnTest | None = None
+    unreadable: str = ""
 
 
 class Benchmark(Protocol):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.protocols.benchmark import (
@@ -20,17 +20,19 @@ from adaexplore.problems.flashinfer.loader import LoadedEntry, load_entry
 from adaexplore.problems.flashinfer.schema import Definition
 
 _KERNEL = "kernel.py"
+_LANGUAGES = {"python", "triton", "pytorch"}
 _MODULE = """{source}
 
 
 # From here on: a module around {function}, written by `adaexplore bench`.
 
+import torch
 from torch import nn
 
 
 class ModelNew(nn.Module):
     def forward(self, {names}):
-        return {function}({keywords})
+{body}
 """
 
 
@@ -52,9 +54,9 @@ class DefinitionTasks:
         return [one for entry, made in _loaded(data) for one in _excluded(entry, made)]
 
     def answers(self, folder: Path, data: Path | None) -> Sequence[Answer]:
-        """Return the solutions whose entry is a function of one file of Python or Triton.
+        """Return the solutions; those of one file of Python or Triton can be judged.
 
-        See `Benchmark.answers`.
+        Files that hold no solution are none. See `Benchmark.answers`.
         """
         if not folder.exists():
             raise BadInputError(f"--answers {folder}: no such folder")
@@ -109,7 +111,7 @@ def _excluded(entry: DatasetEntry, made: LoadedEntry | str) -> Iterator[Exclusio
 
 
 def _answer(file: Path, folder: Path, data: Path | None) -> Answer | None:
-    """Return the answer in a file; None for a file that holds no solution that can be called."""
+    """Return the answer in a file; None for a file that holds no solution."""
     try:
         solution = json.loads(file.read_text(encoding="utf-8"))
         name, spec, sources = solution["definition"], solution["spec"], solution["sources"]
@@ -121,25 +123,58 @@ def _answer(file: Path, folder: Path, data: Path | None) -> Answer | None:
     kernel = texts.get(_KERNEL, "")
     if "class ModelNew" in kernel:
         return Answer(name, place, kernel)
-    if len(texts) > 1 or path not in texts or not _is_called(spec):
-        return None
+    languages = {str(one) for one in spec.get("languages", [spec.get("language")])}
     definition = _definition(data, name)
+    if not languages <= _LANGUAGES:
+        return Answer(name, place, "", unreadable=f"it is written in {', '.join(languages)}")
+    if len(texts) > 1 or path not in texts:
+        return Answer(name, place, "", unreadable="it has several files")
     if definition is None:
-        return None
+        return Answer(name, place, "", unreadable="its definition is not in the data")
+    passes = spec.get("destination_passing_style", True)
+    body = _destination_passed(definition, function) if passes else _returned(definition, function)
+    if body is None:
+        reason = "it writes to its outputs, whose sizes do not follow from its inputs"
+        return Answer(name, place, "", unreadable=reason)
     source = _MODULE.format(
         source=texts[path],
         function=function,
         names=", ".join(definition.inputs),
-        keywords=", ".join(f"{each}={each}" for each in definition.inputs),
+        body=textwrap.indent(body, "        "),
     )
     return Answer(name, place, source, adapted=True)
 
 
-def _is_called(spec: dict[str, Any]) -> bool:
-    """Return whether the entry is a function of Python that returns its outputs."""
-    languages = spec.get("languages", [spec.get("language")])
-    returns = not spec.get("destination_passing_style", True)
-    return returns and {"python", "triton", "pytorch"}.issuperset(languages)
+def _returned(definition: Definition, function: str) -> str:
+    """Return the lines of a call of a function that returns its outputs."""
+    return f"return {function}({_keywords(definition.inputs)})"
+
+
+def _destination_passed(definition: Definition, function: str) -> str | None:
+    """Return the lines of a call of a function that writes to outputs which it is given.
+
+    None where the size of an output's axis does not follow from the inputs.
+    """
+    axes: dict[str, str] = {}
+    for name, spec in definition.inputs.items():
+        for i, axis in enumerate(spec.shape or ()):
+            axes.setdefault(axis, f"{name}.shape[{i}]")
+    axes.update((axis, str(size)) for axis, size in definition.const_axes.items())
+    first = next((name for name, spec in definition.inputs.items() if spec.shape is not None), "")
+    lines = []
+    for name, spec in definition.outputs.items():
+        sizes = [size if size.isdecimal() else axes.get(size, "") for size in spec.shape or ()]
+        if not first or "" in sizes:
+            return None
+        shape = "".join(f"{size}, " for size in sizes).rstrip()
+        dtype = f"dtype=torch.{spec.dtype}"
+        lines.append(f"{name} = torch.empty(({shape}), {dtype}, device={first}.device)")
+    lines.append(f"{function}({_keywords([*definition.inputs, *definition.outputs])})")
+    return "\n".join([*lines, f"return {', '.join(definition.outputs)}"])
+
+
+def _keywords(names: Iterable[str]) -> str:
+    return ", ".join(f"{name}={name}" for name in names)
 
 
 def _definition(data: Path | None, name: str) -> Definition | None:

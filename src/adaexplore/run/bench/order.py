@@ -96,7 +96,16 @@ def _chosen(
 
     Answers without a task are added to `left_out`.
     """
-    found = order.benchmark.answers(known.folder, order.data)
+    every = order.benchmark.answers(known.folder, order.data)
+    found = [answer for answer in every if not answer.unreadable]
+    left_out += [
+        LeftOutAnswer(name, one.key, one.place, one.unreadable) for one in every if one.unreadable
+    ]
+    if every and not found:
+        raise BadInputError(
+            f"--answers {known.folder}: none of {len(every)} answers can be judged; "
+            f"{every[0].place}: {every[0].unreadable}"
+        )
     if not found:
         raise BadInputError(f"--answers {known.folder}: no answer to {order.benchmark.name} in it")
     pairs = [(answer, answer.task or known.tasks.get(answer.key)) for answer in found]
