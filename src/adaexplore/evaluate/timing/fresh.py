@@ -8,6 +8,7 @@ memory for its outputs.
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import time
 from collections.abc import Sequence
@@ -66,13 +67,12 @@ class FreshInputs:
         started = time.perf_counter()
         other = instance.inputs(secrets.randbelow(2**31), workload)
         seconds = time.perf_counter() - started
-        redraws = _same_form(first, other) and _marks(first) != _marks(other)
+        self._form = _form(first)
+        self._redraws = self._form == _form(other) and _marks(first) != _marks(other)
         del other
         self._varied: Inputs | None = None
-        if not redraws:
-            self._varied = map_tensors(_copied, first)  # candidates can write to the original
-            self._structures = [structure_of([t]) for t in tensors_of(first)]
-            freeze_marked(instance.module, self._structures)
+        if not self._redraws:
+            self._vary(first)
             instance(self._drawn(secrets.randbelow(2**31)))
         places = [t.contiguous() for _, t in outputs]
         self.count = count = _affordable(wanted, seconds, tensors_of(first), places, sharing)
@@ -142,9 +142,25 @@ class FreshInputs:
         return not self.out_rings[0].memory.tensor.is_cuda
 
     def _drawn(self, seed: int) -> Inputs:
+        """Return the inputs of a seed, the same each time."""
+        if self._redraws:
+            drawn = self._instance.inputs(seed, self._workload)
+            if _form(drawn) == self._form:
+                return drawn  # sizes that vary may be equal by chance in two draws
         if self._varied is None:
-            return self._instance.inputs(seed, self._workload)
+            self._vary(self._drawn_like_first())
+        assert self._varied is not None
         return vary(self._varied, self._structures, seed)
+
+    def _vary(self, first: Inputs) -> None:
+        """Make these inputs the ones of which others are variations."""
+        self._varied = map_tensors(_copied, first)  # candidates can write to the original
+        self._structures = [structure_of([t]) for t in tensors_of(first)]
+        freeze_marked(self._instance.module, self._structures)
+
+    def _drawn_like_first(self) -> Inputs:
+        draws = (self._instance.inputs(seed, self._workload) for seed in itertools.count())
+        return next(drawn for drawn in draws if _form(drawn) == self._form)
 
 
 def poison_rings(rings: Sequence[SharedRing], count: int) -> None:
@@ -205,14 +221,10 @@ def _copied(tensor: torch.Tensor) -> torch.Tensor:
     return copy
 
 
-def _same_form(a: Inputs, b: Inputs) -> bool:
-    """Return whether two draws differ only in the numbers in their tensors."""
-
-    def form(inputs: Inputs) -> list[object]:
-        return [(t.shape, t.stride(), t.dtype) for t in tensors_of(inputs)]
-
-    plain = [map_tensors(lambda t: t.new_empty(0), inputs) for inputs in (a, b)]
-    return form(a) == form(b) and repr(plain[0]) == repr(plain[1])
+def _form(inputs: Inputs) -> object:
+    """Return all of a draw but the numbers in its tensors."""
+    tensors = [(t.shape, t.stride(), t.dtype) for t in tensors_of(inputs)]
+    return tensors, repr(map_tensors(lambda t: t.new_empty(0), inputs))
 
 
 def _marks(inputs: Inputs) -> list[int]:

@@ -80,6 +80,7 @@ class TestRefill:
         [
             pytest.param("[torch.ones(8, 16)]", id="the same each time"),
             pytest.param("[torch.randn(int(torch.randint(4, 90, ())), 16)]", id="of any size"),
+            pytest.param("[torch.randn(8 + int(torch.rand(()) > 0.8), 16)]", id="of a rare size"),
         ],
     )
     def test_inputs_that_cannot_be_drawn_anew_are_scaled(self, fresh_of, inputs):
