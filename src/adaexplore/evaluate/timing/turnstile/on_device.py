@@ -60,7 +60,9 @@ class DeviceTurnstile:
     """The judge's end (see `Turnstile`)."""
 
     def __init__(self) -> None:
-        self.other_end = os.memfd_create("adaexplore-turnstile", os.MFD_ALLOW_SEALING)
+        self.other_end = os.memfd_create(
+            "adaexplore-turnstile", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+        )
         os.ftruncate(self.other_end, mmap.PAGESIZE)
         seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
         fcntl.fcntl(self.other_end, fcntl.F_ADD_SEALS, seals)
