@@ -15,7 +15,7 @@ from adaexplore.cli.options import configured
 
 if TYPE_CHECKING:
     from adaexplore.core.config import Config
-    from adaexplore.problems.benchmarks.selection import Selection
+    from adaexplore.problems.benchmarks.selection import TaskSelection
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -109,7 +109,7 @@ def bench(
     """
     from adaexplore.core.config import Config
     from adaexplore.core.errors import BadInputError
-    from adaexplore.problems.benchmarks.selection import Selection
+    from adaexplore.problems.benchmarks.selection import TaskSelection
 
     if resume:
         if name or answers or data:
@@ -120,7 +120,7 @@ def bench(
 
         show_benchmarks(data)
         return
-    selection = Selection(tuple(category or ()), tuple(problems or ()), sample, ctx.obj.seed)
+    selection = TaskSelection(tuple(category or ()), tuple(problems or ()), sample, ctx.obj.seed)
     if tasks:
         from adaexplore.cli.bench_list import show_tasks
 
@@ -162,7 +162,7 @@ def _collect(
     name: str,
     data: Path | None,
     answers: Sequence[str],
-    selection: Selection,
+    selection: TaskSelection,
     config: Config,
     *,
     or_looser: bool,
@@ -183,7 +183,7 @@ def _collect(
     collect(order, Path(config.run), config, _command())
 
 
-def _begin_search(name: str, data: Path | None, selection: Selection, config: Config) -> None:
+def _begin_search(name: str, data: Path | None, selection: TaskSelection, config: Config) -> None:
     from adaexplore.run.campaign.run import begin_search
 
     table = {

@@ -14,7 +14,7 @@ from adaexplore.cli.printing import show_table, write_text
 from adaexplore.core.config import Config
 from adaexplore.core.protocols.benchmark import Exclusion
 from adaexplore.problems.benchmarks import BENCHMARKS, benchmark_named
-from adaexplore.problems.benchmarks.selection import Selection
+from adaexplore.problems.benchmarks.selection import TaskSelection
 from adaexplore.run.bench.loading import load_tasks
 from adaexplore.run.bench.place import BenchmarkState, require_data, state_of
 
@@ -43,7 +43,7 @@ def _cells(state: BenchmarkState) -> tuple[str, ...]:
 
 
 def show_tasks(
-    name: str, data: Path | None, selection: Selection, json: Path | None, load: Config | None
+    name: str, data: Path | None, selection: TaskSelection, json: Path | None, load: Config | None
 ) -> None:
     """Print the number of tasks by category, and every task that is left out with its reason.
 

@@ -33,7 +33,7 @@ Node = ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class SourceDefinition:
     """A class, function or assignment at a place of a file, with the names that it can see."""
 
     name: str
@@ -77,7 +77,7 @@ class Definition:
         return found
 
 
-def function_definition(function: FunctionType) -> Definition:
+def function_definition(function: FunctionType) -> SourceDefinition:
     """Return the definition of a function, with its decorators."""
     name = function.__qualname__
     for node in ast.walk(_parsed(function.__code__.co_filename, name)):
@@ -85,11 +85,11 @@ def function_definition(function: FunctionType) -> Definition:
             continue
         if _first_line(node) == function.__code__.co_firstlineno:
             file = function.__code__.co_filename
-            return Definition(node.name, file, _text(file, node), _scope(function))
+            return SourceDefinition(node.name, file, _text(file, node), _scope(function))
     raise UnwritableError(f"{name}, whose source is no def statement")
 
 
-def class_definition(kind: type, kept: set[str] | None) -> Definition:
+def class_definition(kind: type, kept: set[str] | None) -> SourceDefinition:
     """Return the definition of a class; of its methods and attributes those in `kept`, or all."""
     functions = [f for f in functions_of(kind) if linecache.getlines(f.__code__.co_filename)]
     line = functions[0].__code__.co_firstlineno if functions else 0
@@ -108,10 +108,10 @@ def class_definition(kind: type, kept: set[str] | None) -> Definition:
     node = (inside or nodes)[-1]
     bases = {base.__name__: base for base in kind.__mro__[1:]}
     text = _text(file, node) if kept is None else _sliced(file, node, kept)
-    return Definition(node.name, file, text, ChainMap(dict(scope), bases))
+    return SourceDefinition(node.name, file, text, ChainMap(dict(scope), bases))
 
 
-def binding(name: str, file: str, scope: Mapping[str, Any]) -> Definition | None:
+def binding(name: str, file: str, scope: Mapping[str, Any]) -> SourceDefinition | None:
     """Return the last statement at the top level of a file that binds a name, None without one."""
     found = None
     for node in _parsed(file, name).body:
@@ -119,7 +119,7 @@ def binding(name: str, file: str, scope: Mapping[str, Any]) -> Definition | None
         targets = [node.target] if isinstance(node, ast.AnnAssign) and node.value else targets
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         if name in (names or [getattr(node, "name", "")]):
-            found = Definition(name, file, _text(file, node), scope)
+            found = SourceDefinition(name, file, _text(file, node), scope)
     return found
 
 

@@ -18,7 +18,7 @@ from torch import nn
 
 from adaexplore.problems.graph_source import UnwritableError
 from adaexplore.problems.source_files import (
-    Definition,
+    SourceDefinition,
     binding,
     cells,
     class_definition,
@@ -60,7 +60,7 @@ class Names:
         self._blocks: dict[str, _Block] = {}
         self.named: set[str] = set()
 
-    def expression(self, value: Any, name: str = "", home: Definition | None = None) -> str:
+    def expression(self, value: Any, name: str = "", home: SourceDefinition | None = None) -> str:
         """Return an expression for a class, function, module or constant; collect its definition.
 
         `name` is the one that it goes by in the file of `home`. Raises `UnwritableError` for a
@@ -98,14 +98,14 @@ class Names:
         imports = "\n".join(sorted(set(self._imports)))
         return "\n\n".join([*([f"{imports}\n"] if imports else []), *ordered])
 
-    def _is_copied(self, value: Any, home: Definition | None) -> bool:
+    def _is_copied(self, value: Any, home: SourceDefinition | None) -> bool:
         if value in self._copied if isinstance(value, type) else False:
             return True
         module = sys.modules.get(getattr(value, "__module__", "") or "")
         beside = home is not None and getattr(module, "__file__", "") == home.file
         return beside and (isinstance(value, types.FunctionType) or is_module_class(value))
 
-    def _definition(self, value: Any) -> Definition | None:
+    def _definition(self, value: Any) -> SourceDefinition | None:
         unwrapped = inspect.unwrap(value) if callable(value) else value
         try:
             if isinstance(value, type):
@@ -117,7 +117,7 @@ class Names:
                 raise
         return None
 
-    def _collected(self, value: Any, definition: Definition) -> str:
+    def _collected(self, value: Any, definition: SourceDefinition) -> str:
         """Add a definition and what it needs; return its name."""
         name = self._free(definition.name, value)
         self._names[id(value)] = name
@@ -141,7 +141,7 @@ class Names:
                 self.named |= {n for f in functions_of(base) for n in f.__code__.co_names}
 
     def _edits(
-        self, definition: Definition, names: set[str]
+        self, definition: SourceDefinition, names: set[str]
     ) -> tuple[list[_Edit], dict[str, list[str]]]:
         """Return replacements for references, and the collected names behind each name."""
         edits: list[_Edit] = []
@@ -247,7 +247,7 @@ def _importable(value: Any, name: str) -> tuple[str, str] | None:
     return None
 
 
-def _binding(value: Any, name: str, home: Definition) -> Definition | None:
+def _binding(value: Any, name: str, home: SourceDefinition) -> SourceDefinition | None:
     """Return the statement that binds a name to a value, in the user's files or cells."""
     places = [(home.file, home.scope)]
     for module in list(sys.modules.values()):
@@ -273,7 +273,7 @@ def _references(tree: ast.AST) -> Iterator[tuple[ast.Name, list[ast.Attribute]]]
             yield from _references(inner)
 
 
-def _edited(definition: Definition, edits: list[_Edit], name: str) -> str:
+def _edited(definition: SourceDefinition, edits: list[_Edit], name: str) -> str:
     """Return the text of a definition with references replaced, and defined under a name."""
     lines = [line.encode() for line in definition.text.splitlines(keepends=True)]
     for node, text in sorted(edits, key=lambda e: (e[0].lineno, e[0].col_offset), reverse=True):

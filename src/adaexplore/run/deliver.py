@@ -45,7 +45,7 @@ def delivery_of_run(path: Path, dataset: Path) -> Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Winner:
+class ClaimedKernel:
     """The kernel that a run claims: its node, its source with a header, and its verdict.
 
     `about` is the sentence that the run's report begins with, and `labels` are the problem's.
@@ -58,7 +58,7 @@ class Winner:
     labels: Mapping[str, str]
 
 
-def claimed_winner(store: Store, path: Path) -> Winner:
+def claimed_winner(store: Store, path: Path) -> ClaimedKernel:
     """Return the winner of a run; raise `BadInputError` for a run that claims no kernel."""
     summary = summary_of(store, path)
     if summary.best is None or summary.leader is None:
@@ -73,7 +73,7 @@ def claimed_winner(store: Store, path: Path) -> Winner:
         raise BadInputError(f"{path} claims no kernel: step {node.id} may wait for other blocks")
     uses = [] if isinstance(verdict, Failed) else verdict.uses
     source = header(uses) + node.candidate.source
-    return Winner(node, source, verdict, summary.headline.sentence, summary.labels)
+    return ClaimedKernel(node, source, verdict, summary.headline.sentence, summary.labels)
 
 
 def delivery_of_judged(judged: Judged, dataset: Path) -> Delivery:

@@ -4,7 +4,7 @@ import pytest
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import BenchmarkTask, Exclusion
-from adaexplore.problems.benchmarks.selection import Selection
+from adaexplore.problems.benchmarks.selection import TaskSelection
 
 
 def task(key, category, name):
@@ -22,7 +22,7 @@ EXCLUDED = [Exclusion("4/1", "level 4", "no package"), Exclusion("1/13", "level 
 
 
 def chosen(*lists, **options):
-    tasks, excluded = Selection(lists=lists, **options).of(TASKS, EXCLUDED)
+    tasks, excluded = TaskSelection(lists=lists, **options).of(TASKS, EXCLUDED)
     return [task.key for task in tasks], [one.key for one in excluded]
 
 

@@ -9,7 +9,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask
 from adaexplore.problems.benchmarks import benchmark_named, kernelbench
-from adaexplore.problems.benchmarks.selection import Selection
+from adaexplore.problems.benchmarks.selection import TaskSelection
 from adaexplore.run.bench.order import BenchOrder, collect
 from adaexplore.store.bench import read_bench
 
@@ -35,7 +35,7 @@ def collected(tmp_path, monkeypatch):
             benchmark_named("kernelbench"),
             {"ours": tmp_path / "answers"},
             tmp_path / "kb",
-            Selection(**selection),
+            TaskSelection(**selection),
         )
         collect(order, tmp_path / "run", Config(), "adaexplore bench")
         return read_bench(tmp_path / "run")

@@ -20,7 +20,7 @@ from adaexplore.problems.benchmarks.scripted.answer import (
     without_fences,
 )
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
-from adaexplore.problems.benchmarks.scripted.text import MOST_ELEMENTS, Written, problem_text
+from adaexplore.problems.benchmarks.scripted.text import MOST_ELEMENTS, WrittenTask, problem_text
 from adaexplore.problems.declared import Declared, with_declared
 
 _TABLE = "kernelbenchx_v1.json"
@@ -50,7 +50,7 @@ class _Task:
     category: str
     file: str
     why_not: str = ""
-    written: Written | None = None
+    written: WrittenTask | None = None
     likenesses: tuple[Likeness, ...] = ()
 
     @property

@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"0*(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class TaskSelection:
     """The tasks that are meant; all of a benchmark without anything given.
 
     `categories` are names of categories, or what they end with ("2" for "level 2"). `lists` are

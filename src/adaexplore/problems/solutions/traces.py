@@ -38,7 +38,7 @@ _STATUSES: Mapping[FailureStatus, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class TraceForm:
     """The parts of a trace in which benchmarks differ.
 
     `statuses` has theirs for each of ours; trouble of the machine says nothing of a kernel and has
@@ -49,8 +49,8 @@ class Dialect:
     flags: bool = False
 
 
-FLASHINFER = Dialect(_STATUSES)
-SOL = Dialect({**_STATUSES, "rejected": "REWARD_HACK"}, flags=True)
+FLASHINFER = TraceForm(_STATUSES)
+SOL = TraceForm({**_STATUSES, "rejected": "REWARD_HACK"}, flags=True)
 
 _ERROR_IS = (
     "the largest |out - reference| / |reference| in the Euclidean norm, against float64, over all "
@@ -66,7 +66,7 @@ class Traces:
     left_out: tuple[LeftOut, ...]
 
 
-def traces_of(delivery: Delivery, dialect: Dialect) -> Traces:
+def traces_of(delivery: Delivery, form: TraceForm) -> Traces:
     """Return a trace for each workload that the verdict speaks of.
 
     A correct kernel has one for each workload that was timed: the format demands a time.
@@ -74,7 +74,7 @@ def traces_of(delivery: Delivery, dialect: Dialect) -> Traces:
     entries: list[dict[str, Any]] = []
     left_out: list[LeftOut] = []
     for name, workload in delivery.specification.workloads.items():
-        found = _evaluation(delivery, name, dialect)
+        found = _evaluation(delivery, name, form)
         if isinstance(found, str):
             left_out.append(LeftOut(name, found))
         else:
@@ -89,7 +89,7 @@ def traces_of(delivery: Delivery, dialect: Dialect) -> Traces:
     return Traces(tuple(entries), tuple(left_out))
 
 
-def _evaluation(delivery: Delivery, name: str, dialect: Dialect) -> dict[str, Any] | str:
+def _evaluation(delivery: Delivery, name: str, form: TraceForm) -> dict[str, Any] | str:
     """Return status, correctness and performance of one workload, or the reason for none."""
     verdict = delivery.verdict
     if verdict is None:
@@ -100,8 +100,8 @@ def _evaluation(delivery: Delivery, name: str, dialect: Dialect) -> dict[str, An
     if lacking := _not_read(delivery.specification.workloads[name], judged):
         return f"the run drew inputs in place of its file {lacking}, which was not there"
     if isinstance(verdict, Passed):
-        return _passed(verdict, delivery, name, dialect)
-    return _failed(verdict, delivery, name, dialect)
+        return _passed(verdict, delivery, name, form)
+    return _failed(verdict, delivery, name, form)
 
 
 def _not_read(workload: Mapping[str, Any], judged: Workload) -> str:
@@ -111,9 +111,7 @@ def _not_read(workload: Mapping[str, Any], judged: Workload) -> str:
     return next((file for file in files if PurePath(file).name not in judged.draw), "")
 
 
-def _passed(
-    passed: Passed, delivery: Delivery, name: str, dialect: Dialect
-) -> dict[str, Any] | str:
+def _passed(passed: Passed, delivery: Delivery, name: str, form: TraceForm) -> dict[str, Any] | str:
     known = {each.name: each for each in _by_workload(passed, delivery)}
     found = known.get(name)
     if found is None:
@@ -125,7 +123,7 @@ def _passed(
     return {
         "status": "PASSED",
         "log": "",
-        "correctness": _correctness(replace(one, profile=None, descriptor=None), delivery, dialect),
+        "correctness": _correctness(replace(one, profile=None, descriptor=None), delivery, form),
         "performance": {
             "latency_ms": timing.time_us / 1e3,
             "reference_latency_ms": timing.speedup_eager * timing.time_us / 1e3,
@@ -142,42 +140,40 @@ def _by_workload(passed: Passed, delivery: Delivery) -> Sequence[WorkloadTiming]
     return [WorkloadTiming(timed[0].name, passed.timing, passed.roofline)]
 
 
-def _failed(
-    failed: Failed, delivery: Delivery, name: str, dialect: Dialect
-) -> dict[str, Any] | str:
+def _failed(failed: Failed, delivery: Delivery, name: str, form: TraceForm) -> dict[str, Any] | str:
     """Return the failure; a wrong output is that of one workload, any other the kernel's."""
     if failed.status == "infra_error":
         return f"the machine failed, not the kernel: {failed.reason}"
     mismatch = failed.feedback if isinstance(failed.feedback, Mismatch) else None
     if mismatch and "/" in mismatch.inputs and not mismatch.inputs.startswith(f"{name}/"):
         return f"the judge stopped at another: {mismatch.inputs}"
-    status = _status(failed, dialect)
+    status = _status(failed, form)
     wrong = status == "INCORRECT_NUMERICAL"
     return {
         "status": status,
         "log": "\n".join(filter(None, (failed.reason, failed.detail))),
-        "correctness": _correctness(failed, delivery, dialect) if wrong else None,
+        "correctness": _correctness(failed, delivery, form) if wrong else None,
         "performance": None,
     }
 
 
-def _status(failed: Failed, dialect: Dialect) -> str:
+def _status(failed: Failed, form: TraceForm) -> str:
     """Return the benchmark's status; the form of an output has statuses of its own there."""
     if failed.status == "wrong_output" and failed.feedback is None:
         if " has dtype " in failed.reason:
             return "INCORRECT_DTYPE"
         if " has shape " in failed.reason or " output tensors; " in failed.reason:
             return "INCORRECT_SHAPE"
-    return dialect.statuses[failed.status]
+    return form.statuses[failed.status]
 
 
-def _correctness(verdict: Evaluation, delivery: Delivery, dialect: Dialect) -> dict[str, Any]:
+def _correctness(verdict: Evaluation, delivery: Delivery, form: TraceForm) -> dict[str, Any]:
     errors = {
         "max_relative_error": verdict.error,
         "max_absolute_error": verdict.absolute_error,
     }
     return {
-        **(_flagged(verdict, errors) if dialect.flags else _named(errors)),
+        **(_flagged(verdict, errors) if form.flags else _named(errors)),
         "extra": {
             "adaexplore": {
                 "version": __version__,

@@ -13,10 +13,10 @@ from adaexplore.core.bench import BenchEntry, LeftOutAnswer
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Answer, Benchmark, BenchmarkTask
-from adaexplore.problems.benchmarks.selection import Selection
+from adaexplore.problems.benchmarks.selection import TaskSelection
 from adaexplore.store.bench import BenchManifest, create_bench
 
-_ALL = Selection()
+_ALL = TaskSelection()
 _NO_TASK = "no task of the checkout has its key"
 
 
@@ -33,7 +33,7 @@ class BenchOrder:
     benchmark: Benchmark
     collections: Mapping[str, Path]
     data: Path | None = None
-    selection: Selection = _ALL
+    selection: TaskSelection = _ALL
     or_looser: bool = False
 
 
@@ -55,7 +55,7 @@ def collect(order: BenchOrder, path: Path, config: Config, command: str) -> Benc
     known, excluded = _of_data(order)
     left_out: list[LeftOutAnswer] = []
     turns = [
-        _chosen(order, name, _Known(folder, known, excluded), left_out)
+        _chosen(order, name, _AnswerFolder(folder, known, excluded), left_out)
         for name, folder in order.collections.items()
     ]
     chosen = [one for one in chain.from_iterable(zip_longest(*turns)) if one]
@@ -81,7 +81,7 @@ def _of_data(order: BenchOrder) -> tuple[dict[str, BenchmarkTask], dict[str, str
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _AnswerFolder:
     """A folder of answers, and what is known of their tasks: those loaded, and reasons by key."""
 
     folder: Path
@@ -90,7 +90,7 @@ class _Known:
 
 
 def _chosen(
-    order: BenchOrder, name: str, known: _Known, left_out: list[LeftOutAnswer]
+    order: BenchOrder, name: str, known: _AnswerFolder, left_out: list[LeftOutAnswer]
 ) -> Sequence[_Chosen]:
     """Return the answers of a collection in a random order, as many as the sample has.
 

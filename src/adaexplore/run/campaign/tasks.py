@@ -10,12 +10,12 @@ from typing import Any
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Exclusion
 from adaexplore.problems.benchmarks import benchmark_named
-from adaexplore.problems.benchmarks.selection import Selection
+from adaexplore.problems.benchmarks.selection import TaskSelection
 from adaexplore.run.bench.order import place_task
 from adaexplore.run.bench.place import require_data
 
 TASK_KEYS = ("benchmark", "data", "category", "problems", "sample", "sample_seed")
-"""Keys of a table that chooses tasks: see `Selection`. `data` begins at the file's folder."""
+"""Keys of a table that chooses tasks: see `TaskSelection`. `data` begins at the file's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def tasks_of(table: Mapping[str, Any], folder: Path) -> Tasks:
     benchmark = benchmark_named(str(table["benchmark"]))
     given = table.get("data")
     data = require_data(benchmark, folder / str(given) if given else None)
-    selection = Selection(
+    selection = TaskSelection(
         categories=_texts(table, "category"),
         lists=_texts(table, "problems"),
         sample=_number(table, "sample"),

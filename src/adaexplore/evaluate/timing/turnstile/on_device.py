@@ -162,7 +162,7 @@ class DeviceGate:
     def __init__(self, descriptor: int, device: str) -> None:
         self._page = _page(descriptor)
         self._cache_key = cache_key_of(torch.device(device))
-        self._driver = _Driver()
+        self._driver = _CudaDriver()
         self._address = ctypes.addressof(self._page)
         self._driver.register(self._address, mmap.PAGESIZE)
         weakref.finalize(self, self._driver.unregister, self._address)
@@ -188,7 +188,7 @@ class DeviceGate:
         return self._address + ctypes.sizeof(ctypes.c_int64) * word
 
 
-class _Driver:
+class _CudaDriver:
     """The functions of CUDA's driver that PyTorch does not offer; raises `OSError` for errors."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ _RECORDS = ("print(", "self.output_sizes", f"self.{_CASES}")
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class TimedSize:
     """The sizes of the loop that makes the cases: the variable, the chosen size and the first.
 
     `place` is that of the chosen one.
@@ -36,7 +36,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TimedCase:
     """The statements that make a case of a size and its values; a lone value is no tuple.
 
     `size` is None where the script makes one case only.
@@ -45,7 +45,7 @@ class Case:
     body: tuple[ast.stmt, ...]
     values: tuple[ast.expr, ...]
     is_tuple: bool
-    size: Size | None = None
+    size: TimedSize | None = None
 
     @property
     def is_uniform(self) -> bool:
@@ -62,7 +62,7 @@ class Case:
             value = bound[0] if len(bound) == 1 else value
         return value if isinstance(value, ast.Constant) else None
 
-    def with_only(self, names: Sequence[str], read: set[str]) -> tuple[Case, list[str]]:
+    def with_only(self, names: Sequence[str], read: set[str]) -> tuple[TimedCase, list[str]]:
         """Return the case and the names of its values, without those that are not read."""
         kept = [place for place, name in enumerate(names) if name in read]
         values = tuple(self.values[place] for place in kept)
@@ -71,7 +71,7 @@ class Case:
 
 def case_of(
     cases: ast.FunctionDef, moves: ast.FunctionDef, most: int, slow: Container[int]
-) -> Case:
+) -> TimedCase:
     """Return a case of `get_input_tensors`, moved by `to_cuda` where that makes the tensors.
 
     It is the last one whose tensors have `most` elements or fewer and whose place is not among the
@@ -113,7 +113,7 @@ def _chosen(
     moves: ast.FunctionDef,
     most: int,
     slow: Container[int],
-) -> Size:
+) -> TimedSize:
     """Return the sizes; the last that is small and fast enough is chosen, or else the first."""
     names: Names = {}
     follow(before, names)
@@ -127,7 +127,7 @@ def _chosen(
         if place not in slow and _count(loop.target, size, body, names) <= most
     ]
     place = max(fitting, default=0)
-    return Size(loop.target, sizes[place], sizes[0], place)
+    return TimedSize(loop.target, sizes[place], sizes[0], place)
 
 
 def _count(target: ast.expr, size: ast.expr, body: Iterable[ast.stmt], names: Names) -> int:
@@ -136,7 +136,7 @@ def _count(target: ast.expr, size: ast.expr, body: Iterable[ast.stmt], names: Na
     return elements(body, of_size)
 
 
-def _moved(body: Sequence[ast.stmt], item: ast.expr, moves: ast.FunctionDef) -> Case:
+def _moved(body: Sequence[ast.stmt], item: ast.expr, moves: ast.FunctionDef) -> TimedCase:
     """Return the case of a loop's body and what it appends."""
     if _makes(moves):
         *rest, last = map(_without_device, _moving(item, moves))
@@ -146,8 +146,8 @@ def _moved(body: Sequence[ast.stmt], item: ast.expr, moves: ast.FunctionDef) -> 
     if isinstance(item, ast.Name):
         item = next((v for v in _bound(item.id, body) if isinstance(v, ast.Tuple)), item)
     if isinstance(item, ast.Tuple):
-        return Case(tuple(body), tuple(item.elts), is_tuple=True)
-    return Case(tuple(body), (item,), is_tuple=False)
+        return TimedCase(tuple(body), tuple(item.elts), is_tuple=True)
+    return TimedCase(tuple(body), (item,), is_tuple=False)
 
 
 def _bound(name: str, body: Iterable[ast.stmt]) -> Iterator[ast.expr]:
@@ -193,7 +193,7 @@ def _skips(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and bool(found)
 
 
-def _live(case: Case) -> Case:
+def _live(case: TimedCase) -> TimedCase:
     """Return the case without statements whose names nothing reads."""
     body = [node for node in case.body if not ast.unparse(node).startswith(_RECORDS)]
     while True:

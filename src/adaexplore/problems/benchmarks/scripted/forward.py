@@ -6,11 +6,11 @@ import ast
 import copy
 from collections.abc import Mapping
 
-from adaexplore.problems.benchmarks.scripted.case import Case, names_read
+from adaexplore.problems.benchmarks.scripted.case import TimedCase, names_read
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
 
 
-def forward_of(call: ast.FunctionDef, case: Case) -> tuple[Case, ast.FunctionDef]:
+def forward_of(call: ast.FunctionDef, case: TimedCase) -> tuple[TimedCase, ast.FunctionDef]:
     """Return `forward`, and the case without the values that it does not need.
 
     Values that are literals become part of it.
@@ -38,7 +38,7 @@ def forward_of(call: ast.FunctionDef, case: Case) -> tuple[Case, ast.FunctionDef
     return case, _method(", ".join(names), changed)
 
 
-def _unpacked(body: list[ast.stmt], parameter: str, case: Case) -> list[str]:
+def _unpacked(body: list[ast.stmt], parameter: str, case: TimedCase) -> list[str]:
     """Return the names that the first statement unpacks the case to; none if it does not."""
     match body[0]:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Name(id=name)) if (
@@ -49,7 +49,7 @@ def _unpacked(body: list[ast.stmt], parameter: str, case: Case) -> list[str]:
     return []
 
 
-def _named(case: Case) -> list[str]:
+def _named(case: TimedCase) -> list[str]:
     """Return a name for each value of a case: its own where it has one."""
     names: list[str] = []
     for place, value in enumerate(case.values):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from adaexplore.core.labels import INPUTS_CLONED, UNIFORM_INPUTS, WITHOUT_DROPOUT
 from adaexplore.core.problem import Workload
-from adaexplore.problems.benchmarks.scripted.case import Case, Size, case_of, names_read
+from adaexplore.problems.benchmarks.scripted.case import TimedCase, TimedSize, case_of, names_read
 from adaexplore.problems.benchmarks.scripted.forward import forward_of
 from adaexplore.problems.benchmarks.scripted.function import Function, UnusableError
 from adaexplore.problems.benchmarks.scripted.kernels import Kernels
@@ -49,7 +49,7 @@ def get_inputs({size}):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenTask:
     """The text of a problem, and what it does not declare yet: workloads and labels.
 
     `name` is the function's, which an answer defines too. `place` is that of the timed size among
@@ -81,7 +81,7 @@ def problem_text(
     most: int = MOST_ELEMENTS,
     times: Sequence[float] = (),
     is_kernel: bool = False,
-) -> Written:
+) -> WrittenTask:
     """Return the text of the problem of a function and its script.
 
     Of the script's sizes it is timed at the largest whose inputs have `most` elements or fewer and
@@ -123,7 +123,7 @@ def problem_text(
         raise UnusableError(f"its script uses {missing[0]}, which nothing defines")
     labels = dict(_labels(case, written, switch))
     place = case.size.place if case.size else 0
-    return Written(called.name, text, tuple(_workloads(case.size)), labels, place)
+    return WrittenTask(called.name, text, tuple(_workloads(case.size)), labels, place)
 
 
 def _parts(script: str) -> _Script:
@@ -152,7 +152,7 @@ def _imports(tree: ast.Module) -> Iterator[str]:
                 yield ast.unparse(node)
 
 
-def _sized(size: Size | None) -> tuple[str, list[ast.stmt]]:
+def _sized(size: TimedSize | None) -> tuple[str, list[ast.stmt]]:
     """Return the parameter of `get_inputs`, and the statement that takes it apart."""
     if size is None:
         return "", []
@@ -162,7 +162,7 @@ def _sized(size: Size | None) -> tuple[str, list[ast.stmt]]:
     return f"size={chosen}", [_statement(f"{ast.unparse(size.target)} = size")]
 
 
-def _workloads(size: Size | None) -> Iterator[Workload]:
+def _workloads(size: TimedSize | None) -> Iterator[Workload]:
     """Yield the chosen size, and the first as one that must be right and is not timed."""
     yield Workload()
     if size and ast.unparse(size.first) != ast.unparse(size.chosen):
@@ -173,7 +173,7 @@ def _clone(name: str) -> ast.stmt:
     return _statement(f"{name} = {name}.clone()")
 
 
-def _labels(case: Case, written: Sequence[str], switch: str) -> Iterator[tuple[str, str]]:
+def _labels(case: TimedCase, written: Sequence[str], switch: str) -> Iterator[tuple[str, str]]:
     if switch:
         yield WITHOUT_DROPOUT, f"its benchmark times it with random dropout; here {switch}"
     if written:

@@ -16,10 +16,10 @@ from adaexplore.core.protocols.benchmark import (
 )
 from adaexplore.problems.benchmarks.scripted.answer import with_module
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
-from adaexplore.problems.benchmarks.scripted.text import Written
+from adaexplore.problems.benchmarks.scripted.text import WrittenTask
 from adaexplore.problems.benchmarks.tritonbench.predictions import (
-    Prediction,
-    Prompts,
+    PredictedLine,
+    TaskPrompts,
     predictions_in,
     source_of,
 )
@@ -41,7 +41,7 @@ class TritonBench:
         return [
             BenchmarkTask(key, checkout.category(key), f"{key}.py", found.text)
             for key, found in _read(checkout)
-            if isinstance(found, Written)
+            if isinstance(found, WrittenTask)
         ]
 
     def excluded(self, data: Path) -> Sequence[Exclusion]:
@@ -65,7 +65,7 @@ class TritonBench:
             )
         checkout = Checkout(data, self.channel)
         written = dict(_read(checkout))
-        tasks = Prompts(checkout.described)
+        tasks = TaskPrompts(checkout.described)
         answers = []
         for _, rows in groupby(found, key=lambda one: one.file):
             keyed = [(one, tasks.key_of(one)) for one in rows]
@@ -75,18 +75,18 @@ class TritonBench:
 
 
 def _answer(
-    one: Prediction, key: str, written: Mapping[str, Written | str], checkout: Checkout
+    one: PredictedLine, key: str, written: Mapping[str, WrittenTask | str], checkout: Checkout
 ) -> Answer:
     """Return a prediction as an answer; as it is where its task is no problem."""
     task = written.get(key)
-    if not isinstance(task, Written):
+    if not isinstance(task, WrittenTask):
         return Answer(key, one.place, one.predict)
     source = with_module(source_of(one, task.name), task.text, (task.name,))
     test = checkout.test(key, one.predict, task.place)
     return Answer(key, one.place, source, adapted=True, test=test)
 
 
-def _read(checkout: Checkout) -> Iterator[tuple[str, Written | str]]:
+def _read(checkout: Checkout) -> Iterator[tuple[str, WrittenTask | str]]:
     """Yield every task of a checkout as a problem, or the reason why it is none."""
     for key in checkout.keys:
         try:

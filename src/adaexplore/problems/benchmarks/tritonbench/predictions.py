@@ -26,7 +26,7 @@ _ENDINGS = ("<|im_end|>", "<|EOT|>")
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PredictedLine:
     """An answer of a file: `prompt`, the text that was predicted, and where it stands."""
 
     file: str
@@ -41,7 +41,7 @@ class Prediction:
         return f"{self.file}#{self.number}"
 
 
-def predictions_in(path: Path) -> Iterator[Prediction]:
+def predictions_in(path: Path) -> Iterator[PredictedLine]:
     """Yield the predictions of a file, or of all files `*.jsonl` of a folder, in order.
 
     Raises `BadInputError` for a path that is not there or cannot be read.
@@ -56,7 +56,7 @@ def predictions_in(path: Path) -> Iterator[Prediction]:
             prompt = next((row[name] for name in _PROMPTS if name in row), None)
             if isinstance(prompt, str) and isinstance(row.get("predict"), str):
                 label = row.get("label")
-                yield Prediction(
+                yield PredictedLine(
                     place,
                     number,
                     prompt,
@@ -75,16 +75,16 @@ def lines_of(checkout: Checkout, kernels: Mapping[str, str]) -> str:
     rows = rows_in(read_text(checkout.prompts))
     if not rows:
         raise BadInputError(f"{checkout.prompts}: has no prompts")
-    tasks, lines = Prompts(checkout.described), []
+    tasks, lines = TaskPrompts(checkout.described), []
     for row in rows:
-        asked = Prediction("", 0, row["instruction"], row.get("output", ""), "")
+        asked = PredictedLine("", 0, row["instruction"], row.get("output", ""), "")
         predict = kernels.get(tasks.key_of(asked) or "", _NO_KERNEL)
         line = {"instruction": asked.prompt, "predict": predict, "label": asked.label}
         lines.append(json.dumps(line) + "\n")
     return "".join(lines)
 
 
-class Prompts:
+class TaskPrompts:
     """The prompts and the gold answers of tasks, by which a prediction is told."""
 
     def __init__(self, described: Mapping[str, Described]) -> None:
@@ -96,7 +96,7 @@ class Prompts:
             if (flat := _flat(text))
         ]
 
-    def key_of(self, one: Prediction) -> str | None:
+    def key_of(self, one: PredictedLine) -> str | None:
         """Return the task that a prediction answers, None where no task or several fit."""
         gold = _flat(one.label)
         asked = _flat(one.prompt.rpartition(_START)[2].partition(_END)[0])
@@ -117,7 +117,7 @@ def _only(keys: set[str]) -> str | None:
     return keys.pop() if len(keys) == 1 else None
 
 
-def source_of(one: Prediction, name: str) -> str:
+def source_of(one: PredictedLine, name: str) -> str:
     """Return the code of a prediction.
 
     It is the whole text if that is Python, else the last fenced block that defines `name`,

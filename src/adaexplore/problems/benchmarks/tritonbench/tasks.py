@@ -13,7 +13,7 @@ from adaexplore.core.labels import NO_INDEPENDENT_TRUTH
 from adaexplore.core.protocols.benchmark import OwnTest
 from adaexplore.problems.benchmarks.scripted.answer import SEPARATOR, implementation, rows_in
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
-from adaexplore.problems.benchmarks.scripted.text import Written, problem_text
+from adaexplore.problems.benchmarks.scripted.text import WrittenTask, problem_text
 from adaexplore.problems.benchmarks.tritonbench.sizes import (
     GoldenTime,
     fitting_times,
@@ -95,7 +95,7 @@ class Checkout:
         """Return the times of a task's own function on an A100, a size each."""
         return golden_times(self._times / "golden_results", key)
 
-    def written(self, key: str) -> Written:
+    def written(self, key: str) -> WrittenTask:
         """Return a task as a problem; raise `UnusableError` with the reason for none."""
         file = self._times / "golden_metrics" / f"{key}_perf.py"
         if not file.is_file():
