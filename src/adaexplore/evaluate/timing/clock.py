@@ -66,8 +66,8 @@ class CudaClock:
         from adaexplore.evaluate.timing.turnstile.seals import cache_key_of  # it needs Triton
 
         overwrite = cache_key_of(self._device).overwrite
-        starts = [_event() for _ in range(count)]
-        ends = [_event() for _ in range(count)]
+        starts = [timing_event() for _ in range(count)]
+        ends = [timing_event() for _ in range(count)]
         for i in range(count):
             if ready:
                 ready(i)
@@ -81,7 +81,8 @@ class CudaClock:
         return [1000.0 * s.elapsed_time(e) for s, e in zip(starts, ends, strict=True)]
 
 
-def _event() -> torch.cuda.Event:
+def timing_event() -> torch.cuda.Event:
+    """Make an event that tells the time at which the device reaches it."""
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 

@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 
 import torch
 
+from adaexplore.evaluate.timing.clock import timing_event
 from adaexplore.evaluate.timing.turnstile.on_device import HEAD_START_S, DeviceGate, DeviceTurnstile
 from adaexplore.evaluate.timing.turnstile.protocol import (
     Left,
@@ -58,7 +59,7 @@ class OwnDevicePassage:
         asking: int = 0,  # noqa: ARG002
         telling: int = 0,  # noqa: ARG002
     ) -> Iterator[Passages]:
-        """See `Turnstile.attended`; a thread that has not passed makes the block wait."""
+        """See `Turnstile.attended`; the body makes all calls, or raises."""
         passages, over = Passages(), threading.Event()
         self._turnstile.begin()
         self._opened, self._closed = [], []
@@ -68,7 +69,7 @@ class OwnDevicePassage:
             try:
                 yield passages
                 admitting.result()
-            except BaseException:
+            except BaseException:  # Ctrl-C too: thread and device must not wait for ever
                 over.set()
                 self._entered.put(-1)
                 self._turnstile.release()
@@ -114,6 +115,6 @@ class OwnDevicePassage:
 
 
 def _recorded() -> torch.cuda.Event:
-    event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    event = timing_event()
     event.record()
     return event

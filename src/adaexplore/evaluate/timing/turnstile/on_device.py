@@ -88,10 +88,10 @@ class DeviceTurnstile:
             try:
                 yield passages
                 attending.result(_LAST_S)
-            except BaseException as error:
+            except BaseException as error:  # Ctrl-C too: nobody must wait for ever
                 over.set()
                 failure = attending.exception()
-                self.release()  # the device must not wait for ever
+                self.release()
                 if failure and failure is not error:
                     raise failure from None
                 if isinstance(error, TimeoutError):
