@@ -28,12 +28,12 @@ def collected(tmp_path, monkeypatch):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"import transformers\n{text}" if "level4" in name else text)
 
-    def collected(*places, **selection):
+    def collected(*places, others=(), **selection):
         put("kb", tasks, "class Model: ...\n")
         put("answers", places, ANSWER)
         order = BenchOrder(
             benchmark_named("kernelbench"),
-            {"ours": tmp_path / "answers"},
+            {"ours": tmp_path / "answers", **dict(others)},
             tmp_path / "kb",
             TaskSelection(**selection),
         )
@@ -60,6 +60,18 @@ def test_a_list_of_problems_need_not_be_answered_whole(collected):
 def test_a_selection_without_an_answer_is_refused(collected):
     with pytest.raises(BadInputError, match="none to what is chosen; it has level 1"):
         collected("level1/1.py", categories=("level 2",))
+
+
+def test_a_category_may_be_one_that_other_answers_alone_have(collected, tmp_path):
+    own = tmp_path / "own"
+    for name in ("tasks/level_5/1_e.py", "level_5/task_1.py"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text(ANSWER)
+    manifest = collected("level2/1.py", others=[("own", own)], categories=("2", "5"))
+    assert [(entry.collection, entry.key) for entry in manifest.entries] == [
+        ("ours", "2/1"),
+        ("own", "5/1"),
+    ]
 
 
 def test_answers_to_what_is_left_out_alone_are_refused_with_the_reason(collected):

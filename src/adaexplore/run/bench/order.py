@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, zip_longest
@@ -54,10 +54,13 @@ def collect(order: BenchOrder, path: Path, config: Config, command: str) -> Benc
     """
     known, excluded = _of_data(order)
     left_out: list[LeftOutAnswer] = []
-    turns = [
-        _chosen(order, name, _AnswerFolder(folder, known, excluded), left_out)
+    bound = {
+        name: _bound(order, name, _AnswerFolder(folder, known, excluded), left_out)
         for name, folder in order.collections.items()
-    ]
+    }
+    every = [*known.values(), *(one.task for some in bound.values() for one in some)]
+    meant = order.selection.keys_of(every)
+    turns = [_drawn(order, name, some, meant) for name, some in bound.items()]
     chosen = [one for one in chain.from_iterable(zip_longest(*turns)) if one]
     files: dict[str, str] = {}
     manifest = BenchManifest(
@@ -89,13 +92,10 @@ class _AnswerFolder:
     excluded: Mapping[str, str]
 
 
-def _chosen(
+def _bound(
     order: BenchOrder, name: str, known: _AnswerFolder, left_out: list[LeftOutAnswer]
-) -> Sequence[_Chosen]:
-    """Return the answers of a collection in a random order, as many as the sample has.
-
-    Answers without a task are added to `left_out`.
-    """
+) -> list[_Chosen]:
+    """Return the answers of a collection with their tasks; add those without to `left_out`."""
     every = order.benchmark.answers(known.folder, order.data)
     found = [answer for answer in every if not answer.unreadable]
     left_out += [
@@ -121,11 +121,18 @@ def _chosen(
         LeftOutAnswer(name, answer.key, answer.place, known.excluded.get(answer.key, _NO_TASK))
         for answer in lost
     ]
-    meant = order.selection.keys_of([*known.tasks.values(), *(one.task for one in bound)])
+    return bound
+
+
+def _drawn(
+    order: BenchOrder, name: str, bound: Sequence[_Chosen], meant: Collection[str]
+) -> Sequence[_Chosen]:
+    """Return the answers to the tasks that are meant in a random order, as many as asked for."""
     wanted = [one for one in bound if one.task.key in meant]
     if not wanted:
         have = ", ".join(sorted({one.task.category for one in bound}))
-        raise BadInputError(f"--answers {known.folder}: none to what is chosen; it has {have}")
+        folder = order.collections[name]
+        raise BadInputError(f"--answers {folder}: none to what is chosen; it has {have}")
     random.Random(order.selection.seed).shuffle(wanted)
     return wanted[: order.selection.sample] if order.selection.sample else wanted
 
