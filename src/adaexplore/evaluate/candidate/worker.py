@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from adaexplore.evaluate.kernels.launches import Launches, watched_launches
 from adaexplore.evaluate.kernels.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.outputs import finished_for
-from adaexplore.evaluate.timing.turnstile.protocol import Gate, gate_for
+from adaexplore.evaluate.timing.turnstile.protocol import Gate, gate_for, nothing_sealed
 from adaexplore.evaluate.timing.turnstile.slots import seals_of
 from adaexplore.evaluate.truth.constants import constants_moved
 from adaexplore.evaluate.truth.precision import set_flags
@@ -282,9 +283,7 @@ class CandidateSession:
             gate.delivered(i)
 
         def ready(i: int) -> None:
-            gate.enter(i, addresses)
-            if seals:
-                seals.turn(i)
+            gate.enter(i, addresses, partial(seals.turn, i) if seals else nothing_sealed)
 
         with torch.no_grad():
             times = self._clock.block(call, count, deliver, ready)

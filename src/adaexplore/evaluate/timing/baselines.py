@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import median
 
 from adaexplore.core.protocols.clock import Clock
@@ -30,6 +30,7 @@ from adaexplore.evaluate.timing.placement import threads_apart
 from adaexplore.evaluate.timing.turnstile.protocol import (
     Gate,
     Turnstile,
+    nothing_sealed,
     nothing_used,
     own_ends,
 )
@@ -148,9 +149,7 @@ class Baselines:
             gate.delivered(i)
 
         def ready(i: int) -> None:
-            gate.enter(i)
-            if seals:
-                seals.turn(i)
+            gate.enter(i, (), partial(seals.turn, i) if seals else nothing_sealed)
 
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):

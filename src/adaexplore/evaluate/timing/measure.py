@@ -21,6 +21,11 @@ _QUIET = 0.02  # share of a block that its threads may wait for a processor
 _MOST_WAITED = 0.99
 _TURN_US = 5.0  # of waiting, for a call: two processes take turns at a turnstile
 _FEWEST_CALLS = 2  # of a candidate
+_EVENTS_US = 0.35
+"""Half of what the times of the same code differ by in two processes (docs/results). CUDA promises
+half a microsecond (`cudaEventElapsedTime`)."""
+
+_LEAST_SHARE = 0.1  # of a time that is as short as its clock is coarse
 
 TimeBlock = Callable[[int], list[float]]
 """Times that many calls and returns microseconds each."""
@@ -56,7 +61,8 @@ class MeasuringEffort:
     will do for a candidate that is slower than the best baseline in any case) or `budget_s` seconds
     are spent, within `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower
     than the best known time gets `min_rounds` only. Budget and `max_rounds` are stretched to
-    `patience` times as much while an interval is wide or the machine is not quiet.
+    `patience` times as much while an interval is wide or the machine is not quiet. The clocks of
+    two processes differ by `clock_us` in a call, which every interval allows for.
     """
 
     block_us: float = 20_000.0
@@ -68,6 +74,7 @@ class MeasuringEffort:
     coarse: float = 0.03
     hopeless: float = 3.0
     patience: float = 3.0
+    clock_us: float = 0.0
 
 
 def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
@@ -75,12 +82,19 @@ def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
 
     A GPU's times vary little; the candidate's block is longer so that nothing hides in it.
     """
+    on_cpu = device == "cpu"
+    clock_us = 0.0 if on_cpu else _EVENTS_US
     if brief:
-        block_us = 5000.0 if device == "cpu" else 20_000.0  # on a GPU more could hide in a block
+        block_us = 5000.0 if on_cpu else 20_000.0  # on a GPU more could hide in a block
         return MeasuringEffort(
-            block_us=block_us, other_us=5000.0, max_rounds=9, budget_s=0.5, patience=1.0
+            block_us=block_us,
+            other_us=5000.0,
+            max_rounds=9,
+            budget_s=0.5,
+            patience=1.0,
+            clock_us=clock_us,
         )
-    return MeasuringEffort() if device == "cpu" else MeasuringEffort(other_us=10_000.0)
+    return MeasuringEffort(other_us=20_000.0 if on_cpu else 10_000.0, clock_us=clock_us)
 
 
 def no_waiting() -> float:
@@ -142,11 +156,12 @@ def measure(
             stretch = effort.patience if not hopeless and _is_wide(quiet) else 1.0
             spent = len(quiet) >= stretch * most or spent_s > stretch * effort.budget_s
             if spent or _narrow(quiet, effort):
-                return summarize(quiet, _samples(quiet), known_us)
+                return summarize(quiet, _samples(quiet), known_us, effort.clock_us)
         elif len(rounds) >= most or (
             len(rounds) >= effort.min_rounds and spent_s > effort.patience * effort.budget_s
         ):
-            return widened(summarize(rounds, _samples(rounds), known_us), rounds)
+            timing = summarize(rounds, _samples(rounds), known_us, effort.clock_us)
+            return widened(timing, rounds)
 
 
 def _timed(block: TimeBlock, count: int, waited_us: Callable[[], float]) -> Block:
@@ -222,13 +237,37 @@ def charged(timing: Timing, extra_us: float) -> Timing:
     )
 
 
+def allowing_for(timing: Timing, clock_us: float) -> Timing:
+    """Return the timing with intervals that allow for clocks which are off by `clock_us`."""
+    soonest_us, latest_us = timing.time_ci_us
+    least_us = min(timing.baselines_us.values())
+    parent = timing.parent
+
+    def wider(interval: tuple[float, float], other_us: float) -> tuple[float, float]:
+        low, high = interval
+        share, other_share = clock_us / timing.time_us, clock_us / other_us
+        low *= max(1.0 - other_share, 0.0) / (1.0 + share)
+        return low, high * (1.0 + other_share) / max(1.0 - share, _LEAST_SHARE)
+
+    return replace(
+        timing,
+        time_ci_us=(max(soonest_us - clock_us, 0.0), latest_us + clock_us),
+        speedup_ci=wider(timing.speedup_ci, least_us),
+        parent=parent and replace(parent, speedup_ci=wider(parent.speedup_ci, parent.time_us)),
+    )
+
+
 def summarize(
-    rounds: Sequence[Round], samples: int, known_us: Mapping[str, float] = _NONE_KNOWN
+    rounds: Sequence[Round],
+    samples: int,
+    known_us: Mapping[str, float] = _NONE_KNOWN,
+    clock_us: float = 0.0,
 ) -> Timing:
     """Return the timing that rounds amount to.
 
     The speedup over a baseline that was no party is that over the strongest one, times the ratio of
-    the two in `known_us`: an earlier measurement side by side.
+    the two in `known_us`: an earlier measurement side by side. `clock_us` is how far the clock of
+    each process may be off in a call.
     """
     times = [_times(r) for r in rounds]
     medians = {name: median(r[name] for r in times) for name in times[0]}
@@ -246,7 +285,8 @@ def summarize(
         parent=_paired(times) if PARENT in medians else None,
         speedup_compile=_over(times, "compile", known_us),
     )
-    return charged(timing, median(r[CANDIDATE].open_us for r in rounds))
+    timing = charged(timing, median(r[CANDIDATE].open_us for r in rounds))
+    return allowing_for(timing, clock_us) if clock_us else timing
 
 
 def _times(blocks: Round) -> dict[str, float]:

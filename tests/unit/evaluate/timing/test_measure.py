@@ -297,6 +297,36 @@ class TestSummary:
             assert timing.speedup == timing.speedup_eager
 
 
+class TestCoarseClock:
+    """Clocks of two processes which differ although they time the same."""
+
+    @pytest.mark.parametrize(("candidate", "eager"), [(7.68, 8.38), (8.38, 7.68), (2.0, 2.7)])
+    def test_the_interval_of_the_same_code_holds_one(self, candidate, eager):
+        timing = summarize([blocks(candidate=candidate, eager=eager)] * 9, 9, clock_us=0.35)
+        low, high = timing.speedup_ci
+        assert low <= 1.0 <= high
+        soonest, latest = timing.time_ci_us
+        assert soonest == pytest.approx(candidate - 0.35)
+        assert latest == pytest.approx(candidate + 0.35)
+
+    def test_a_long_call_is_told_as_exactly_as_before(self):
+        timing = summarize([blocks(candidate=1000.0, eager=2000.0)] * 9, 9, clock_us=0.35)
+        assert timing.speedup == 2.0
+        assert timing.speedup_ci == pytest.approx((2.0, 2.0), rel=1e-3)
+
+    def test_a_parent_is_compared_as_carefully(self):
+        round_ = blocks(candidate=8.0, eager=30.0, parent=8.5)
+        timing = summarize([round_] * 9, 9, clock_us=0.35)
+        low, high = timing.parent.speedup_ci
+        assert low <= 1.0 < timing.parent.speedup < high
+
+    def test_times_as_short_as_the_clock_is_coarse_tell_nothing(self):
+        timing = summarize([blocks(candidate=0.3, eager=0.3)] * 9, 9, clock_us=0.35)
+        assert timing.speedup_ci[0] == 0.0
+        assert timing.time_ci_us[0] == 0.0
+        assert timing.is_too_noisy
+
+
 class TestQuoted:
     """Speedups over eager and `torch.compile`'s defaults, timed beside the candidate or not."""
 

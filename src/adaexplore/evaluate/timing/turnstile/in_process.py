@@ -22,7 +22,9 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
     Left,
     Opened,
     Passages,
+    Unseal,
     Used,
+    nothing_sealed,
     nothing_used,
 )
 
@@ -79,12 +81,18 @@ class OwnDevicePassage:
         passages.windows_us = [1000.0 * begin.elapsed_time(end) for begin, end in pairs]
         passages.worked_us = [0.0] * count
 
-    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:
+    def enter(
+        self, call: int, addresses: Sequence[int] = (), unseal: Unseal = nothing_sealed
+    ) -> None:
         """See `Gate.enter`."""
         if call > 1:
             self._closed[call - 2].synchronize()
-        self._gate.enter(call, addresses)
-        self._opened.append(_recorded())
+
+        def opening() -> None:
+            self._opened.append(_recorded())
+            unseal()
+
+        self._gate.enter(call, addresses, opening)
         self._entered.put(call)
 
     def delivered(self, call: int) -> None:

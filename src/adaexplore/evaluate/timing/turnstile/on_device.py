@@ -27,7 +27,9 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
     MissedPassageError,
     Opened,
     Passages,
+    Unseal,
     Used,
+    nothing_sealed,
     nothing_used,
 )
 from adaexplore.evaluate.timing.turnstile.seals import cache_key_of
@@ -49,6 +51,7 @@ HEAD_START_S = 2e-4
 _STUCK_S = 0.5  # the process may wait for the device, which waits for admission
 _LAST_S = 1.0  # after the block, for the last outputs
 _SPIN_S = 0.02
+_ASLEEP = 0.5  # of the shortest window: a thread that polls slows the one on its core's other half
 _PAUSE_S = 1e-4
 
 _AT_LEAST = ctypes.c_uint(0)  # CU_STREAM_WAIT_VALUE_GEQ
@@ -120,6 +123,7 @@ class DeviceTurnstile:
                 self.open(i, key)
                 passages.between_us += 1e6 * (since - asked)
                 passages.worked_us.append(0.0)
+                _pause(_ASLEEP * min(passages.windows_us, default=0.0) / 1e6)
                 if not self._reaches(_CLOSED, i + 1, over):
                     return
                 asked = now()
@@ -167,13 +171,19 @@ class DeviceGate:
         self._driver.register(self._address, mmap.PAGESIZE)
         weakref.finalize(self, self._driver.unregister, self._address)
 
-    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:  # noqa: ARG002
+    def enter(
+        self,
+        call: int,
+        addresses: Sequence[int] = (),  # noqa: ARG002
+        unseal: Unseal = nothing_sealed,
+    ) -> None:
         """See `Gate.enter`; the device waits, and the host if it is two calls ahead."""
         while self._page[_CLOSED] < call - 1:
             _pause(0.0)  # the queue of the device is not endless
         self._driver.wait(self._of(_ADMITTED), call + 1)
         waiting, opened, source = map(self._of, (_WAITING, _OPENED, _KEY))
         self._cache_key.await_key(waiting, opened, source, call + 1)
+        unseal()  # before the head start begins: what surrounds a call is no part of it
         self._page[_AT_GATE] = call + 1
 
     def delivered(self, call: int) -> None:

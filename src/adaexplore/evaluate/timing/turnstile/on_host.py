@@ -17,7 +17,9 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
     MissedPassageError,
     Opened,
     Passages,
+    Unseal,
     Used,
+    nothing_sealed,
     nothing_used,
 )
 
@@ -146,7 +148,12 @@ class HostGate:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:  # noqa: ARG002
+    def enter(
+        self,
+        call: int,  # noqa: ARG002
+        addresses: Sequence[int] = (),
+        unseal: Unseal = nothing_sealed,  # noqa: ARG002 - the judge copies what it opens
+    ) -> None:
         """See `Gate.enter`."""
         self.leave(addresses)
         if len(os.read(self._descriptor, _KEY.size)) < _KEY.size:

@@ -23,6 +23,14 @@ Used = Callable[[], float]
 """Returns the CPU time that the timed process has used so far, in microseconds."""
 
 
+Unseal = Callable[[], object]
+"""Enqueues the work that takes the seals off the inputs of a call."""
+
+
+def nothing_sealed() -> None:
+    """Do nothing: the inputs come without seals."""
+
+
 def nothing_used() -> float:
     """Return zero: nobody looks at the CPU time, and waits for threads to sleep."""
     return 0.0
@@ -82,10 +90,13 @@ class Turnstile(Protocol):
 class Gate(Protocol):
     """The timed process's end."""
 
-    def enter(self, call: int, addresses: Sequence[int] = ()) -> None:
+    def enter(
+        self, call: int, addresses: Sequence[int] = (), unseal: Unseal = nothing_sealed
+    ) -> None:
         """Ask for the inputs of a call, and wait for them or let the device wait.
 
-        The outputs of the call before, made at these addresses, have been delivered.
+        The outputs of the call before, made at these addresses, have been delivered. `unseal` is
+        called before the call may begin.
         """
         ...
 

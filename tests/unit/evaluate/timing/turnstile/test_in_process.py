@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import torch
 
@@ -18,14 +20,14 @@ def test_both_ends_on_the_cpu_belong_together():
 
 @pytest.mark.gpu
 class TestOnDevice:
-    def times(self, body):
+    def times(self, body, unseal=lambda: None):
         turnstile, gate = own_ends("cuda:0")
         body()
         torch.cuda.synchronize()
         opened = []
         with turnstile.attended(4, lambda i: opened.append(i) or 1) as passages:
             for i in range(4):
-                gate.enter(i)
+                gate.enter(i, (), unseal)
                 body()
                 gate.delivered(i)
             gate.leave()
@@ -38,6 +40,9 @@ class TestOnDevice:
     def test_the_device_does_not_wait_for_the_host(self):
         x = torch.randn(16, device="cuda:0")
         assert min(self.times(lambda: [x + 1 for _ in range(3)])) < 100
+
+    def test_the_head_start_of_a_call_begins_when_its_unsealing_is_enqueued(self):
+        assert min(self.times(lambda: None, unseal=lambda: time.sleep(0.002))) < 1000
 
     def test_a_call_that_synchronizes_gets_its_inputs(self):
         assert len(self.times(torch.cuda.synchronize)) == 4
