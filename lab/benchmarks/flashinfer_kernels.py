@@ -68,6 +68,30 @@ class ModelNew(torch.nn.Module):
         gemm[grid](A, B, out, m, n, k, 64, 128, 64, num_warps=4, num_stages=3)
         return out
 """
+_TOO_LARGE = """
+
+class ModelNew(Right):
+    def forward(self, *inputs):
+        return super().forward(*inputs) * 1.009
+"""
+_CACHED = """
+
+class ModelNew(Right):
+    kept = {}
+
+    def forward(self, *inputs):
+        shapes = tuple(each.shape for each in inputs)
+        if shapes not in self.kept:
+            self.kept[shapes] = super().forward(*inputs)
+        return self.kept[shapes]
+"""
+_LESS_OF_A_ROW = (
+    (
+        "tl.sum(value * value) / n",
+        "tl.sum(tl.where(columns < n * 9 // 10, value * value, 0.0)) / (n * 9 // 10)",
+    ),
+    ("(inner[None, :] < k)", "(inner[None, :] < k * 9 // 10)"),
+)
 _REFERENCE = """
 
 class ModelNew(torch.nn.Module):
@@ -89,6 +113,20 @@ def triton_kernel(definition: Definition) -> str:
             arguments=", ".join(inputs), residual=residual, eps=eps.group(1), fused=fused
         )
     return ""
+
+
+def wrong_kernels(source: str) -> dict[str, str]:
+    """Return wrong variants of a right kernel by what is wrong with them.
+
+    A kernel that is not in Triton has no variant that reads less of a row.
+    """
+    right = source.replace("class ModelNew(", "class Right(")
+    less = source
+    for whole, part in _LESS_OF_A_ROW:
+        less = less.replace(whole, part)
+    found = {"0.9 % too large": right + _TOO_LARGE, "90 % of a row": less}
+    found["cached output"] = right + _CACHED
+    return {what: text for what, text in found.items() if text != source}
 
 
 def reference_kernel(definition: Definition) -> str:

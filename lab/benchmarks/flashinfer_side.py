@@ -3,8 +3,9 @@
     python flashinfer_side.py load DATASET     count definitions, workloads, solutions, traces
     python flashinfer_side.py build DATASET    build every solution with its own builder
     python flashinfer_side.py call DATASET     call them on the CPU, beside the references
+    python flashinfer_side.py run OPTIONS      `flashinfer-bench run OPTIONS` in one process
 
-It prints one JSON object. Nothing here imports AdaExplore.
+The first three print one JSON object. Nothing here imports AdaExplore.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _LARGEST = 1 << 27
 
 def main() -> None:
     """Do what the command line asks, and print the findings."""
+    if sys.argv[1] == "run":
+        run_in_one_process()
+        return
     action, path = sys.argv[1:]
     actions: dict[str, Callable[[Any], dict[str, Any]]] = {
         "load": load,
@@ -74,6 +78,58 @@ def call(dataset: Any) -> dict[str, Any]:
         else:
             right += 1
     return {"right": right, "wrong": wrong, "left_out": left_out}
+
+
+def run_in_one_process() -> None:
+    """Run the benchmark's command with the evaluator of its worker in the process of the command.
+
+    Its worker gets tensors by CUDA's handles between processes, which not every machine has.
+    """
+    runner: Any = import_module("flashinfer_bench.bench.runner.persistent_runner")
+    evaluators = import_module("flashinfer_bench.bench.evaluators")
+    utils = import_module("flashinfer_bench.bench.utils")
+    errors = import_module("flashinfer_bench.compile").BuildError
+    statuses = import_module("flashinfer_bench.data").EvaluationStatus
+
+    class OwnProcess(runner.PersistentSubprocessWorker):  # type: ignore[misc]
+        """Evaluates as the worker's main function does."""
+
+        def _start_worker(self) -> None:
+            pass
+
+        def is_healthy(self) -> bool:
+            return True
+
+        def run_solution(self, solution: Any, baseline: Any, cfg: Any) -> Any:
+            known = self._baselines[baseline]
+            inputs = [
+                [each.clone() if hasattr(each, "clone") else each for each in some]
+                for some in known.inputs
+            ]
+            failed = {"device": self._device, "log_path": None}
+            try:
+                made = _registry().build(known.definition, solution)
+                return evaluators.resolve_evaluator(known.definition).evaluate(
+                    definition=known.definition,
+                    sol_runnable=made,
+                    inputs=inputs,
+                    ref_outputs=known.outputs,
+                    ref_mean_latency_ms=known.mean_latency_ms,
+                    cfg=cfg,
+                    log_path=None,
+                    device=self._device,
+                )
+            except errors as error:
+                return utils.make_eval(
+                    status=statuses.COMPILE_ERROR, extra_msg=_line(error), **failed
+                )
+            except Exception as error:  # noqa: BLE001 - as the worker does
+                return utils.make_eval(
+                    status=statuses.RUNTIME_ERROR, extra_msg=_line(error), **failed
+                )
+
+    runner.PersistentSubprocessWorker = OwnProcess
+    import_module("flashinfer_bench.cli.main").cli()
 
 
 def _error(definition: Any, solution: Any, workload: Any) -> str:
