@@ -95,6 +95,11 @@ def setup_of(config: Config) -> Setup:
         raise BadInputError(
             "--require-custom needs a GPU (--device cuda), or Triton without one (--target)"
         )
+    if config.precision == "tf32" and device == "cpu" and target is None:
+        raise BadInputError(
+            "--precision tf32: there is no TF32 on --device cpu; take fp32 or half, or a GPU "
+            "(--device cuda)"
+        )
     return Setup(device, language, target)
 
 

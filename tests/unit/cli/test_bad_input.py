@@ -131,6 +131,11 @@ class TestOptions:
         assert "--language cuda does not run on --device cpu" in line
         assert "cuda needs a GPU (--device cuda)" in line
 
+    def test_tf32_where_there_is_none(self, adaexplore, problem):
+        line = adaexplore("explore", problem, "--device", "cpu", "--precision", "tf32").complaint
+        assert "--precision tf32: there is no TF32 on --device cpu" in line
+        assert "fp32 or half" in line
+
     @pytest.fixture
     def cuda(self, problem, monkeypatch):
         monkeypatch.setattr("adaexplore.run.session._gpu_count", lambda: 1)
