@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -101,6 +102,14 @@ def test_missing_indices_are_drawn_by_rule_and_said(dataset, tmp_path):
     assert (given["kv_indptr"].diff() >= 1).all()
     assert len(given["kv_indices"].unique()) == 9
     assert given["sm_scale"] == 0.35
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_place_of_a_dataset_is_no_part_of_a_problem(dataset, tmp_path, is_there):
+    if not is_there:
+        (dataset / BLOB).unlink()
+    elsewhere = shutil.copytree(dataset, tmp_path / "elsewhere" / "data")
+    assert loaded(elsewhere, "paged_d8").digest == loaded(dataset, "paged_d8").digest
 
 
 def test_a_cache_holds_little_more_than_is_read_of_it(dataset, tmp_path):

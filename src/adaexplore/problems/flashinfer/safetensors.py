@@ -22,7 +22,11 @@ _POINTER = b"version https://git-lfs"
 
 
 class DataMissingError(BadProblemError):
-    """Data of a workload that is not on this machine; it can be fetched, or stood in for."""
+    """Data of a workload that is not on this machine; it can be fetched, or stood in for.
+
+    The message names the file by its path in the dataset: as a label it is part of the problem,
+    which must not depend on the place of the dataset.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def find_tensor(root: Path, path: str, key: str) -> StoredTensor:
         head = opened.read(len(_POINTER))
         if head == _POINTER:
             raise DataMissingError(
-                f"{file}: is a pointer of Git LFS, not the data; fetch it with git lfs pull"
+                f"{path}: is a pointer of Git LFS, not the data; fetch it with git lfs pull"
             )
         opened.seek(0)
         length = int.from_bytes(opened.read(8), "little")
@@ -70,4 +74,4 @@ def _found(root: Path, path: str) -> Path:
         file = root.joinpath(*parts[start:])
         if file.is_file():
             return file.resolve()
-    raise DataMissingError(f"{root / path}: no such file; fetch the dataset's data")
+    raise DataMissingError(f"{path}: no such file; fetch the dataset's data")
