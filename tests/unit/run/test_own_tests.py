@@ -15,10 +15,10 @@ ENTRY = BenchEntry(
 def tested(tmp_path, server):
     """Make a function that tests a script beside one of the benchmark's own function."""
 
-    def tested(script, gold=GOLD, timeout_s=60.0):
+    def tested(script, gold=GOLD, timeout_s=60.0, device="cpu"):
         (tmp_path / "script.py").write_text(script)
         (tmp_path / "gold.py").write_text(gold)
-        return OwnTests(tmp_path, timeout_s, 4 << 30).tested(ENTRY, server, "cpu").theirs
+        return OwnTests(tmp_path, timeout_s, 4 << 30).tested(ENTRY, server, device).theirs
 
     return tested
 
@@ -46,6 +46,13 @@ def test_an_answer_is_called_if_its_script_ends_and_right_if_it_prints_the_same(
 
 def test_a_failed_call_is_told_with_its_error(tested):
     assert "NameError: no such function" in tested("raise NameError('no such function')").said
+
+
+@pytest.mark.gpu
+def test_a_script_sees_the_gpu(tested):
+    script = "import torch, triton\nassert torch.cuda.is_available()\n"
+    script += "triton.runtime.driver.active.get_current_target()\nprint('result 2')\n"
+    assert tested(script, device="cuda:0").right
 
 
 def test_a_script_that_never_ends_is_not_called(tested):

@@ -50,7 +50,8 @@ class OwnTests:
     def _run(self, name: str, server: ForkServer, device: str) -> dict[str, Any]:
         on_gpu = device != "cpu"
         kind: Literal["cpu", "gpu"] = "gpu" if on_gpu else "cpu"
-        request = {"source": read_source(self._folder / name), "name": Path(name).name}
+        source = read_source(self._folder / name)
+        request = {"source": source, "name": Path(name).name, "on_gpu": on_gpu}
         limits = candidate_limits(self._memory_bytes, gpu=on_gpu)
         try:
             with device_lock(device, exclusive=False):

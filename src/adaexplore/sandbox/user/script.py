@@ -15,7 +15,7 @@ _TOLD = 400
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """Run the source of {"source", "name"} as a program; a job (see `sandbox.jobs`).
+    """Run the source of {"source", "name", "on_gpu"} as a program; a job (see `sandbox.jobs`).
 
     Returns {"why", "printed"}: `why` says in one line how it failed, and is empty where it came to
     its end; `printed` is the sha256 of all that it printed on its standard output.
@@ -24,6 +24,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     file.write_text(request["source"], encoding="utf-8")
     output = Path.cwd() / "printed"
     sys.argv = [str(file)]
+    if request["on_gpu"]:
+        _see_the_gpu()
     with output.open("wb") as sink:
         kept = os.dup(1)
         os.dup2(sink.fileno(), 1)
@@ -33,6 +35,16 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         finally:
             os.dup2(kept, 1)
     return {"why": why, "printed": sha256(output.read_bytes()).hexdigest()}
+
+
+def _see_the_gpu() -> None:
+    """Initialize CUDA: before that, PyTorch asks a library that sees no GPU in a confined process.
+
+    Triton finds no driver then.
+    """
+    import torch  # only here: a script on the CPU may do without
+
+    torch.cuda.init()
 
 
 def _run(file: Path) -> str:

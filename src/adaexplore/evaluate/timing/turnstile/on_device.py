@@ -51,7 +51,7 @@ HEAD_START_S = 2e-4
 _STUCK_S = 0.5  # the process may wait for the device, which waits for admission
 _LAST_S = 1.0  # after the block, for the last outputs
 _SPIN_S = 0.02
-_ASLEEP = 0.5  # of the shortest window: a thread that polls slows the one on its core's other half
+_ASLEEP, _WAKING_US = 0.9, 100.0
 _PAUSE_S = 1e-4
 
 _AT_LEAST = ctypes.c_uint(0)  # CU_STREAM_WAIT_VALUE_GEQ
@@ -123,7 +123,7 @@ class DeviceTurnstile:
                 self.open(i, key)
                 passages.between_us += 1e6 * (since - asked)
                 passages.worked_us.append(0.0)
-                _pause(_ASLEEP * min(passages.windows_us, default=0.0) / 1e6)
+                _pause(_asleep_s(passages))
                 if not self._reaches(_CLOSED, i + 1, over):
                     return
                 asked = now()
@@ -158,6 +158,14 @@ class DeviceTurnstile:
                 return False
             _pause(0.0 if waited_s < _SPIN_S else _PAUSE_S)
         return True
+
+
+def _asleep_s(passages: Passages) -> float:
+    """Return for how long a window is surely open, by the shortest so far.
+
+    A thread that polls slows the one that launches, on the other half of its core.
+    """
+    return max(_ASLEEP * min(passages.windows_us, default=0.0) - _WAKING_US, 0.0) / 1e6
 
 
 class DeviceGate:
