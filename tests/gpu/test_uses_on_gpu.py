@@ -45,7 +45,7 @@ def test_every_use_holds_or_is_refused(name: str, source: str, family: Family) -
         session.evaluator.prepare()
         uses = {use.name: use for use in session.evaluator.try_uses(candidate)}
     refused = {name for name, use in uses.items() if use.outcome == "refuses"}
-    assert refused == {"gradients", "other batch sizes"}, uses
+    assert refused == {"gradients"}, uses
     assert {use.outcome for use in uses.values()} == {"holds", "refuses"}, uses
     assert uses.keys() >= {"built on the CPU, then moved", "another stream"}
 
@@ -71,10 +71,10 @@ class TestDevices:
 
     @second_gpu
     @torch.no_grad()
-    def test_a_second_gpu_is_refused(self, module: ModuleType) -> None:
+    def test_a_second_gpu_is_left_to_pytorch(self, module: ModuleType) -> None:
         other = module.ModelNew().eval().to("cuda:1")
-        with pytest.raises(ValueError, match=r"on cuda:1; .* on cuda:0"):
-            other(torch.randn(4, 16, 32, 32, device="cuda:1"))
+        x = torch.randn(4, 16, 32, 32, device="cuda:1")
+        assert torch.equal(other(x), other._reference_forward(x))
         with pytest.raises(ValueError, match="specialised to"):
             other(torch.randn(4, 16, 32, 32, device="cuda:0"))
 

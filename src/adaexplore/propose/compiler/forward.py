@@ -1,59 +1,97 @@
-"""The text of a candidate's `forward`: checks, weights, constants, and the call."""
+"""The text of a candidate's `forward`: a branch for each size, and the reference for others."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from adaexplore.propose.compiler.graph import Argument, Traced, Weight
+from adaexplore.propose.compiler.tape import literal
 from adaexplore.propose.compiler.wrapper import names_in
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What `forward` needs to know of one size.
+
+    `tag` ends the names of its functions. `inputs` names the inputs of the traced graph, and
+    `parameters` those that its `_call` takes. `roots` are the inputs that the constants `folded`
+    are computed from, empty without constants. `workspace` is true if there are buffers to keep.
+    """
+
+    tag: str
+    traced: Traced
+    inputs: list[str]
+    parameters: list[str]
+    roots: list[int]
+    folded: list[str]
+    workspace: bool
+
+    def arguments(self) -> Iterator[tuple[str, Argument, tuple[int, ...], bool]]:
+        """Yield name, origin and strides of each tensor argument, and whether it is on a GPU."""
+        for name, source, value in zip(
+            self.inputs, self.traced.sources, self.traced.values, strict=True
+        ):
+            if isinstance(source, Argument):
+                yield name, source, value.stride(), value.is_cuda
+
+
+def condition(traced: Traced) -> str:
+    """Return the expression in `forward` that tells whether a call is what was traced."""
+    tests = [] if traced.training is None else [f"self.training is {traced.training}"]
+    for expression, value in traced.constants.items():
+        equal = (
+            f"type({expression}) is {type(value).__name__} and {expression} == {literal(value, {})}"
+        )
+        tests.append(f"{expression} is None" if value is None else equal)
+    for source, value in zip(traced.sources, traced.values, strict=True):
+        if isinstance(source, Argument):
+            tensor = source.expression
+            place = f"get_device() == {value.get_device()}" if value.is_cuda else "is_cpu"
+            tests.append(f"{tensor}.shape == {tuple(value.shape)}")
+            tests.append(f"{tensor}.dtype == {value.dtype} and {tensor}.{place}")
+    return " and ".join(tests) or "True"
 
 
 class Forward:
     """Writer of `forward` and of the class members that it uses.
 
-    `parameters` are those of `forward`. `inputs` names the inputs of the traced graph. `roots` are
-    the inputs that the constants `folded` are computed from, empty without constants. `workspace`
-    is true if there are buffers to keep.
+    `parameters` are those of `forward`. `original` is the expression by which it calls the
+    reference's own forward.
     """
 
-    def __init__(
-        self,
-        traced: Traced,
-        parameters: list[str],
-        inputs: list[str],
-        roots: list[int],
-        folded: list[str],
-        workspace: bool,
-    ) -> None:
-        self._traced = traced
+    def __init__(self, parameters: list[str], branches: list[Branch], original: str) -> None:
+        self._passed = ", ".join(f"{name}={name}" for name in parameters)
         self._parameters = parameters
-        self._inputs = inputs
-        self._roots = roots
-        self._folded = folded
-        self._workspace = workspace
+        self._branches = branches
+        self._original = original
         self._homes: dict[tuple[str, bool], tuple[str, str]] = {}
-        self._weights: dict[str, str] = {}
+        self._weights: dict[Weight, str] = {}
         self._forms: dict[str, tuple[object, ...]] = {}
-        for name, source, value in zip(inputs, traced.sources, traced.values, strict=True):
-            if isinstance(source, Weight):
-                full = f"{source.owner}.{source.name}" if source.owner else source.name
-                place = (source.owner, source.is_parameter)
-                home, _ = self._homes.setdefault(place, (f"w{len(self._homes)}", full))
-                self._weights[name] = f'{home}["{source.name}"]'
-                self._forms[full] = (
-                    tuple(value.shape),
-                    value.stride(),
-                    value.dtype,
-                    str(value.device),
-                )
+        for branch in branches:
+            for source, value in zip(branch.traced.sources, branch.traced.values, strict=True):
+                if isinstance(source, Weight):
+                    full = f"{source.owner}.{source.name}" if source.owner else source.name
+                    place = (source.owner, source.is_parameter)
+                    home, _ = self._homes.setdefault(place, (f"_w{len(self._homes)}", full))
+                    self._weights[source] = f'{home}["{source.name}"]'
+                    self._forms[full] = (
+                        tuple(value.shape),
+                        value.stride(),
+                        value.dtype,
+                        str(value.device),
+                    )
 
     def members(self) -> str:
         """Return class attributes, and the method that finds the weights."""
         caches = ["_homes"] if self._homes else []
-        if self._folded:
-            caches += ["_folded", "_folded_from", "_fold_versions"]
-        if self._workspace:
-            caches += ["_workspace"]
+        for branch in self._branches:
+            tag = branch.tag
+            if branch.folded:
+                caches += [f"_folded{tag}", f"_folded_from{tag}", f"_fold_versions{tag}"]
+            if branch.workspace:
+                caches += [f"_workspace{tag}"]
         lines = [f"{name} = None" for name in caches]
         if self._homes:
             homes = ", ".join(f"homes[{full!r}]" for _, full in self._homes.values())
@@ -79,82 +117,69 @@ class Forward:
             ]
         return "\n".join(lines)
 
-    def body(self, parameters: list[str]) -> str:
-        """Return statements of `forward` that pass `parameters` to `_call`."""
-        arguments = [self._weights.get(name, name) for name in parameters]
-        if self._workspace:
-            arguments.append("*self._workspace")
-        lines = [*self._without_gradients(), *self._mode_check(), *self._argument_checks()]
-        if self._homes:
-            lines.append(
-                f"{', '.join(home for home, _ in self._homes.values())}, "
-                "= self._homes or self._find_weights()"
-            )
-        if self._folded:
-            lines += self._fold_lines()
-        if self._workspace:
-            lines.append("if self._workspace is None:\n    self._workspace = _allocate()")
-        lines += [f"out = _call({', '.join(arguments)})", f"return {self._traced.result}"]
-        return "\n".join(lines)
+    def body(self) -> str:
+        """Return the statements of `forward`."""
+        sizes = [f"{i} if {condition(b.traced)} else " for i, b in enumerate(self._branches)]
+        lines = [
+            "if torch.is_grad_enabled():",
+            f"    _refuse_gradients({', '.join(['self', *self._parameters])})",
+            "    with torch.no_grad():",
+            f"        return self.forward({self._passed})",
+            "try:",
+            f"    _size = {''.join(sizes)}None",
+            "except (AttributeError, LookupError, TypeError):",
+            "    _size = None",  # arguments of another structure
+        ]
+        for number, branch in enumerate(self._branches):
+            lines.append(f"if _size == {number}:")
+            lines += ["    " + line for line in self._work(branch)]
+        return "\n".join([*lines, f"return {self._original}({self._passed})"])
 
     def result_names(self) -> set[str]:
-        """Return the names of the reference's file that the result expression uses."""
-        return set(names_in(ast.parse(self._traced.result).body)) - {"out"}
+        """Return the names of the reference's file that the result expressions use."""
+        results = [ast.parse(branch.traced.result) for branch in self._branches]
+        return set(names_in(results)) - {"out"}
 
-    def _without_gradients(self) -> list[str]:
-        passed = ", ".join(f"{name}={name}" for name in self._parameters)
-        tensors = [s.expression for s in self._traced.sources if isinstance(s, Argument)]
-        return [
-            "if torch.is_grad_enabled():",
-            f"    _refuse_gradients(self, ({''.join(f'{each}, ' for each in tensors)}))",
-            "    with torch.no_grad():",
-            f"        return self.forward({passed})",
-        ]
-
-    def _mode_check(self) -> list[str]:
-        if self._traced.training is None:
-            return []
-        mode = "train" if self._traced.training else "eval"
-        return [
-            f"if self.training is not {self._traced.training}:",
-            f'    raise ValueError("this module is specialised to {mode} mode; call .{mode}()")',
-        ]
-
-    def _argument_checks(self) -> list[str]:
+    def _work(self, branch: Branch) -> list[str]:
+        """Return the statements that do the work of one size."""
         lines = []
-        for expression, value in self._traced.constants.items():
-            test = f"{expression} is not None" if value is None else f"{expression} != {value!r}"
-            message = f"{expression} must be {value!r}, to which this module is specialised"
-            lines += [f"if {test}:", f"    raise ValueError({message!r})"]
-        for name, source, value in zip(
-            self._inputs, self._traced.sources, self._traced.values, strict=True
-        ):
-            if isinstance(source, Argument):
-                shape, stride, dtype = tuple(value.shape), value.stride(), value.dtype
-                test = f"{name}.shape != {shape} or {name}.stride() != {stride}"
-                test += f" or {name}.dtype != {dtype}"
-                if value.is_cuda:
-                    test += f" or {name}.get_device() != {value.get_device()}"
-                    test += f" or {name}.data_ptr() % 16"
-                else:
-                    test += f" or not {name}.is_cpu"
-                if name != source.expression:
-                    lines.append(f"{name} = {source.expression}")
-                layout = f"{shape}, {stride}, {dtype}, {str(value.device)!r}"
-                lines += [
-                    f"if {test}:",
-                    f"    {name} = _conform({source.expression!r}, {name}, {layout})",
-                ]
-        return lines
-
-    def _fold_lines(self) -> list[str]:
-        weights = ", ".join(self._weights[self._inputs[index]] for index in self._roots)
+        for name, source, stride, on_gpu in branch.arguments():
+            if name != source.expression:
+                lines.append(f"{name} = {source.expression}")
+            misaligned = f" or {name}.data_ptr() % 16" if on_gpu else ""
+            lines += [
+                f"if {name}.stride() != {stride}{misaligned}:",
+                f"    {name} = _laid_out({name}, {stride})",
+            ]
+        if self._homes:
+            homes = ", ".join(home for home, _ in self._homes.values())
+            lines.append(f"{homes}, = self._homes or self._find_weights()")
+        weights = {
+            name: self._weights[source]
+            for name, source in zip(branch.inputs, branch.traced.sources, strict=True)
+            if isinstance(source, Weight)
+        }
+        arguments = [weights.get(name, name) for name in branch.parameters]
+        tag = branch.tag
+        if branch.folded:
+            roots = ", ".join(weights[branch.inputs[index]] for index in branch.roots)
+            lines += [
+                f"_weights = ({roots},)",
+                "_now = _versions(_weights)",
+                f"if _now != self._fold_versions{tag}:",
+                "    _watch(_weights)",
+                f"    self._folded{tag}, self._folded_from{tag} = _fold{tag}(*_weights), _weights",
+                f"    self._fold_versions{tag} = _now",
+                f"{', '.join(branch.folded)}, = self._folded{tag}",
+            ]
+        if branch.workspace:
+            arguments.append(f"*self._workspace{tag}")
+            lines += [
+                f"if self._workspace{tag} is None:",
+                f"    self._workspace{tag} = _allocate{tag}()",
+            ]
         return [
-            f"weights = ({weights},)",
-            "versions = _versions(weights)",
-            "if versions != self._fold_versions:",
-            "    _watch(weights)",
-            "    self._folded, self._folded_from = _fold(*weights), weights",
-            "    self._fold_versions = versions",
-            f"{', '.join(self._folded)}, = self._folded",
+            *lines,
+            f"out = _call{tag}({', '.join(arguments)})",
+            f"return {branch.traced.result}",
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import symtable
 import textwrap
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from adaexplore.propose.compiler.graph import UnsupportedError
 from adaexplore.propose.compiler.wrapper import bound_names, names_in, rename
 
 _TEST_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
+_ORIGINAL = "_reference_forward"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class ReferenceFile:
             raise UnsupportedError("has no top-level class Model")
         self._model = self._classes["ModelNew"]
         self._forward = self._find_forward(self._model)
+        self._is_own = self._forward in self._model.body
 
     def _find_forward(self, node: ast.ClassDef) -> ast.FunctionDef:
         for statement in node.body:
@@ -58,7 +61,7 @@ class ReferenceFile:
         return [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]][1:]
 
     def support(self, extra: set[str]) -> Support:
-        """Return the parts of the file that the constructor and the names in `extra` need.
+        """Return the parts of the file that the class and the names in `extra` need.
 
         Statements that bind nothing (settings, prints, seeds) and the functions that make inputs
         are left out.
@@ -69,6 +72,7 @@ class ReferenceFile:
             if node is not self._model and not _is_test_function(node) and bound_names(node)
         ]
         needed = set(names_in([self._constructor()])) | extra
+        needed |= _globals_of(self._forward) if self._is_own else set()
         kept: list[ast.stmt] = []
         for node in reversed(statements):
             if bound_names(node) & (needed | {"*"}):
@@ -91,15 +95,23 @@ class ReferenceFile:
         ]
         return node
 
+    @property
+    def original(self) -> str:
+        """The expression by which a method of `ModelNew` calls the reference's own `forward`."""
+        return f"self.{_ORIGINAL}" if self._is_own else "super().forward"
+
     def model_class(self, members: str, forward_body: str) -> str:
-        """Return the source of `ModelNew`: `members` added, and `forward` with another body."""
+        """Return the source of `ModelNew`: `members` added, and `forward` with another body.
+
+        The reference's own `forward` stays as the method that `original` calls.
+        """
         node = self._constructor()
-        forward = copy.deepcopy(self._forward)
+        forward = _without_annotations(self._forward)
+        if self._is_own:
+            original = copy.deepcopy(forward)
+            original.name = _ORIGINAL
+            node.body = [*node.body, original]
         forward.decorator_list = []
-        forward.returns = None
-        for argument in ast.walk(forward.args):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
         forward.args.args[0].arg = "self"
         forward.body = ast.parse(forward_body).body
         start = 1 if ast.get_docstring(node) is not None else 0
@@ -108,6 +120,26 @@ class ReferenceFile:
         methods = [n for n in added if isinstance(n, ast.FunctionDef)]
         node.body = [*node.body[:start], *attributes, *node.body[start:], *methods, forward]
         return ast.unparse(ast.fix_missing_locations(node))
+
+
+def _without_annotations(function: ast.FunctionDef) -> ast.FunctionDef:
+    function = copy.deepcopy(function)
+    function.returns = None
+    for argument in ast.walk(function.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return function
+
+
+def _globals_of(function: ast.FunctionDef) -> set[str]:
+    """Return the names outside a function that it reads: no parameters, no local names."""
+    text = ast.unparse(_without_annotations(function))
+    tables = [symtable.symtable(text, "", "exec")]
+    found: set[str] = set()
+    for table in tables:
+        tables += table.get_children()
+        found |= {s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced()}
+    return found
 
 
 def _renamed(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -6,22 +6,10 @@ Each function stands alone: it refers to nothing in this module, so that its sou
 import torch
 
 
-def _conform(
-    name: str,
-    tensor: torch.Tensor,
-    shape: tuple[int, ...],
-    stride: tuple[int, ...],
-    dtype: torch.dtype,
-    device: str,
-) -> torch.Tensor:
-    """Return the argument in the memory layout that the kernels need; raise for another form."""
-    if tensor.shape != shape or tensor.dtype != dtype or str(tensor.device) != device:
-        raise ValueError(
-            f"{name} is {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}; "
-            f"this module is specialised to {shape} of {dtype} on {device}"
-        )
-    laid_out = torch.empty_strided(shape, stride, dtype=dtype, device=tensor.device)
-    return laid_out.copy_(tensor)
+def _laid_out(tensor: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
+    """Return a copy of the argument in the memory layout that the kernels need."""
+    made = torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype, device=tensor.device)
+    return made.copy_(tensor)
 
 
 def _weights_at(module: torch.nn.Module, forms):  # type: ignore[no-untyped-def]
@@ -48,9 +36,10 @@ def _weights_at(module: torch.nn.Module, forms):  # type: ignore[no-untyped-def]
     return homes
 
 
-def _refuse_gradients(module: torch.nn.Module, arguments: tuple[torch.Tensor, ...]) -> None:
+def _refuse_gradients(module, *arguments):  # type: ignore[no-untyped-def]
     """Raise where a gradient could be asked for: the kernels compute none."""
-    if any(tensor.requires_grad for tensor in (*arguments, *module.parameters())):
+    leaves = (*torch.utils._pytree.tree_leaves(arguments), *module.parameters())
+    if any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
         raise RuntimeError("this module computes no gradients: call it under torch.no_grad()")
 
 

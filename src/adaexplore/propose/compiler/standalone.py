@@ -7,13 +7,13 @@ import builtins
 import inspect
 import keyword
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from adaexplore.propose.compiler import runtime
 from adaexplore.propose.compiler.autotuned import LaunchConfig
-from adaexplore.propose.compiler.forward import Forward
+from adaexplore.propose.compiler.forward import Branch, Forward
 from adaexplore.propose.compiler.graph import (
     MAX_LITERAL,
     Argument,
@@ -46,108 +46,136 @@ class StandaloneSource:
     kernels: int
 
 
-def write(
-    title: str,
-    reference: ReferenceFile,
-    traced: Traced,
-    lowered: Lowered,
-    launches: dict[str, LaunchConfig],
-    *,
-    workspace: bool = False,
-) -> StandaloneSource:
-    """Return the candidate's source under a docstring `title`.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The graph of one size, Inductor's source for it, and the launch of each Triton kernel."""
 
-    `launches` has the launch of each Triton kernel. With `workspace`, intermediate buffers are
-    allocated once per module. Raises `UnsupportedError` for a graph that cannot stand alone.
+    traced: Traced
+    lowered: Lowered
+    launches: dict[str, LaunchConfig]
+
+
+def write(
+    title: str, reference: ReferenceFile, works: Sequence[Work], *, workspace: bool = False
+) -> StandaloneSource:
+    """Return the candidate's source under a docstring `title`, with the work of every size.
+
+    A call of any other size is the reference's own forward. With `workspace`, intermediate buffers
+    are allocated once per module. Raises `UnsupportedError` for a graph that cannot stand alone.
     """
-    wrapper = parse(lowered.source)
-    kernels = _Kernels(wrapper, launches)
+    kernels = _Kernels()
+    written: list[_Written] = []
+    literals: dict[str, Any] = {}
+    for number, work in enumerate(works, 1):
+        tag = f"_size{number}" if number > 1 else ""
+        written.append(_write_work(work, tag, kernels, literals, workspace))
+    branches = [each.branch for each in written]
+    forward = Forward(reference.forward_parameters(), branches, reference.original)
+    model = reference.model_class(forward.members(), forward.body())
+    support = reference.support(forward.result_names())
+    helpers: list[Callable[..., Any]] = [runtime._refuse_gradients]
+    helpers += [runtime._laid_out] if "_laid_out(" in model else []
+    helpers += [runtime._weights_at] if "_weights_at(" in model else []
+    folded = sum(len(branch.folded) for branch in branches)
+    if folded:
+        helpers += [runtime._Watched, runtime._watch, runtime._versions]
+    helpers += kernels.helpers()
+    parts = [
+        *support.statements,
+        *kernels.sources(),
+        *(_constant(name, value) for name, value in literals.items()),
+        *(function for each in written for function in each.functions),
+        model,
+    ]
+    header = {name: text for each in written for name, text in each.header.items()}
+    imports = _imports(header, parts, kernels.imports(), support.imports)
+    parts = [f'"""{title}"""', "\n".join(imports), *map(_copied, helpers), *parts]
+    source = "\n\n\n".join(parts) + "\n"
+    _check_names(source, {f"_call{branch.tag}" for branch in branches})
+    return StandaloneSource(source, folded, len(kernels.names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The functions that do the work of one size, and the header of Inductor's source."""
+
+    branch: Branch
+    functions: list[str]
+    header: dict[str, str]
+
+
+def _write_work(
+    work: Work, tag: str, kernels: _Kernels, literals: dict[str, Any], workspace: bool
+) -> _Written:
+    """Write the functions of one size; add its kernels and its literals to those of the others."""
+    traced, lowered = work.traced, work.lowered
+    wrapper = kernels.add(lowered.source, work.launches, tag)
     body, buffers = wrapper.body, dict[str, str]()
     if workspace:
         buffers, body = hoist_workspace(body)
         if not buffers:
             raise UnsupportedError("has no intermediate buffers to keep")
     body = rewrite_calls(body, kernels.rewrite)
-    taken = {*wrapper.header, *wrapper.kernels, *names_in(body), *buffers}
+    taken = {*wrapper.header, *kernels.names, *names_in(body), *buffers, *literals}
     inputs = _input_names(traced, taken)
-    constants = _fold(lowered, traced, inputs)
+    constants = _fold(lowered, traced, inputs, tag)
     renames = constants.names | {
         name: inputs[index]
         for name, index in zip(wrapper.parameters, lowered.arguments, strict=True)
     }
     used = set(names_in(body))
-    literals = {
-        inputs[index]: source.value
-        for index, source in enumerate(traced.sources)
-        if isinstance(source, Literal)
-    } | constants.literals
+    for name, source in zip(inputs, traced.sources, strict=True):
+        if isinstance(source, Literal):
+            literals[name] = source.value
+    literals |= constants.literals
     parameters = [new for old, new in renames.items() if old in used and new not in literals]
-    body = rename(body, renames)
-    forward = Forward(
-        traced,
-        reference.forward_parameters(),
-        inputs,
-        constants.roots,
-        constants.results,
-        bool(buffers),
-    )
-    model = reference.model_class(forward.members(), forward.body(parameters))
-    support = reference.support(forward.result_names())
-    call = _function(
-        "_call",
-        [*parameters, *buffers],
-        "The work, over the arguments, the weights and what was computed from them.",
-        [ast.unparse(node) for node in body],
-    )
-    helpers: list[Callable[..., Any]] = [runtime._refuse_gradients]
-    helpers += [runtime._conform] if "_conform(" in model else []
-    helpers += [runtime._weights_at] if "_weights_at(" in model else []
-    parts = [
-        *support.statements,
-        *kernels.sources(),
-        *(_constant(name, value) for name, value in literals.items()),
-    ]
+    functions = []
     if constants.results:
-        helpers += [runtime._Watched, runtime._watch, runtime._versions]
         lines = [*constants.lines, f"return {', '.join(constants.results)},"]
         doc = "What depends on weights alone."
-        parts.append(_function("_fold", [inputs[i] for i in constants.roots], doc, lines))
+        functions.append(_function(f"_fold{tag}", [inputs[i] for i in constants.roots], doc, lines))
     if buffers:
         lines = [f"return {', '.join(buffers.values())},"]
         if traced.values and traced.values[0].is_cuda:
             lines = [f"with torch.cuda.device({traced.values[0].device.index}):", f"    {lines[0]}"]
-        parts.append(_function("_allocate", [], "Buffers that every call writes anew.", lines))
-    helpers += kernels.helpers()
-    imports = _imports(wrapper, [*parts, call, model], kernels.imports(), support.imports)
-    parts = [
-        f'"""{title}"""',
-        "\n".join(imports),
-        *(_copied(helper) for helper in helpers),
-        *parts,
-        call,
-        model,
-    ]
-    source = "\n\n\n".join(parts) + "\n"
-    _check_names(source)
-    return StandaloneSource(source, len(constants.results), len(wrapper.kernels))
+        doc = "Buffers that every call writes anew."
+        functions.append(_function(f"_allocate{tag}", [], doc, lines))
+    call = _function(
+        f"_call{tag}",
+        [*parameters, *buffers],
+        "The work, over the arguments, the weights and what was computed from them.",
+        [ast.unparse(node) for node in rename(body, renames)],
+    )
+    branch = Branch(
+        tag, traced, inputs, parameters, constants.roots, constants.results, bool(buffers)
+    )
+    return _Written(branch, [*functions, call], wrapper.header)
 
 
 @dataclass
 class _Kernels:
-    """Return the kernels of a wrapper as text, and the calls to them rewritten."""
+    """The kernels of every size as text, and the calls to them rewritten."""
 
-    wrapper: Wrapper
-    launches: dict[str, LaunchConfig]
+    launches: dict[str, LaunchConfig] = field(default_factory=dict)
     cpp: dict[str, CppKernel] = field(default_factory=dict)
     triton: TritonText = field(default_factory=TritonText)
     operators: dict[str, str] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        for name, kernel in self.wrapper.kernels.items():
+    def add(self, source: str, launches: dict[str, LaunchConfig], tag: str) -> Wrapper:
+        """Return Inductor's source parsed, with `tag` behind the names of its kernels."""
+        if tag:
+            names = "|".join(map(re.escape, parse(source).kernels))
+            source = re.sub(rf"\b({names})\b", rf"\1{tag}", source) if names else source
+        wrapper = parse(source)
+        self.names += wrapper.kernels
+        self.launches |= {f"{name}{tag}": launch for name, launch in launches.items()}
+        for name, kernel in wrapper.kernels.items():
             if isinstance(kernel, CppKernel):
                 self.cpp[name] = kernel
             else:
                 self.triton.add_kernel(name, kernel)
+        return wrapper
 
     def rewrite(self, function: str, call: ast.Call) -> ast.expr | None:
         """Return a call by public names and without Inductor's launchers."""
@@ -211,7 +239,7 @@ class _Constants:
     literals: dict[str, Any]
 
 
-def _fold(lowered: Lowered, traced: Traced, inputs: list[str]) -> _Constants:
+def _fold(lowered: Lowered, traced: Traced, inputs: list[str], tag: str) -> _Constants:
     positions = {id(value): index for index, value in enumerate(traced.values)}
     names: dict[str, str] = {}
     literals: dict[str, Any] = {}
@@ -223,7 +251,7 @@ def _fold(lowered: Lowered, traced: Traced, inputs: list[str]) -> _Constants:
             names[name] = f"folded_{len(computed)}"
             computed[names[name]] = value
         elif value.numel() <= MAX_LITERAL:
-            names[name] = f"made_{len(literals)}"
+            names[name] = f"made_{len(literals)}{tag}"
             literals[names[name]] = value
         else:
             raise UnsupportedError(f"holds a constant of {value.numel()} elements")
@@ -275,19 +303,19 @@ def _constant(name: str, value: Any) -> str:
 
 
 def _imports(
-    wrapper: Wrapper, parts: list[str], kernels: list[str], reference: list[str]
+    header: dict[str, str], parts: list[str], kernels: list[str], reference: list[str]
 ) -> list[str]:
-    """Return the imports, then the wrapper's short names, that the text refers to."""
+    """Return the imports, then the wrappers' short names, that the text refers to."""
     used = set(names_in(ast.parse("\n".join(parts)).body)) | {"torch"}
-    header = [text for name, text in wrapper.header.items() if name in used]
-    own = [text for text in header if text.startswith(("import ", "from "))]
+    names = [text for name, text in header.items() if name in used]
+    own = [text for text in names if text.startswith(("import ", "from "))]
     needed = [text for text in kernels if bound_names(ast.parse(text).body[0]) & used]
     imports = dict.fromkeys([*own, *needed, *reference])
-    return [*imports, *(text for text in header if text not in imports)]
+    return [*imports, *(text for text in names if text not in imports)]
 
 
-def _check_names(source: str) -> None:
-    """Raise `UnsupportedError` for a name bound twice, or unknown to `_call`."""
+def _check_names(source: str, calls: set[str]) -> None:
+    """Raise `UnsupportedError` for a name bound twice, or unknown to one of the `calls`."""
     body = ast.parse(source).body
     bound: dict[str, str] = {}
     for node in body:
@@ -297,12 +325,12 @@ def _check_names(source: str) -> None:
             text = ast.unparse(node)
             if bound.setdefault(name, text) != text and not isinstance(node, ast.Import):
                 raise UnsupportedError(f"the reference and its kernels both define {name}")
-    call = next(n for n in body if isinstance(n, ast.FunctionDef) and n.name == "_call")
-    local = {argument.arg for argument in call.args.args} | {
-        name.id
-        for name in ast.walk(call)
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-    }
-    unknown = set(names_in(call.body)) - local - set(bound) - set(dir(builtins))
-    if unknown:
-        raise UnsupportedError(f"Inductor's source refers to {', '.join(sorted(unknown))}")
+    for call in (n for n in body if isinstance(n, ast.FunctionDef) and n.name in calls):
+        local = {argument.arg for argument in call.args.args} | {
+            name.id
+            for name in ast.walk(call)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        }
+        unknown = set(names_in(call.body)) - local - set(bound) - set(dir(builtins))
+        if unknown:
+            raise UnsupportedError(f"Inductor's source refers to {', '.join(sorted(unknown))}")
