@@ -26,9 +26,12 @@ class GivenEvaluator:
 
     verdicts: dict
     takes_s: float = 0.0
+    refuses: Exception | None = None
     languages: list = field(default_factory=list)
 
     def prepare(self):
+        if isinstance(self.refuses, Exception):
+            raise self.refuses
         return ReferenceFacts()
 
     def evaluate(self, candidate, parent=None, *, again=False):
@@ -47,8 +50,11 @@ class GivenEvaluator:
 def judging(tmp_path, monkeypatch):
     """Make a function that judges sources with an evaluator; it returns the recorded verdicts."""
 
-    def judging(evaluator, *sources, adapted=False, device="cpu", **options):
-        monkeypatch.setattr(judge, "evaluator_on", lambda *_: evaluator)
+    def judging(evaluator, *sources, adapted=False, device="cpu", looser=None, **options):
+        def chosen(server, problem, config):
+            return looser if looser and config.precision == "half" else evaluator
+
+        monkeypatch.setattr(judge, "evaluator_on", chosen)
         monkeypatch.setattr(judge, "describe", lambda *_: Environment())
         monkeypatch.setattr(judge, "device_of", lambda name: name)
         monkeypatch.setattr(judge, "load_problem", lambda *_: problem)
@@ -63,7 +69,7 @@ def judging(tmp_path, monkeypatch):
             files = {"p.py": PROBLEM, **{f"{i}.py": text for i, text in enumerate(sources)}}
             manifest = BenchManifest("b", "c", {}, or_looser=False, entries=entries)
             create_bench(path, manifest, files)
-        manifest = BenchManifest("b", "c", {}, or_looser=False, entries=entries)
+        manifest = BenchManifest("b", "c", {}, or_looser=looser is not None, entries=entries)
         config = Config(device=device, **options)
         judge.BenchJudging(path, manifest, config, lambda _: None).run()
         return read_verdicts(path, entries)
@@ -95,6 +101,23 @@ def test_a_function_that_nobody_can_call_is_not_judged(judging, adapted):
     [found] = judging(GivenEvaluator({"a = 1": lost}), "a = 1", adapted=adapted)
     assert (found.evaluation is None) == adapted
     assert bool(found.unjudged) == adapted
+
+
+def test_the_verdict_stands_where_a_looser_class_cannot_judge_the_problem(judging):
+    rounded = Failed("wrong_output", "output is off by 0.02", error=0.02)
+    sources = {"a = 1": rounded, "a = 2": WRONG}
+    refusing = GivenEvaluator({}, refuses=BadProblemError("its bound is missed by PyTorch itself"))
+    found = judging(GivenEvaluator(sources), *sources, looser=refusing)
+    reasons = {one.entry.answer: (one.precision, one.evaluation.reason) for one in found}
+    assert reasons == {
+        "0.py": (
+            "fp32",
+            "output is off by 0.02; cannot be judged in class half: "
+            "its bound is missed by PyTorch itself",
+        ),
+        "1.py": ("fp32", WRONG.reason),
+    }
+    assert not any(one.unjudged for one in found)
 
 
 def test_the_language_of_an_answer_on_a_gpu_is_seen_in_its_source(judging):

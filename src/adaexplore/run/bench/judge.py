@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -49,6 +49,8 @@ class _Group:
     problem: str
     language: Language
     entries: tuple[BenchEntry, ...]
+    stricter: Mapping[tuple[str, str, str], BenchVerdict] = field(default_factory=dict)
+    """The verdicts of the stricter class before, by the entry's id."""
 
 
 class BenchJudging:
@@ -126,7 +128,9 @@ class BenchJudging:
                 if group.entries and not self._over.is_set():
                     is_last = precision == classes[-1]
                     left = self._judge_in(group, precision, device, is_last=is_last)
-                    group = replace(group, entries=tuple(left))
+                    entries = tuple(verdict.entry for verdict in left)
+                    stricter = {verdict.entry.id: verdict for verdict in left}
+                    group = replace(group, entries=entries, stricter=stricter)
         finally:
             self._devices.put(device)
 
@@ -138,12 +142,12 @@ class BenchJudging:
 
     def _judge_in(
         self, group: _Group, precision: Precision, device: str, *, is_last: bool
-    ) -> list[BenchEntry]:
-        """Judge a group in one class; return the entries to judge in a looser one."""
+    ) -> list[BenchVerdict]:
+        """Judge a group in one class; return the verdicts on what to judge in a looser one."""
         given = {"device": device, "language": group.language, "precision": precision}
         config = self._config.model_copy(update=given)
         blank = BenchVerdict(group.entries[0], precision, group.language, device, None)
-        pending, looser = list(group.entries), []
+        pending, looser = list(group.entries), list[BenchVerdict]()
         try:
             problem = load_problem(self._path / group.problem, config)
             server = self._servers.get(problem)
@@ -156,14 +160,17 @@ class BenchJudging:
                     entry = pending[0]
                     candidate = Candidate(read_source(self._path / entry.answer), group.language)
                     found = syntax_failure(candidate) or evaluator.evaluate(candidate)
+                    verdict = _verdict(blank, entry, found)
                     if _may_pass_looser(found) and not is_last:
-                        looser.append(entry)
+                        looser.append(verdict)
                     else:
-                        self._record(_verdict(blank, entry, found))
+                        self._record(verdict)
                     del pending[0]
         except BadProblemError as error:
             for entry in pending:
-                self._record(replace(blank, entry=entry, unjudged=str(error)))
+                unjudged = replace(blank, entry=entry, unjudged=str(error))
+                stricter = group.stricter.get(entry.id)
+                self._record(_standing(stricter, unjudged) if stricter else unjudged)
         except (AdaExploreError, OSError, RuntimeError) as error:
             lost = Failed("infra_error", f"{type(error).__name__}: {error}")
             for entry in pending:
@@ -197,6 +204,14 @@ def _verdict(blank: BenchVerdict, entry: BenchEntry, found: Evaluation) -> Bench
     if entry.adapted and isinstance(found, Failed) and NO_COUNTERPART in found.reason:
         return replace(blank, entry=entry, unjudged=found.reason)
     return replace(blank, entry=entry, evaluation=found)
+
+
+def _standing(stricter: BenchVerdict, unjudged: BenchVerdict) -> BenchVerdict:
+    """Return the verdict of the stricter class, with the reason why the looser one has none."""
+    found = stricter.evaluation
+    assert isinstance(found, Failed)
+    reason = f"{found.reason}; cannot be judged in class {unjudged.precision}: {unjudged.unjudged}"
+    return replace(stricter, evaluation=replace(found, reason=reason))
 
 
 def _may_pass_looser(found: Evaluation) -> bool:
