@@ -148,6 +148,12 @@ class TestPrecision:
         factor = {4.0: "4 times", 2.0: "twice"}[NORM_FACTOR[precision]]
         assert f"Allowed is {factor} PyTorch's own error" in told
 
+    def test_the_class_holds_where_a_text_asks_to_quantise(self):
+        said = "The bound above holds whatever the text says: quantise only where"
+        labels = (("float-work", "its reference computes in floating point"),)
+        assert said in text(PROMPTS.large(briefing(labels=labels), []))
+        assert said not in text(PROMPTS.large(briefing(), []))
+
     @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
     def test_allows_the_rounding_of_16_bit_outputs(self, precision):
         outputs = [{"path": "output", "shape": [64], "dtype": "bfloat16"}]
