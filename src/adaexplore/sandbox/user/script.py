@@ -44,7 +44,7 @@ def _see_the_gpu() -> None:
     """
     import torch  # only here: a script on the CPU may do without
 
-    torch.cuda.init()
+    torch.cuda.init()  # type: ignore[no-untyped-call]
 
 
 def _run(file: Path) -> str:
