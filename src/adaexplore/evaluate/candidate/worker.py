@@ -25,7 +25,7 @@ from adaexplore.evaluate.kernels.profiler import poisoned_memory, profile_calls
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.outputs import finished_for
 from adaexplore.evaluate.timing.turnstile.protocol import Gate, gate_for, nothing_sealed
-from adaexplore.evaluate.timing.turnstile.slots import seals_of
+from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
 from adaexplore.evaluate.truth.constants import constants_moved
 from adaexplore.evaluate.truth.precision import set_flags
 from adaexplore.evaluate.wire import codec
@@ -49,6 +49,7 @@ from adaexplore.sandbox.user.values import Arguments, Inputs, NamedTensor
 
 if TYPE_CHECKING:
     from adaexplore.evaluate.timing.turnstile.seals import Seals
+    from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 MODULE_NAME = "candidate"
 _MEMORY_SHARE = 0.75  # of the GPU's, of what PyTorch allocates for a candidate
@@ -111,6 +112,8 @@ class CandidateSession:
         self._slots: list[Inputs] = []
         self._seals: dict[int, Seals | None] = {}
         """The seals of each workload's slots, by its first slot."""
+        self._sums: dict[int, Sums | None] = {}
+        """The sums over the outputs in each workload's places, by its first slot."""
         self._places: list[list[torch.Tensor]] = []
         self._made: list[torch.Tensor] = []
         """The outputs of the last timed call, kept where the judge may look for them."""
@@ -225,10 +228,13 @@ class CandidateSession:
         rings = [open_ring(handle, fds[i : i + 1]) for i, handle in enumerate(request.handles)]
         inputs, outputs = rings[: request.inputs], rings[request.inputs :]
         words = [[ring.words(i) for ring in inputs] for i in range(request.count)]
-        self._seals[len(self._slots)] = seals_of(words, torch.device(self._device))
+        places = [[ring.tensors[i] for ring in outputs] for i in range(request.count)]
+        first, device = len(self._slots), torch.device(self._device)
+        self._seals[first] = seals_of(words, device)
+        self._sums[first] = sums_over(places, device)
         for i in range(request.count):
             self._slots.append(_filled(request.form, [ring.tensors[i] for ring in inputs]))
-            self._places.append([ring.tensors[i] for ring in outputs])
+        self._places += places
 
     def _run(self, index: int) -> wire.Outputs:
         """Call on an input set and deliver the outputs of the call before.
@@ -266,7 +272,7 @@ class CandidateSession:
         assert self._gate is not None
         model, slots, places = self._instance.model, self._slots, self._places
         first, count = request.first, request.count
-        gate, seals = self._gate, self._seals[first]
+        gate, seals, sums = self._gate, self._seals[first], self._sums[first]
         made = self._made
         addresses = [0] * len(places[first]) if request.telling else []
 
@@ -280,7 +286,7 @@ class CandidateSession:
                 place.copy_(out)
             if request.telling:
                 addresses[:] = [out.data_ptr() for out in made]
-            gate.delivered(i)
+            gate.delivered(i, sums)
 
         def ready(i: int) -> None:
             gate.enter(i, addresses, partial(seals.turn, i) if seals else nothing_sealed)

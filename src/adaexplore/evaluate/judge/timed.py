@@ -39,6 +39,10 @@ _MADE_ELSEWHERE = (
     "the outputs of a timed call are not where its process says that it made them: "
     "it works in the judge's memory, or changes outputs after the call"
 )
+_TOLD_TOO_EARLY = (
+    "the sum that its process gave with its notice is not that of the delivered outputs: "
+    "the notice came before they were complete, or they were changed after it"
+)
 
 
 class TimedCandidate:
@@ -106,6 +110,7 @@ class TimedCandidate:
         self._look_at_the_device()
         audit.block(start, end, passages, times_us, workload.baselines.own)
         for i, outputs in taken.items():
+            self._prove(i, outputs, passages)
             if not all(map(torch.equal, made[i], 2 * bytes_of(outputs))):
                 raise Stop(Failed("rejected", _MADE_ELSEWHERE))
             self._check(i, [out.contiguous() for out in outputs])
@@ -115,6 +120,16 @@ class TimedCandidate:
         """Return what lies at the addresses of a call's outputs in the candidate's process."""
         pairs = zip(addresses, self._places, strict=False)
         return [memory_of(self.pid, at, place.tensors[0].nbytes) for at, place in pairs]
+
+    def _prove(self, index: int, outputs: Sequence[torch.Tensor], passages: Passages) -> None:
+        """Refuse outputs that were not complete when the device gave notice of them."""
+        if self._device == "cpu":
+            return  # they are taken before the process goes on
+        from adaexplore.evaluate.timing.turnstile.sums import sum_of  # only here: it needs Triton
+
+        key = self._workload.fresh.given.key(index)
+        if sum_of(outputs, key, torch.device(self._device)) != passages.sums[index]:
+            raise Stop(Failed("rejected", _TOLD_TOO_EARLY))
 
     def _placed(self) -> AbstractContextManager[None]:
         return threads_apart(self.pid) if self._may_place else nullcontext()

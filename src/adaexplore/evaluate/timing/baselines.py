@@ -146,7 +146,7 @@ class Baselines:
 
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
             fresh.take(i, outputs)
-            gate.delivered(i)
+            gate.delivered(i, fresh.own_sums)
 
         def ready(i: int) -> None:
             gate.enter(i, (), partial(seals.turn, i) if seals else nothing_sealed)

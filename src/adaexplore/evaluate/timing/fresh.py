@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import torch
 
 from adaexplore.core.problem import Workload
-from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for
+from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for, sums_over
 from adaexplore.evaluate.truth.inputs import freeze_marked, vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
@@ -45,7 +45,8 @@ class FreshInputs:
     """Slots of inputs like `first` and places for outputs like `outputs`.
 
     Candidates get `given`, and can write to it. Baselines work on `own`, and on places of their
-    own, in memory that no candidate can open; `warming` are inputs for them to warm up on. A block
+    own, whose sums on a GPU are `own_sums`, in memory that no candidate can open; `warming` are
+    inputs for them to warm up on. A block
     should have `wanted` calls; memory, which `sharing` workloads share, and the time that drawing
     takes may allow fewer. Where draws of the workload differ in shape, or not at all, the slots
     hold variations of `first` (see `vary`). Raises `BadProblemError` where the reference cannot
@@ -82,6 +83,8 @@ class FreshInputs:
         self.own = Slots(first, count, kept, device, shared=False)
         self.out_rings: list[SharedRing] = [share_ring(place, count) for place in places]
         self._own_out_rings = [private_ring(place, count) for place in places]
+        own_places = [[ring.tensors[i] for ring in self._own_out_rings] for i in range(count)]
+        self.own_sums = sums_over(own_places, device)
         self._taken: dict[Layout, list[SharedRing]] = {}
         warming = _WARMING if _bytes(tensors_of(first)) < _LARGE_BYTES else 1
         self.warming = [self._drawn(secrets.randbelow(2**31)) for _ in range(warming)]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -27,6 +28,9 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
     nothing_sealed,
     nothing_used,
 )
+
+if TYPE_CHECKING:
+    from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 
 class OwnDevicePassage:
@@ -95,9 +99,9 @@ class OwnDevicePassage:
         self._gate.enter(call, addresses, opening)
         self._entered.put(call)
 
-    def delivered(self, call: int) -> None:
+    def delivered(self, call: int, sums: Sums | None = None) -> None:
         """See `Gate.delivered`."""
-        self._gate.delivered(call)
+        self._gate.delivered(call, sums)
         self._closed.append(_recorded())
         self._queued.put(call)
 

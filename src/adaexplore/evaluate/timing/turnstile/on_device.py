@@ -2,8 +2,9 @@
 
 The timed process enqueues a wait, the unsealing of the inputs, the call and the delivery of its
 outputs, and the device does them once the judge has put the key into a page that both see. The
-device writes to the same page when the outputs are there. So the judge's window of a call is the
-device's time, whatever the hosts do meanwhile; and the device does not wait for the host.
+device writes to the same page when the outputs are there, with a sum over them. So the judge's
+window of a call is the device's time, whatever the hosts do meanwhile; and the device does not wait
+for the host.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -34,10 +36,13 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
 )
 from adaexplore.evaluate.timing.turnstile.seals import cache_key_of
 
-_AT_GATE, _QUEUED, _ADMITTED, _WAITING, _KEY, _OPENED, _CLOSED = range(7)
+if TYPE_CHECKING:
+    from adaexplore.evaluate.timing.turnstile.sums import Sums
+
+_AT_GATE, _QUEUED, _ADMITTED, _WAITING, _KEY, _OPENED, _CLOSED, _SUM = range(8)
 """The words of the page, in the order of a passage: the process makes the call next; the call is
 enqueued; the device may wait for the key, and it does; the key; the inputs are open; the outputs
-are there. All but the key are numbers of calls, which count from 1.
+are there, and their sum. All but the key and the sum are numbers of calls, which count from 1.
 
 The device waits for admission with no multiprocessor held, so that the judge can use it. It waits
 for the key with a kernel, which takes a microsecond to see it.
@@ -55,7 +60,6 @@ _ASLEEP, _WAKING_US = 0.9, 100.0
 _PAUSE_S = 1e-4
 
 _AT_LEAST = ctypes.c_uint(0)  # CU_STREAM_WAIT_VALUE_GEQ
-_DEFAULT = ctypes.c_uint(0)
 _MAPPED = ctypes.c_uint(3)  # portable and mapped
 
 
@@ -126,6 +130,7 @@ class DeviceTurnstile:
                 _pause(_asleep_s(passages))
                 if not self._reaches(_CLOSED, i + 1, over):
                     return
+                passages.sums.append(page[_SUM])  # before the window ends: none comes later
                 asked = now()
                 passages.windows_us.append(1e6 * (asked - since))
                 if left:
@@ -194,9 +199,10 @@ class DeviceGate:
         unseal()  # before the head start begins: what surrounds a call is no part of it
         self._page[_AT_GATE] = call + 1
 
-    def delivered(self, call: int) -> None:
+    def delivered(self, call: int, sums: Sums | None = None) -> None:
         """See `Gate.delivered`."""
-        self._driver.write(self._of(_CLOSED), call + 1)
+        assert sums is not None
+        sums.tell(call, self._cache_key.key, self._of(_SUM), self._of(_CLOSED), call + 1)
         self._page[_QUEUED] = call + 1
 
     def leave(self, addresses: Sequence[int] = ()) -> None:
@@ -223,10 +229,6 @@ class _CudaDriver:
     def wait(self, address: int, least: int) -> None:
         """Let the current stream wait until the word there is at least so large."""
         self._call("cuStreamWaitValue64_v2", _stream(), *_word(address, least), _AT_LEAST)
-
-    def write(self, address: int, value: int) -> None:
-        """Let the current stream write a word when all its work so far is done."""
-        self._call("cuStreamWriteValue64_v2", _stream(), *_word(address, value), _DEFAULT)
 
     def _call(self, name: str, *arguments: object) -> None:
         code = getattr(self._library, name)(*arguments)

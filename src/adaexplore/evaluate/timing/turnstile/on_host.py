@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from adaexplore.evaluate.timing.turnstile.protocol import (
     Left,
@@ -22,6 +23,9 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
     nothing_sealed,
     nothing_used,
 )
+
+if TYPE_CHECKING:
+    from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 _ASKED = b"?"
 _KEY = struct.Struct("=q")
@@ -159,7 +163,7 @@ class HostGate:
         if len(os.read(self._descriptor, _KEY.size)) < _KEY.size:
             raise ConnectionError("the judge has closed the turnstile")
 
-    def delivered(self, call: int) -> None:
+    def delivered(self, call: int, sums: Sums | None = None) -> None:
         """See `Gate.delivered`; the next question says so."""
 
     def leave(self, addresses: Sequence[int] = ()) -> None:

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 Opened = Callable[[int], int]
 """Opens the inputs of call number `i`; returns the key for the timed process, or 0."""
@@ -47,12 +50,14 @@ class Passages:
     `windows_us` are the times from the opening of a call's inputs to the next question;
     `between_us` is the time in which the judge opened inputs and took outputs. `worked_us` has for
     each call the CPU time that the timed process used while its inputs were being opened, at most
-    as long as that took.
+    as long as that took. `sums` has on a GPU for each call the sum over its outputs that the timed
+    process gave with its notice.
     """
 
     windows_us: list[float] = field(default_factory=list)
     between_us: float = 0.0
     worked_us: list[float] = field(default_factory=list)
+    sums: list[int] = field(default_factory=list)
 
 
 class Turnstile(Protocol):
@@ -100,8 +105,11 @@ class Gate(Protocol):
         """
         ...
 
-    def delivered(self, call: int) -> None:
-        """Say that the outputs of a call are delivered once the work so far is done."""
+    def delivered(self, call: int, sums: Sums | None = None) -> None:
+        """Say that the outputs of a call are delivered once the work so far is done.
+
+        A GPU needs the `sums` over the delivered outputs of the block's calls, and proves it.
+        """
         ...
 
     def leave(self, addresses: Sequence[int] = ()) -> None:

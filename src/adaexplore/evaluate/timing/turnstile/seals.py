@@ -14,6 +14,8 @@ import torch
 import triton
 import triton.language as tl
 
+from adaexplore.evaluate.timing.turnstile.sums import Sums
+
 _PAIRS = 1024  # of words, for a program: a draw of Philox has 128 bits
 _WARPS = 4
 _LATE = 64  # words: a power of 2
@@ -132,6 +134,7 @@ def cache_key_of(device: torch.device) -> CacheKey:
     waiting, opened, source = (words[i:].data_ptr() for i in range(3))
     cache_key.await_key(waiting, opened, source, 0)
     Seals([[words]], cache_key).turn(0)
+    Sums([[words]], device).tell(0, cache_key.key, opened, waiting, 0)
     torch.cuda.synchronize(device)
     return cache_key
 

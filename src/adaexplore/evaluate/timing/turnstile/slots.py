@@ -25,6 +25,7 @@ from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 if TYPE_CHECKING:
     from adaexplore.evaluate.timing.turnstile.seals import Seals
+    from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 _KEYS = 1 << 63
 
@@ -96,11 +97,15 @@ class Slots:
             self._close(index)
 
     def open(self, index: int) -> int:
-        """Open a slot; return the key that takes off its seal, 0 for none."""
+        """Open a slot; return its key."""
         if not self.seals:
             for words, kept in zip(self._words[index], self._kept_words[index], strict=True):
                 move_memory(words, kept)
         self._open.add(index)
+        return self.key(index)
+
+    def key(self, index: int) -> int:
+        """Return the key that takes off a slot's seal, 0 for none."""
         return self._keys[index]
 
     def _close(self, index: int) -> None:
@@ -129,3 +134,12 @@ def seals_of(slots: Sequence[Sequence[torch.Tensor]], device: torch.device) -> S
     )  # only here: they need Triton
 
     return Seals(slots, cache_key_of(device))
+
+
+def sums_over(calls: Sequence[Sequence[torch.Tensor]], device: torch.device) -> Sums | None:
+    """Return the sums over the outputs of calls on a GPU; None for a CPU."""
+    if device.type == "cpu":
+        return None
+    from adaexplore.evaluate.timing.turnstile.sums import Sums  # only here: it needs Triton
+
+    return Sums(calls, device)

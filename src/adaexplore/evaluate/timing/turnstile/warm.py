@@ -13,6 +13,7 @@ from adaexplore.evaluate.kernels.build.triton_host import build_launcher
 from adaexplore.evaluate.kernels.capture import Recorder
 from adaexplore.evaluate.kernels.targets import TARGETS, Target
 from adaexplore.evaluate.timing.turnstile.seals import CacheKey, Seals
+from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 
 def warm_for_gpu() -> None:
@@ -30,9 +31,11 @@ def compile_for(target: Target) -> list[str]:
     driver.install(target)
     recorder = Recorder(lambda _: None)
     recorder.install()
-    cache_key = CacheKey(torch.device("meta"))
+    meta = torch.device("meta")
+    cache_key, words = CacheKey(meta), torch.empty(1, dtype=torch.int64, device=meta)
     cache_key.await_key(0, 0, 0, 1)
-    Seals([[torch.empty(1, dtype=torch.int64, device="meta")]], cache_key).turn(0)
+    Seals([[words]], cache_key).turn(0)
+    Sums([[words]], meta).tell(0, cache_key.key, 0, 0, 1)
     for launch in recorder.launches:
         kernel = launch.kernel
         target_gpu = driver.gpu_target(target)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from adaexplore.evaluate.timing.turnstile.protocol import own_ends
+from adaexplore.evaluate.timing.turnstile.slots import sums_over
 
 
 def test_both_ends_on_the_cpu_belong_together():
@@ -23,13 +24,14 @@ class TestOnDevice:
     def times(self, body, unseal=lambda: None):
         turnstile, gate = own_ends("cuda:0")
         body()
+        sums = sums_over([[torch.zeros(5000, device="cuda:0")]] * 4, torch.device("cuda:0"))
         torch.cuda.synchronize()
         opened = []
         with turnstile.attended(4, lambda i: opened.append(i) or 1) as passages:
             for i in range(4):
                 gate.enter(i, (), unseal)
                 body()
-                gate.delivered(i)
+                gate.delivered(i, sums)
             gate.leave()
         assert opened == [0, 1, 2, 3]
         return passages.windows_us

@@ -10,6 +10,7 @@ import torch
 from adaexplore.evaluate.timing.turnstile import on_device
 from adaexplore.evaluate.timing.turnstile.on_device import DeviceTurnstile
 from adaexplore.evaluate.timing.turnstile.protocol import MissedPassageError, gate_for
+from adaexplore.evaluate.timing.turnstile.slots import sums_over
 
 
 @pytest.fixture
@@ -43,6 +44,7 @@ class Played:
             self._wait(on_device._OPENED, i)
             self.keys.append(self.page[on_device._KEY])
             self._work(i)
+            self.page[on_device._SUM] = -i - 1
             self.page[on_device._CLOSED] = i + 1
 
     def _wait(self, word, i):
@@ -80,6 +82,14 @@ def test_a_window_is_the_time_of_the_device(turnstile):
     first_us, second_us = passages.windows_us
     assert first_us < 20_000 < 30_000 <= second_us
     assert passages.between_us >= 40_000
+
+
+def test_every_call_has_the_sum_that_came_with_its_notice(turnstile):
+    played = Played(turnstile, 3)
+    with turnstile.attended(3, lambda _: 1) as passages:
+        played.start()
+        played.end()
+    assert passages.sums == [-1, -2, -3]
 
 
 def test_a_call_that_waits_for_its_inputs_on_the_host_gets_them(turnstile):
@@ -137,12 +147,16 @@ def gate(turnstile):
     return gate_for("cuda:0", turnstile.other_end)
 
 
+def sums_of_nothing(count):
+    return sums_over([[]] * count, torch.device("cuda:0"))
+
+
 @pytest.mark.gpu
 class TestGate:
     def test_the_device_does_a_call_between_the_key_and_the_notice(self, turnstile, gate):
         outputs = torch.zeros(3, pin_memory=True)
         counter = torch.zeros(3, device="cuda:0")
-        seen = []
+        seen, sums = [], sums_over([[counter]] * 3, counter.device)
 
         with turnstile.attended(
             3, lambda i: 5 + i, lambda *_: seen.append(outputs.tolist())
@@ -152,7 +166,7 @@ class TestGate:
                 torch.cuda._sleep(20_000_000)
                 counter[i] = i + 1
                 outputs.copy_(counter, non_blocking=True)
-                gate.delivered(i)
+                gate.delivered(i, sums)
             gate.leave()
             enqueued = len(passages.windows_us)
             torch.cuda.synchronize()
@@ -163,20 +177,45 @@ class TestGate:
     def test_the_key_is_what_the_device_reads_when_it_is_opened(self, turnstile, gate):
         from adaexplore.evaluate.timing.turnstile.seals import cache_key_of
 
-        found = []
+        found, sums = [], sums_of_nothing(2)
         with turnstile.attended(2, lambda i: (1 << 62) + i):
             for i in range(2):
                 gate.enter(i)
                 found.append(cache_key_of(torch.device("cuda:0")).key.clone())
-                gate.delivered(i)
+                gate.delivered(i, sums)
             torch.cuda.synchronize()
         assert [int(key) for key in found] == [(1 << 62) + i for i in range(2)]
 
+    @pytest.mark.parametrize("early", [False, True])
+    def test_a_notice_brings_the_sum_over_the_outputs_that_are_there(self, turnstile, gate, early):
+        from adaexplore.evaluate.timing.turnstile.sums import sum_of
+
+        outputs = torch.zeros(3, 100_000, device="cuda:0")
+        keys = [(1 << 62) + i for i in range(3)]
+        sums = sums_over([[output] for output in outputs], outputs.device)
+        outputs[0].add_(0)  # loads the kernel
+        torch.cuda.synchronize()
+        with turnstile.attended(3, lambda i: keys[i]) as passages:
+            for i in range(3):
+                gate.enter(i)
+                if early:
+                    gate.delivered(i, sums)
+                torch.cuda._sleep(2_000_000)
+                outputs[i].add_(i + 1)
+                if not early:
+                    gate.delivered(i, sums)
+            gate.leave()
+            torch.cuda.synchronize()
+        there = [sum_of([outputs[i]], keys[i], outputs.device) for i in range(3)]
+        matching = [told == found for told, found in zip(passages.sums, there, strict=True)]
+        assert matching == [not early] * 3
+
     def test_a_call_that_synchronizes_gets_its_inputs(self, turnstile, gate):
+        sums = sums_of_nothing(2)
         with turnstile.attended(2, lambda _: 1) as passages:
             for i in range(2):
                 gate.enter(i)
                 torch.cuda.synchronize()
-                gate.delivered(i)
+                gate.delivered(i, sums)
             torch.cuda.synchronize()
         assert len(passages.windows_us) == 2

@@ -123,4 +123,4 @@ def test_all_kernels_are_compiled_before_workers_start(tmp_path):
     )
     compiled = {file.stem for file in tmp_path.rglob("*.cubin")}
     assert set(done.stdout.split()) == compiled
-    assert len(compiled) == 4
+    assert len(compiled) == 6
