@@ -2,6 +2,7 @@
 
 problem: conv
 devices: cuda
+expect: refused
 """
 
 import sys

@@ -2,6 +2,7 @@
 
 problem: linear
 devices: cuda
+expect: refused
 """
 
 import sys
