@@ -65,9 +65,10 @@ test-all: checks  ## The checks and all tests that need no GPU: also the long co
 	$(BIN)/pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
 	$(MAKE) mutants
 
-mutants: $(VENV)/.dev  ## Put single defects into copies of the source, for 20 minutes: 90 % must be noticed
+mutants: $(VENV)/.dev  ## Put single defects into copies of the source, for 25 minutes: 90 % must be noticed
 	@mkdir -p build && rm -f build/mutants.jsonl
 	$(BIN)/adaexplore-lab mutate --sample 16 --seed 15 --minutes 20
+	$(BIN)/adaexplore-lab mutate src/adaexplore/search/policies --sample 24 --seed 17 --minutes 5
 
 test-gpu: $(VENV)/.dev  ## The tests that need an NVIDIA GPU
 	$(BIN)/pytest -m gpu

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from policy_play import FakeTraits
 
 from adaexplore.core.config import Config, PolicyName
 from adaexplore.core.node import ROOT_ID, StepKind
@@ -16,12 +17,6 @@ from adaexplore.search import POLICIES, Policy, Tree, context_ids
 
 few_examples = examples(max_examples=12, deadline=None)  # for each test and each of eleven policies
 policies = pytest.mark.parametrize("name", sorted(POLICIES))
-
-
-@dataclass(frozen=True)
-class FakeTraits:
-    cell: tuple[int, ...] = (0, 0)
-    vector: tuple[float, ...] = (1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -162,14 +157,3 @@ def test_a_search_begins_with_large_steps_from_the_root(name):
         selection = policy.select(tree, random.Random(0))
         assert (selection.node_id, selection.step_kind) == (ROOT_ID, "large")
         tree.begin(ROOT_ID, "large")
-
-
-def test_the_net_expands_its_kernels_once_there_are_as_many_as_candidates():
-    policy, tree = POLICIES["polca"](Config(), candidates=3), Tree()
-    chosen = []
-    for node_id in range(1, 5):
-        chosen.append(policy.select(tree, random.Random(0)).node_id)
-        tree.add(node_id, ROOT_ID, "large", 1.0, (True, True, 1.0 + node_id, 0.0))
-        policy.record(tree, node_id, FakeTraits(vector=(float(node_id), 0.0)))
-    assert chosen[:3] == [ROOT_ID] * 3
-    assert chosen[3] != ROOT_ID

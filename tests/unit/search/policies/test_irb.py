@@ -1,0 +1,17 @@
+"""`irb`: large steps that are shown the best kernels."""
+
+from policy_play import Play
+
+from adaexplore.core.config import Config
+from adaexplore.core.node import ROOT_ID
+from adaexplore.search import Selection
+
+
+def test_the_best_kernels_are_shown_best_first_and_the_older_of_equals_first():
+    play = Play("irb", Config(pool_size=3))
+    pools = []
+    for speedup in (2.0, None, 9.0, 2.0, 1.0):
+        pools.append(play.select().pool)
+        play.add(speedup)
+    assert pools == [(), (1,), (1,), (3, 1), (3, 1, 4)]
+    assert set(play.selections(20)) == {Selection(ROOT_ID, "large", (3, 1, 4))}
