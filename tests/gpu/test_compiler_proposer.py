@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from adaexplore.core.problem import Checks, Precision, Problem
+from adaexplore.core.problem import Checks, Precision, Problem, Workload
 from adaexplore.propose.compiler.families import Family, families
 from adaexplore.propose.compiler.job import run
 from adaexplore.propose.compiler.patches import launch_patches
@@ -204,6 +204,28 @@ def test_train_mode_writes_the_same_buffers(name: str, tmp_path: Path) -> None:
         reference(*inputs)
         candidate(*inputs)
     torch.testing.assert_close(dict(candidate.state_dict()), dict(reference.state_dict()))
+
+
+@pytest.mark.parametrize("family", [Family("default"), Family("workspace", {"workspace": True})])
+def test_every_timed_size_has_kernels_and_any_size_is_right(
+    family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = ATTENTION.replace("get_inputs()", "get_inputs(n=4)").replace("randn(4,", "randn(n,")
+    sizes = tuple(Workload(str(n), f"get_inputs({n})", timed=n < 8) for n in (4, 7, 8))
+    problem = Problem("attention", source, "triton", "cuda:0", sizes)
+    reply = propose(problem, family)
+    assert "failure" not in reply, reply["failure"]
+    reference_module = load(source, tmp_path, "reference")
+    with torch.device("cuda"), torch.no_grad():
+        reference = reference_module.Model()
+        candidate = load(reply["source"], tmp_path, "candidate").ModelNew()
+        candidate.load_state_dict(reference.state_dict())
+        for rows in (4, 7, 8, 5, 4):
+            [x] = reference_module.get_inputs(rows)
+            torch.testing.assert_close(candidate(x), reference(x), rtol=1e-4, atol=1e-4)
+        monkeypatch.setattr(candidate, "_reference_forward", None)
+        for rows in (4, 7):
+            candidate(*reference_module.get_inputs(rows))
 
 
 def test_launch_patches_stay_right(tmp_path: Path) -> None:

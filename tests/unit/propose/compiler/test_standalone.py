@@ -34,8 +34,19 @@ LAUNCHES = {
 }
 
 
-def candidate(wrapper: str, *, workspace: bool = False, reference: str = references.SOFTMAX) -> str:
-    values = [torch.empty(64, 100), torch.empty(100, 100)]
+def candidate(
+    wrapper: str,
+    *,
+    workspace: bool = False,
+    reference: str = references.SOFTMAX,
+    rows: tuple[int, ...] = (64,),
+) -> str:
+    works = [work(wrapper, n) for n in rows]
+    return write("A title", ReferenceFile(reference), works, workspace=workspace).source
+
+
+def work(wrapper: str, rows: int) -> Work:
+    values = [torch.empty(rows, 100), torch.empty(100, 100)]
     traced = Traced(
         module=torch.fx.symbolic_trace(torch.nn.Identity()),
         sources=[Argument("x"), Weight("layers.0", "weight", True)],
@@ -47,9 +58,7 @@ def candidate(wrapper: str, *, workspace: bool = False, reference: str = referen
         features=frozenset(),
         training=None,
     )
-    lowered = Lowered(wrapper, [0, 1], {}, Tape(values))
-    works = [Work(traced, lowered, LAUNCHES)]
-    return write("A title", ReferenceFile(reference), works, workspace=workspace).source
+    return Work(traced, Lowered(wrapper, [0, 1], {}, Tape(values)), LAUNCHES)
 
 
 @pytest.mark.parametrize("wrapper", [wrappers.TORCH_2_11, wrappers.TORCH_2_13])
@@ -72,6 +81,25 @@ def test_kernels_are_plain_triton_functions_with_their_launches(wrapper: str) ->
     assert "buf1, buf0, buf0)" in source  # the template's grid is no argument any more
     assert "{'layers.0.weight': ((100, 100), (100, 1), torch.float32, 'cpu')}" in source
     assert "x.is_cpu" in source
+
+
+@pytest.mark.parametrize("wrapper", [wrappers.TORCH_2_11, wrappers.TORCH_2_13])
+def test_each_size_has_kernels_and_launches_of_its_own(wrapper: str) -> None:
+    source = candidate(wrapper, rows=(64, 32), workspace=True)
+    tree = ast.parse(source)
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    kernels = [name for name in functions if name.startswith("triton_")]
+    assert sorted(kernels) == sorted(LAUNCHES | {f"{name}_size2": 0 for name in LAUNCHES})
+    assert source.count("_launcher(\n") == 2 * candidate(wrapper).count("_launcher(\n")
+    assert {"_call", "_call_size2", "_allocate", "_allocate_size2"} <= set(functions)
+    first, second = (
+        {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        for function in tree.body
+        if getattr(function, "name", "").startswith("_call")
+    )
+    launched = [{name for name in names if name.startswith("launch_")} for names in (first, second)]
+    assert len(launched[0]) == len(launched[1]) == len(LAUNCHES)
+    assert not launched[0] & launched[1]
 
 
 def test_workspace_is_allocated_apart() -> None:
