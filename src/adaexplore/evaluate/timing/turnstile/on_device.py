@@ -26,11 +26,11 @@ import torch
 
 from adaexplore.evaluate.timing.turnstile.protocol import (
     Left,
-    MissedPassageError,
     Opened,
     Passages,
     Unseal,
     Used,
+    await_passages,
     nothing_sealed,
     nothing_used,
 )
@@ -54,7 +54,6 @@ HEAD_START_S = 2e-4
 """The time to launch some twenty kernels, before the device may begin with a call."""
 
 _STUCK_S = 0.5  # the process may wait for the device, which waits for admission
-_LAST_S = 1.0  # after the block, for the last outputs
 _SPIN_S = 0.02
 _ASLEEP, _WAKING_US = 0.9, 100.0
 _PAUSE_S = 1e-4
@@ -75,6 +74,8 @@ class DeviceTurnstile:
         fcntl.fcntl(self.other_end, fcntl.F_ADD_SEALS, seals)
         self._page = _page(self.other_end)
         self.forget_other_end = weakref.finalize(self, os.close, self.other_end)
+        self._awaited: tuple[int, int] | None = None
+        """The word that the judge's thread waits for, and the number that it has to reach."""
 
     @contextmanager
     def attended(
@@ -94,15 +95,13 @@ class DeviceTurnstile:
             attending = threads.submit(self._attend, count, opened, left, passages, over)
             try:
                 yield passages
-                attending.result(_LAST_S)
+                await_passages(attending, self._has_asked)
             except BaseException as error:  # Ctrl-C too: nobody must wait for ever
                 over.set()
                 failure = attending.exception()
                 self.release()
                 if failure and failure is not error:
                     raise failure from None
-                if isinstance(error, TimeoutError):
-                    raise MissedPassageError from None
                 raise
 
     def _attend(
@@ -157,12 +156,18 @@ class DeviceTurnstile:
     ) -> bool:
         """Wait until a word of the page reaches a number; return whether it does."""
         page, started = self._page, time.perf_counter()
+        self._awaited = word, number
         while page[word] < number:
             waited_s = time.perf_counter() - started
             if over.is_set() or waited_s > within_s:
                 return False
             _pause(0.0 if waited_s < _SPIN_S else _PAUSE_S)
+        self._awaited = None
         return True
+
+    def _has_asked(self) -> bool:
+        word, number = self._awaited or (_CLOSED, 0)
+        return self._page[word] >= number
 
 
 def _asleep_s(passages: Passages) -> float:

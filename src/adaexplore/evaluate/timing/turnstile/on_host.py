@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import struct
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
     Passages,
     Unseal,
     Used,
+    await_passages,
     nothing_sealed,
     nothing_used,
 )
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
 _ASKED = b"?"
 _KEY = struct.Struct("=q")
-_LAST_S = 1.0  # after the block, for the passage after its last call
 
 _SETTLING_S = 300e-6  # GNU OpenMP's threads spin for some 100 us before they sleep
 _LOOK_S = 10e-6
@@ -43,6 +44,7 @@ class HostTurnstile:
         self.other_end = other.detach()
         weakref.finalize(self, self._socket.close)
         self.forget_other_end = weakref.finalize(self, os.close, self.other_end)
+        self._listens = False
 
     @contextmanager
     def attended(
@@ -63,7 +65,7 @@ class HostTurnstile:
             )
             try:
                 yield passages
-                _finish(attending)
+                await_passages(attending, self._has_asked)
                 if len(passages.windows_us) < count:
                     raise MissedPassageError
             except BaseException as error:
@@ -72,6 +74,9 @@ class HostTurnstile:
                 if failure and failure is not error:
                     raise failure from None
                 raise
+
+    def _has_asked(self) -> bool:
+        return not self._listens or bool(select.select([self._socket], [], [], 0)[0])
 
     def _attend(
         self,
@@ -86,7 +91,9 @@ class HostTurnstile:
         since, question = 0, _question(telling)
         try:
             for i in range(count + 1):
+                self._listens = True
                 told = self._socket.recv(question.size, socket.MSG_WAITALL)
+                self._listens = False
                 asked = time.perf_counter_ns()
                 if len(told) < question.size:
                     return
@@ -137,13 +144,6 @@ def _settled(used: Used) -> float:
         before_us = now_us
         time.sleep(_LOOK_S)
     return now_us
-
-
-def _finish(attending: Future[None]) -> None:
-    try:
-        attending.result(_LAST_S)
-    except TimeoutError:
-        raise MissedPassageError from None
 
 
 class HostGate:

@@ -8,13 +8,18 @@ too, so that the cost of a passage is measured on them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from adaexplore.evaluate.timing.turnstile.sums import Sums
+
+_LAST_S = 1.0
+_LOOK_S = 0.01
 
 Opened = Callable[[int], int]
 """Opens the inputs of call number `i`; returns the key for the timed process, or 0."""
@@ -41,6 +46,21 @@ def nothing_used() -> float:
 
 class MissedPassageError(Exception):
     """The timed process has not passed after every call."""
+
+
+def await_passages(attending: Future[None], has_asked: Callable[[], bool]) -> None:
+    """Wait for the judge's thread, which attends to the last passages of a block whose body ended.
+
+    On a busy machine the thread may take long. `has_asked` returns whether it has something to
+    attend to; where it has nothing for `_LAST_S` seconds, `MissedPassageError` is raised.
+    """
+    deadline = time.monotonic() + _LAST_S
+    while wait([attending], timeout=_LOOK_S).not_done:
+        if has_asked():
+            deadline = time.monotonic() + _LAST_S
+        elif time.monotonic() > deadline:
+            raise MissedPassageError
+    attending.result()
 
 
 @dataclass(slots=True)

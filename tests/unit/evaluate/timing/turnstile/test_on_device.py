@@ -7,7 +7,7 @@ import time
 import pytest
 import torch
 
-from adaexplore.evaluate.timing.turnstile import on_device
+from adaexplore.evaluate.timing.turnstile import on_device, protocol
 from adaexplore.evaluate.timing.turnstile.on_device import DeviceTurnstile
 from adaexplore.evaluate.timing.turnstile.protocol import MissedPassageError, gate_for
 from adaexplore.evaluate.timing.turnstile.slots import sums_over
@@ -110,10 +110,30 @@ def test_a_second_block_begins_from_the_start(turnstile):
 
 
 def test_a_process_that_does_not_pass_after_every_call_is_noticed(turnstile, monkeypatch):
-    monkeypatch.setattr(on_device, "_LAST_S", 0.05)
+    monkeypatch.setattr(protocol, "_LAST_S", 0.05)
     played = Played(turnstile, 1)
     with pytest.raises(MissedPassageError):
         attend(turnstile, 2, played)
+
+
+def test_a_judge_that_takes_long_after_the_last_call_has_missed_nothing(turnstile, monkeypatch):
+    monkeypatch.setattr(protocol, "_LAST_S", 0.05)
+    played, seen = Played(turnstile, 2), []
+
+    def left(i, _):
+        time.sleep(0.3)
+        seen.append(i)
+
+    with turnstile.attended(2, lambda _: 1, left):
+        played.start()
+        played.end()
+    assert seen == [0, 1]
+
+
+def test_words_that_are_far_ahead_do_not_hold_the_judge(turnstile, monkeypatch):
+    monkeypatch.setattr(protocol, "_LAST_S", 0.05)
+    with pytest.raises(MissedPassageError), turnstile.attended(2, lambda _: 1):
+        on_device._page(turnstile.other_end)[on_device._CLOSED] = 1 << 40
 
 
 @pytest.mark.parametrize("by", ["judge", "body"])

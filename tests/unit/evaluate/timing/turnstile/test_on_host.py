@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from adaexplore.evaluate.timing.turnstile import protocol
 from adaexplore.evaluate.timing.turnstile.on_host import HostGate, HostTurnstile
 from adaexplore.evaluate.timing.turnstile.protocol import MissedPassageError
 
@@ -106,6 +107,22 @@ def enter(gate, calls):
 def test_a_process_that_does_not_pass_after_every_call_is_noticed(turnstile, gate, calls):
     with pytest.raises(MissedPassageError), turnstile.attended(2, lambda _: 0):
         enter(gate, calls)
+
+
+def test_a_judge_that_takes_long_after_the_last_call_has_missed_nothing(
+    turnstile, gate, monkeypatch
+):
+    monkeypatch.setattr(protocol, "_LAST_S", 0.05)
+    seen = []
+
+    def left(i, _):
+        time.sleep(0.3)
+        seen.append(i)
+
+    with turnstile.attended(2, lambda _: 0, left):
+        enter(gate, 2)
+        gate.leave()
+    assert seen == [0, 1]
 
 
 def test_a_process_that_closes_its_end_is_noticed(turnstile):
