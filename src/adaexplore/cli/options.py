@@ -108,10 +108,13 @@ def given_config(given: Mapping[str, Any], pairs: Sequence[str]) -> Config:
 
     Raises `BadInputError` for an unknown setting or a value out of bounds.
     """
-    from adaexplore.core.configure import as_option, make_config, parse_settings
+    from adaexplore.core.configure import as_option, as_setting, make_config, parse_pairs
 
     values = {name: value for name, value in given.items() if value not in (None, [], ())}
-    return parse_settings(pairs, make_config(values, spelling=as_option))
+    settings = parse_pairs(pairs)
+    if "preset" in settings:  # what else is given goes before the values of the preset
+        values["preset"] = settings.pop("preset")
+    return make_config(settings, make_config(values, spelling=as_option), spelling=as_setting)
 
 
 def config_parameters(

@@ -237,12 +237,13 @@ def _export_file(run: Path, output: Path, *, problem: bool) -> None:
 
 @app.command()
 def settings() -> None:
-    """List every setting: options of the command line, and keys of --set."""
+    """List every setting (options of the command line, and keys of --set) and every preset."""
     from rich.table import Table
 
     from adaexplore.cli.printing import show_table
     from adaexplore.core.config import Config
     from adaexplore.core.configure import group_of, is_option, option_name
+    from adaexplore.core.presets import PRESETS
 
     table = Table("setting", "default", "given by", "group", "meaning", box=None)
     for name, field in Config.model_fields.items():
@@ -250,3 +251,8 @@ def settings() -> None:
         given_by = option_name(name) if is_option(name) else "--set"
         table.add_row(name, default, given_by, group_of(name), field.description)
     show_table(table)
+    presets = Table("preset", "meaning", "settings", box=None)
+    for name, preset in PRESETS.items():
+        values = ", ".join(f"{key}={value}" for key, value in preset.values.items())
+        presets.add_row(name, preset.meaning, values)
+    show_table(presets)

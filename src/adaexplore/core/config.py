@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
 
 from adaexplore.core.config_fields import JoinedText, PathText, option, plain, setting, split
 from adaexplore.core.limits import BudgetLimits, parse_budget
+from adaexplore.core.presets import PRESETS, PresetName
 from adaexplore.core.problem import Checks, Language, Mode, Precision, TargetName
 
 PolicyName = Literal[
@@ -164,6 +165,13 @@ class Config(BaseModel):
         "model", True, "tell the model which rules its candidate breaks, before the evaluation"
     )
 
+    preset: PresetName | None = option(
+        "search",
+        None,
+        "a named set of settings, recorded with the run; --set and options change single values. "
+        "`adaexplore settings` lists presets",
+        metavar="NAME",
+    )
     steps: int | None = option(
         "search", None, f"candidates to try. Default: as the budget says, or {DEFAULT_STEPS}", ge=1
     )
@@ -224,6 +232,24 @@ class Config(BaseModel):
     )
     reward: Literal["log", "published"] = setting(
         "search", "log", "log-speedup without a ceiling, or the paper's reward (clipped at 10x)"
+    )
+    compiled: Literal["kernels", "module"] = setting(
+        "search",
+        "kernels",
+        "what has to compile before a failed candidate earns anything: all its kernels, or its "
+        "module, as it is imported and constructed",
+    )
+    ranking: Literal["strongest", "eager"] = setting(
+        "search",
+        "strongest",
+        "the speedup by which the tree ranks kernels: over the strongest baseline, like for like, "
+        "or over eager",
+    )
+    repeats: Literal["visit", "step"] = setting(
+        "search",
+        "visit",
+        "a step whose kernel is that of an earlier step: a visit without reward, or a step like "
+        "any other; always a step with the published reward",
     )
     credit: Literal["shrunk", "measured"] = setting(
         "search",
@@ -289,6 +315,14 @@ class Config(BaseModel):
         "output", "", "folder of the run. Default: runs/<problem>-<time>", metavar="DIR"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, data: Any) -> Any:
+        """Give the fields that are not there the values of the preset."""
+        name = data.get("preset") if isinstance(data, Mapping) else None
+        preset = PRESETS.get(name) if isinstance(name, str) else None
+        return {**preset.values, **data} if preset else data
+
     @field_validator("budget")
     @classmethod
     def _check_budget(cls, text: str | None) -> str | None:
@@ -342,6 +376,11 @@ class Config(BaseModel):
     def shrinks(self) -> bool:
         """True where the tree counts a noisy measurement for less."""
         return self.credit == "shrunk" and self.reward != "published"
+
+    @property
+    def counts_repeats(self) -> bool:
+        """True where a step that repeats a kernel counts like any other."""
+        return self.repeats == "step" or self.reward == "published"
 
     @property
     def rechecks(self) -> bool:

@@ -16,13 +16,22 @@ from adaexplore.core.errors import BadInputError
 def words(config: Config) -> list[str]:
     """Return the command-line options that give this configuration, without the `run` folder."""
     found: list[str] = []
-    for name, field in Config.model_fields.items():
-        value = getattr(config, name)
-        if value == field.default or group_of(name) == "output":
+    for name, value in changes(config).items():
+        if group_of(name) == "output":
             continue
         for one in value if isinstance(value, tuple) else (value,):
             found += _words(name, one)
     return found
+
+
+def changes(config: Config) -> dict[str, Any]:
+    """Return the fields that differ from those of the preset alone, or else the defaults.
+
+    The preset itself is among them. `Config(**changes(config))` equals `config`.
+    """
+    base = Config(preset=config.preset).model_copy(update={"preset": None})
+    fields = {name: getattr(config, name) for name in Config.model_fields}
+    return {name: value for name, value in fields.items() if value != getattr(base, name)}
 
 
 def option_fields(*groups: Group) -> list[str]:

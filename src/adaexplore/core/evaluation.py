@@ -298,7 +298,8 @@ class Failed:
     `error` is the relative error against float64 where outputs could be compared, else None, and
     `absolute_error` that of the worst element.
     `feedback` is the same for a program: a `Fault` where something was raised, a `Mismatch` where
-    an output is wrong, None where the reason is all there is.
+    an output is wrong, None where the reason is all there is. `loaded` is True where it is known
+    that the module was imported and constructed before something was raised.
     """
 
     status: FailureStatus
@@ -308,22 +309,25 @@ class Failed:
     cost: Cost = field(default_factory=Cost)
     feedback: Fault | Mismatch | None = None
     absolute_error: float | None = None
+    loaded: bool = False
 
 
 Evaluation = Passed | Failed
 
 
-def rank(evaluation: Evaluation) -> tuple[bool, bool, float, float]:
+def rank(
+    evaluation: Evaluation, over: Literal["strongest", "eager"] = "strongest"
+) -> tuple[bool, bool, float, float]:
     """Order of candidates, larger is better: (compiled, correct, like-for-like speedup, guess).
 
-    The speedup is the least that the measurement shows (see `Timing.at_least`). A correct candidate
-    that was not measured has the speedup 0 and so stands below all that were. Among its like the
-    shorter estimate is better: `guess` is minus its microseconds, minus infinity for a partial one,
-    and 0 where there is none.
+    The speedup is the least that the measurement shows (see `Timing.at_least`); with `over` "eager"
+    it is the speedup over eager, as measured. A correct candidate that was not measured has the
+    speedup 0 and so stands below all that were. Among its like the shorter estimate is better:
+    `guess` is minus its microseconds, minus infinity for a partial one, and 0 where there is none.
     """
     if isinstance(evaluation, Failed):
         return (evaluation.status not in NOT_COMPILED, False, 0.0, 0.0)
     timing = evaluation.timing
     if isinstance(timing, Timing):
-        return (True, True, timing.at_least, 0.0)
+        return (True, True, timing.speedup_eager if over == "eager" else timing.at_least, 0.0)
     return (True, True, 0.0, -math.inf if timing.partial else -timing.time_us)

@@ -66,6 +66,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "workloads": [_workload_json(each) for each in passed.workloads] if passed else [],
         "uses": uses_to_json(passed.uses) if passed else [],
         "reason": failed.reason if failed else "",
+        "loaded": failed.loaded if failed else None,
         "fault": _plain(feedback) if isinstance(feedback, Fault) else None,
         "mismatch": _plain(feedback) if isinstance(feedback, Mismatch) else None,
         "detail": evaluation.detail,
@@ -82,7 +83,14 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
     if data["status"] != "passed":
         feedback = _fault(data.get("fault")) or _mismatch(data.get("mismatch"))
         return Failed(
-            data["status"], data["reason"], data["detail"], error, cost, feedback, absolute
+            status=data["status"],
+            reason=data["reason"],
+            detail=data["detail"],
+            error=error,
+            cost=cost,
+            feedback=feedback,
+            absolute_error=absolute,
+            loaded=data.get("loaded", False),
         )
     estimate, roofline = data.get("estimate"), data.get("roofline")
     descriptor = data.get("descriptor")

@@ -63,7 +63,7 @@ class Study:
         self._now = now
         settings = self._run.config.for_steps(self._run.steps)
         self._policy = (make_policy or POLICIES[settings.chosen_policy])(settings)
-        self._reward = reward_function(self._run.config.reward)
+        self._reward = reward_function(settings.reward, settings.compiled)
         self._tree = Tree()
         self._cache = EvaluationCache()
         self.nodes: list[Node] = []
@@ -338,13 +338,14 @@ class Study:
             self.best = node
 
     def _grow(self, node: Node) -> None:
-        """Add a step to the tree; a repeat earns nothing, except in the published search."""
+        """Add a step to the tree; a repeat earns nothing, unless the settings count it."""
         evaluation, settings = node.evaluation, self._run.config
-        if node.reused and isinstance(evaluation, Passed) and settings.reward != "published":
+        if node.reused and isinstance(evaluation, Passed) and not settings.counts_repeats:
             self._tree.add_repeat(node.id, node.parent_id, node.step_kind)
             return
         believed = evaluation
         if settings.shrinks:
             believed = shrunk(evaluation, self._tree[node.parent_id].log_speed)
         reward = self._reward(believed)
-        self._tree.add(node.id, node.parent_id, node.step_kind, reward, rank(believed))
+        order = rank(believed, settings.ranking)
+        self._tree.add(node.id, node.parent_id, node.step_kind, reward, order)

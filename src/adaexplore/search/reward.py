@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed
@@ -25,20 +26,24 @@ _CLIP_LOW, _CLIP_HIGH = 0.1, 10.0
 _SPAN = 1.2  # written out, because the difference of the two is rounded and would break ties
 
 
-def published(evaluation: Evaluation) -> float:
+Compiled = Literal["kernels", "module"]
+"""What has to compile, as `Config.compiled` has it."""
+
+
+def published(evaluation: Evaluation, compiled: Compiled = "kernels") -> float:
     """Return the paper's reward (arXiv 2604.16625): linear in the speedup over eager, clipped.
 
     The reward is 0 if the candidate does not compile, 0.05 if it compiles and is wrong, else
     `0.4 + 1.2 * (clip(s, 0.1, 10) - 0.1) / 9.9` for the speedup `s` over eager.
     """
     if isinstance(evaluation, Failed):
-        return _failed(evaluation)
+        return _failed(evaluation, compiled)
     speedup = evaluation.measured.speedup_eager if evaluation.measured else 1.0
     clipped = min(max(speedup, _CLIP_LOW), _CLIP_HIGH)
     return SLOWEST_REWARD + _SPAN * (clipped - _CLIP_LOW) / (_CLIP_HIGH - _CLIP_LOW)
 
 
-def log_speedup(evaluation: Evaluation) -> float:
+def log_speedup(evaluation: Evaluation, compiled: Compiled = "kernels") -> float:
     """Return the default reward: logarithmic in the like-for-like speedup `s`, without a ceiling.
 
     The reward is 0 if the candidate does not compile, 0.05 if it compiles and is wrong, else
@@ -52,17 +57,21 @@ def log_speedup(evaluation: Evaluation) -> float:
     are chosen so that both ends meet the published reward: 0.4 for the slowest, 1.6 at 10x.
     """
     if isinstance(evaluation, Failed):
-        return _failed(evaluation)
+        return _failed(evaluation, compiled)
     speedup = evaluation.measured.speedup if evaluation.measured else 1.0
     scale = (TENFOLD_REWARD - SLOWEST_REWARD) / (1 + math.log(10))
     gain = math.log(speedup) if speedup >= 1 else speedup - 1
     return SLOWEST_REWARD + scale * (1 + gain)
 
 
-def reward_function(name: Literal["log", "published"]) -> RewardFunction:
-    """Return the reward function that `Config.reward` names."""
-    return {"log": log_speedup, "published": published}[name]
+def reward_function(
+    name: Literal["log", "published"], compiled: Compiled = "kernels"
+) -> RewardFunction:
+    """Return the reward function that `Config.reward` names, with `Config.compiled`."""
+    return partial({"log": log_speedup, "published": published}[name], compiled=compiled)
 
 
-def _failed(evaluation: Failed) -> float:
+def _failed(evaluation: Failed, compiled: Compiled) -> float:
+    if compiled == "module" and evaluation.loaded:
+        return WRONG_REWARD
     return NOT_COMPILED_REWARD if evaluation.status in NOT_COMPILED else WRONG_REWARD

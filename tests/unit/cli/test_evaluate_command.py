@@ -30,6 +30,7 @@ KEYS = {
     "profile",
     "roofline",
     "reason",
+    "loaded",
     "fault",
     "mismatch",
     "detail",

@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from adaexplore.core.config import Config
+from adaexplore.core.presets import PRESETS
 from adaexplore.core.version import __version__
 
 COMMANDS = {
@@ -60,8 +61,14 @@ def test_help_of_the_mode_says_what_modules_of_libraries_are_in(adaexplore):
 
 def test_tables_in_a_pipe_have_a_line_for_each_row(adaexplore):
     lines = adaexplore("settings").out.splitlines()
-    assert len(lines) == 1 + len(Config.model_fields)
+    assert len(lines) == 1 + len(Config.model_fields) + 1 + len(PRESETS)
     assert any(line.split()[0] == "require_custom" and "Needs a GPU" in line for line in lines)
+
+
+def test_presets_are_listed_with_their_settings(adaexplore):
+    lines = adaexplore("settings").out.splitlines()
+    [line] = [line for line in lines if line.split()[0] == "adaexplore-l3"]
+    assert "expand_ratio=0.5" in line
 
 
 def test_settings_are_listed_with_their_defaults(adaexplore):

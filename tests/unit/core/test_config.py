@@ -1,12 +1,15 @@
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.cli.options import given_config
 from adaexplore.core.config import Config
-from adaexplore.core.configure import group_of, make_config, parse_settings, words
+from adaexplore.core.configure import changes, group_of, make_config, parse_settings, words
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.presets import PRESETS, PresetName
 
 drawn = st.builds(
     Config,
@@ -112,6 +115,40 @@ class TestParsing:
         pairs = words(settings)[1::2]
         assert parse_settings(pairs) == settings
         assert Config.model_validate_json(settings.model_dump_json()) == settings
+
+
+class TestPresets:
+    @pytest.mark.parametrize("name", PRESETS)
+    def test_the_values_are_given_fields_and_the_name_is_kept(self, name):
+        made = make_config({"preset": name})
+        assert made.preset == name
+        assert made.model_fields_set == {"preset", *PRESETS[name].values}
+
+    def test_every_name_is_a_preset(self):
+        assert set(get_args(PresetName)) == set(PRESETS)
+
+    def test_a_value_that_is_given_goes_before_that_of_the_preset(self):
+        assert make_config({"preset": "adaexplore-l3", "c": 0.7}).c == 0.7
+        assert given_config({"steps": 7}, ["preset=adaexplore", "c=0.7"]).steps == 7
+        assert parse_settings(["repair=true"], make_config({"preset": "adaexplore"})).repair
+
+    def test_a_preset_goes_before_what_it_builds_on(self):
+        base = Config(c=0.9, seed=4)
+        assert make_config({"preset": "adaexplore"}, base) == Config(preset="adaexplore", seed=4)
+
+    def test_the_words_are_the_preset_and_what_differs_from_it(self):
+        made = make_config({"preset": "adaexplore", "repair": True, "seed": 3})
+        assert words(made) == ["--seed", "3", "--set", "repair=true", "--preset", "adaexplore"]
+
+    @given(settings=drawn, name=st.sampled_from([None, *PRESETS]))
+    def test_what_differs_makes_the_same_configuration(self, settings, name):
+        made = settings.model_copy(update={"preset": name})
+        assert Config(**changes(made)) == made
+        assert Config.model_validate_json(made.model_dump_json()) == made
+
+    def test_an_unknown_one_is_told_all_names(self):
+        text = complaint("preset=ada")
+        assert text.startswith("--set preset=ada: Input should be 'adaexplore', 'adaexplore-l2'")
 
 
 class TestComplaints:

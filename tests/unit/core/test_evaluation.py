@@ -164,6 +164,7 @@ KEYS = {
     "workloads",
     "uses",
     "reason",
+    "loaded",
     "fault",
     "mismatch",
     "detail",
@@ -180,6 +181,7 @@ NEWER_KEYS = (
     "descriptor",
     "workloads",
     "uses",
+    "loaded",
     "fault",
     "mismatch",
 )
@@ -227,7 +229,7 @@ def test_every_key_is_always_there(evaluation):
 def test_a_failure_measured_nothing(evaluation):
     data = evaluation_to_json(evaluation)
     said = {"status", "error", "absolute_error", "reason", "fault", "mismatch", "detail", "cost"}
-    for key in KEYS - said:
+    for key in KEYS - said - {"loaded"}:
         assert not data[key]
 
 
@@ -251,6 +253,12 @@ def test_the_strongest_baseline_is_named(evaluation):
     data = evaluation_to_json(evaluation)
     times_us = [t for t in data["baselines_us"].values() if t is not None]
     assert data["baselines_us"][data["strongest"]] == min(times_us)
+
+
+@given(first=measured, second=measured)
+def test_over_eager_they_rank_by_what_was_measured(first, second):
+    by_rank = rank(first, "eager") < rank(second, "eager")
+    assert by_rank == (first.timing.speedup_eager < second.timing.speedup_eager)
 
 
 @given(first=measured, second=measured)

@@ -104,6 +104,15 @@ def test_an_estimate_earns_the_reward_of_a_speedup_of_one(reward):
     assert reward(estimated) == reward(passed(1.0))
 
 
+@pytest.mark.parametrize("name", ["log", "published"])
+def test_a_module_that_loads_has_compiled_where_that_is_asked_for(name):
+    at_launch = Failed("compile_error", "no such name in k", loaded=True)
+    at_import = Failed("compile_error", "no ModelNew")
+    assert reward_function(name, "module")(at_launch) == 0.05
+    assert reward_function(name, "module")(at_import) == 0
+    assert reward_function(name)(at_launch) == 0
+
+
 def test_reward_functions_are_found_by_name():
     assert reward_function("log")(passed(20.0)) > 1.6
     assert reward_function("published")(passed(20.0)) == pytest.approx(1.6)

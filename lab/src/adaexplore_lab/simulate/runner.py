@@ -64,7 +64,7 @@ def run(
     """One search; what was found after every step (see `Outcome`)."""
     world, tree, policy = landscape.world(seed), Tree(), contender.policy()
     settings = contender.settings
-    reward = reward_function(settings.reward)
+    reward = reward_function(settings.reward, settings.compiled)
     kernels: list[SimulatedKernel] = []
     searched: dict[int, Evaluation] = {}
     under_way: deque[tuple[Selection, Sequence[int], random.Random]] = deque()
@@ -90,7 +90,8 @@ def run(
         searched[number] = evaluation
         believed = shrunk(evaluation, tree[at].log_speed) if settings.shrinks else evaluation
         tree.end(at, selection.step_kind)
-        tree.add(number, at, selection.step_kind, reward(believed), rank(believed))
+        order = rank(believed, settings.ranking)
+        tree.add(number, at, selection.step_kind, reward(believed), order)
         policy.record(tree, number, kernel.look)
         curve.append(
             _shipped(world, kernels, searched, settings, random.Random(f"{seed}/{number}"))

@@ -53,7 +53,9 @@ def raised(error: Raised, stage: str, source: str = "", log: str = "") -> Failed
     fault = fault_of(error, source, log)
     what = f"{fault.type}: {fault.message}" if fault.message else fault.type
     detail = error.traceback[-_DETAIL_CHARS:]
-    return Failed(status, f"{what} ({_place(fault)}while {stage})", detail, feedback=fault)
+    reason = f"{what} ({_place(fault)}while {stage})"
+    loaded = stage not in (COMPILING, LOADING)
+    return Failed(status, reason, detail, feedback=fault, loaded=loaded)
 
 
 def died(error: WorkerDiedError, stage: str) -> Failed:

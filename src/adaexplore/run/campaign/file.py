@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
-from adaexplore.core.configure import Spelling, make_config
+from adaexplore.core.configure import Spelling, changes, make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Exclusion
 from adaexplore.problems.flashinfer.dataset import TASK, dataset_entries, entry_named, is_dataset
@@ -158,7 +158,8 @@ def _order(
 ) -> CampaignOrder:
     _refuse_unknown(data, "", refused=_NOT_IN_FILE, also=("problem",))
     anchored = {key: _anchored(key, value, folder) for key, value in data.items()}
-    config = given.over(make_config({**CAMPAIGN_DEFAULTS, **anchored}, spelling=_as_toml("")))
+    base = Config.model_validate(CAMPAIGN_DEFAULTS)
+    config = given.over(make_config(anchored, base, spelling=_as_toml("")))
     found: list[CampaignEntry] = []
     tasks = Tasks()
     for i, table in enumerate(tables):
@@ -194,7 +195,7 @@ def _of_entry(config: Config) -> Config:
 
 
 def _dumped(config: Config) -> dict[str, Any]:
-    return config.model_dump(mode="json", exclude_defaults=True)
+    return config.model_dump(mode="json", include=set(changes(config)))
 
 
 def _anchored(key: str, value: Any, folder: Path) -> Any:

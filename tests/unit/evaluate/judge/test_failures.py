@@ -36,6 +36,11 @@ class TestRaised:
     def test_whatever_goes_wrong_before_it_runs_is_a_compile_error(self):
         assert raised(error("AttributeError", "no ModelNew"), BUILDING).status == "compile_error"
 
+    def test_what_is_raised_after_that_leaves_it_loaded(self):
+        found = {stage: raised(error("CompilationError"), stage) for stage in (RUNNING, BUILDING)}
+        assert [failed.status for failed in found.values()] == ["compile_error"] * 2
+        assert (found[RUNNING].loaded, found[BUILDING].loaded) == (True, False)
+
     def test_so_is_what_goes_wrong_while_compiling_ahead(self):
         assert raised(error("ValueError", "no"), COMPILING).status == "compile_error"
 

@@ -76,6 +76,14 @@ def test_searches_of_a_campaign_stop_by_themselves_unless_told_otherwise(listed)
     assert (a.config.stop_flat, a.config.confirm) == (0, False)
 
 
+def test_a_preset_goes_before_the_defaults_of_a_campaign(ordered):
+    order = ordered('preset = "adaexplore-l3"\nc = 0.7\nrepair = true\n[[problem]]\nfile = "a.py"')
+    [a] = order.entries
+    assert (a.config.stop_near, a.config.stop_flat, a.config.steps) == (0, 0, 50)
+    assert (a.config.expand_ratio, a.config.c, a.config.repair) == (0.5, 0.7, True)
+    assert CampaignOrder.from_json(order.to_json()) == order
+
+
 def test_the_budget_is_the_campaigns_alone(ordered):
     order = ordered('budget = "90steps"\nparallel = 4\n[[problem]]\nfile = "a.py"')
     assert (order.config.limits.steps, order.config.parallel) == (90, 4)
