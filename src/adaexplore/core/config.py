@@ -21,6 +21,8 @@ PolicyName = Literal[
     "uct", "widening", "ps", "irs", "irl", "irb", "irle", "beam", "islands", "polca", "archive"
 ]
 Allocation = Literal["headroom", "uniform"]
+_SHOWING_NOTHING_ELSE = ("ps", "irs", "irl", "irb", "irle")
+"""The paper's baselines: their prompts have the kernels of their context alone."""
 
 FOUNDERS = 8
 """Large steps from the reference that a long search should begin with, by simulation
@@ -157,6 +159,13 @@ class Config(BaseModel):
     )
     p_contrast: float = setting(
         "model", 0.2, "probability that a large step contrasts two kernels of its pool", ge=0, le=1
+    )
+    tried: bool | None = setting(
+        "model",
+        None,
+        "prompts list what else was tried: other steps like this one, and how many are in flight. "
+        "Default: true, except with the published reward and the paper's baselines "
+        f"({', '.join(_SHOWING_NOTHING_ELSE)})",
     )
     ask_again: bool = setting(
         "model", True, "ask once more where a reply contains no usable module"
@@ -364,6 +373,13 @@ class Config(BaseModel):
         if self.policy != "auto":
             return self.policy
         return "uct" if self.reward == "published" else "archive"
+
+    @property
+    def shows_tried(self) -> bool:
+        """True where prompts list what else was tried."""
+        if self.tried is not None:
+            return self.tried
+        return self.reward != "published" and self.chosen_policy not in _SHOWING_NOTHING_ELSE
 
     def for_steps(self, steps: int) -> Config:
         """Return the configuration of a search of `steps` planned steps."""

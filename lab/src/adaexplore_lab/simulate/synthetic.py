@@ -118,7 +118,7 @@ class _Hills:
             state = before if parent.status != "passed" else self._small(before, rng)
             look, fails = _changed(parent.look, _SMALL_CHANGE, rng), terrain.fail_small
         else:
-            state = self._large([kernel.state for kernel in shown], rng)
+            state = self._large([each.state for each in shown if each.status == "passed"], rng)
             look = _changed(self._looks[state.family], _LARGE_CHANGE, rng)
             fails = terrain.fail_large
         if rng.random() < fails:

@@ -12,7 +12,7 @@ from typing import Any
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed, Fault
+from adaexplore.core.evaluation import Failed, Fault, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import LANGUAGES, Problem
@@ -50,6 +50,7 @@ SHARED: Mapping[str, str] = {
 }
 """Variables that every template may use, with their meaning."""
 
+_POOL = {"pool": "kernels to beat; with some policies also failed ones"}
 _LEFT_OUT = {"left_out": "number of older kernels omitted to fit the model's context"}
 _WINDOW = {"window": "kernels, each made from the one before, oldest first; the last is to change"}
 _GUIDANCE = {"guidance": "the reviser's changes; empty if it was not asked"}
@@ -63,8 +64,8 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     **{f"{language}.j2": {} for language in LANGUAGES},
     "kernel.j2": {},
     "example.j2": {"example": "a complete module in the language"},
-    "pool.j2": {"pool": "correct kernels", **_LEFT_OUT},
-    "verdicts.j2": {"pool": "correct kernels, shown without their sources"},
+    "pool.j2": {**_POOL, **_LEFT_OUT},
+    "verdicts.j2": _POOL,
     "strategies.j2": {"strategies": "the strategies of the catalogue for this language"},
     "strategy.j2": {"strategy": "the chosen strategy, or None", "plan": "the model's plan for it"},
     "contrast.j2": {"faster": "a kernel", "slower": "another kernel"},
@@ -74,9 +75,9 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "window.j2": {**_WINDOW, **_LEFT_OUT},
     "guidance.j2": _GUIDANCE,
     "failed.j2": _FAILED,
-    "task_large.j2": {"pool": "correct kernels"},
-    "task_plan.j2": {"pool": "correct kernels"},
-    "task_strategy.j2": {"pool": "correct kernels"},
+    "task_large.j2": _POOL,
+    "task_plan.j2": _POOL,
+    "task_strategy.j2": _POOL,
     "task_contrast.j2": {},
     "task_reviser.j2": _WINDOW,
     "task_tuner.j2": {**_WINDOW, **_GUIDANCE},
@@ -218,10 +219,13 @@ class Prompts:
     def _for_writing(self, pool: Sequence[Node]) -> tuple[str, ...]:
         """Return the sections before the pool in a prompt for a whole module.
 
-        The example is left out where the pool has kernels by a model: they are better examples of
-        the language. Kernels of the compiler are not.
+        The example is left out where the pool has correct kernels by a model: they are better
+        examples of the language. Kernels of the compiler are not.
         """
-        written = any(node.proposal.origin != "compiler" for node in pool)
+        written = any(
+            node.proposal.origin != "compiler" and isinstance(node.evaluation, Passed)
+            for node in pool
+        )
         return (*_COMMON, "rules", "language", *(() if written else ("example",)))
 
     def _with_pool(self, briefing: Briefing, pool: Sequence[Node], left_out: int) -> dict[str, Any]:

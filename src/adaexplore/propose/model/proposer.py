@@ -74,14 +74,15 @@ class ModelProposer:
 
     def begin(self, context: Context) -> Dialogue:
         """See `Proposer.begin`."""
+        others = self._settings.shows_tried
         briefing = Briefing(
             problem=context.problem,
             facts=context.facts,
             environment=context.environment,
             rules=tuple(self._rules(context)),
             demand=self._settings.demand,
-            tried=tried_before(context),
-            in_flight=context.in_flight,
+            tried=tried_before(context) if others else (),
+            in_flight=context.in_flight if others else 0,
         )
         form, flow = self._flow(context, briefing)
         tokens: Counter[str] = Counter()
@@ -112,8 +113,9 @@ class ModelProposer:
             if settings.repair and not _is_right(last):
                 return "repair", self._repair(briefing, last)
             return "patch", self._patch(briefing, window)
-        if len(context.pool) >= 2 and rng.random() < settings.p_contrast:
-            return "contrast", self._contrast(briefing, context.pool)
+        right = [node for node in context.pool if _is_right(node)]
+        if len(right) >= 2 and rng.random() < settings.p_contrast:
+            return "contrast", self._contrast(briefing, right)
         if rng.random() < settings.p_strategy:
             return "strategy", self._strategy(briefing, context.pool)
         return "large", self._large(briefing, context.pool)

@@ -14,17 +14,15 @@ from adaexplore.core.tree import Tree
 class RecentKernels(Policy):
     """Iterative refinement by large steps, with the last kernels in context (arXiv 2604.16625).
 
-    The context holds the last `Config.pool_size` correct kernels, because a pool holds kernels to
-    beat. The published code also shows failed ones.
+    The context holds the last `Config.pool_size` kernels, failed ones with their errors too.
     """
 
     def __init__(self, settings: Config) -> None:
         self._recent: deque[int] = deque(maxlen=settings.pool_size)
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Remember the kernel if it is correct."""
-        if tree[node_id].correct:
-            self._recent.append(node_id)
+        """Remember the kernel, correct or not."""
+        self._recent.append(node_id)
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
         """Return the root with the recent kernels, oldest first."""

@@ -19,8 +19,8 @@ _ELITE = 256
 class RecentAndElite(Policy):
     """Iterative refinement by large steps with half recent, half elite kernels (arXiv 2604.16625).
 
-    The context holds `Config.pool_size` kernels. The elites are drawn by softmax of their
-    speedups without replacement.
+    The context holds `Config.pool_size` kernels. The recent ones may be failed ones. The elites are
+    drawn by softmax of their speedups without replacement.
     """
 
     def __init__(self, settings: Config) -> None:
@@ -29,10 +29,9 @@ class RecentAndElite(Policy):
         self._ranking = Ranking()
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Remember and rank the kernel if it is correct."""
+        """Remember the kernel, and rank it if it is correct."""
         self._ranking.add(tree[node_id])
-        if tree[node_id].correct:
-            self._recent.append(node_id)
+        self._recent.append(node_id)
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
         """Return the root with the recent kernels first."""

@@ -265,6 +265,50 @@ class TestOtherAttempts:
         tuner = Talk([module(TWO)], context, settings).prompts[0]
         assert "# Other attempts\n- step 2" in tuner.messages[-1].text
 
+    @pytest.mark.parametrize(
+        "settings",
+        [{"tried": False}, {"policy": "ps"}, {"policy": "irb"}, {"reward": "published"}],
+    )
+    def test_shows_nothing_of_others_where_the_settings_say_so(self, settings):
+        alone = Context(PROBLEM, "large", 1, pool=(self.FAST,))
+        beside = replace(alone, history=(self.BROKEN, self.SLOW, self.FAST), in_flight=3)
+        told, told_beside = (
+            Talk([module(TWO)], context, PLAIN.model_copy(update=settings)).prompts
+            for context in (alone, beside)
+        )
+        assert told_beside == told
+
+    def test_best_of_n_shows_others_where_they_are_asked_for(self):
+        context = Context(PROBLEM, "large", 1, history=(self.SLOW,))
+        settings = PLAIN.model_copy(update={"policy": "ps", "tried": True})
+        told = Talk([module(TWO)], context, settings).prompts[0].messages[-1].text
+        assert "# Other attempts\n- step 2" in told
+
+
+class TestFailuresInThePool:
+    POOL = (node(1, ONE, passed(2.0)), node(2, TWO, WRONG))
+
+    def test_are_shown_as_what_to_avoid(self):
+        told = Talk([module(TWO)], Context(PROBLEM, "large", 1, pool=self.POOL)).prompts[0]
+        text = told.messages[-1].text
+        assert "# Earlier kernels\nCorrect kernels are to beat" in text
+        assert "'two'" in text
+        assert "wrong_output" in text
+        assert "Kernels to beat" not in text
+
+    def test_are_not_contrasted(self):
+        settings = PLAIN.model_copy(update={"p_contrast": 1.0})
+        context = Context(PROBLEM, "large", 1, pool=self.POOL)
+        assert Talk([module(TWO)], context, settings).labels == ["large"]
+        context = replace(context, pool=(*self.POOL, node(3, ONE, passed(1.0))))
+        talk = Talk([module(TWO)], context, settings)
+        assert talk.labels == ["large.contrast"]
+        assert "wrong_output" not in talk.prompts[0].messages[-1].text
+
+    def test_do_not_replace_the_example_of_the_language(self):
+        failed = Context(PROBLEM, "large", 1, pool=self.POOL[1:])
+        assert "example" in Talk([module(TWO)], failed).proposal.settings["prompt_tokens"]
+
 
 class TestLint:
     """`number` is forbidden to be 1."""

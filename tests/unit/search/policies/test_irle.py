@@ -38,3 +38,9 @@ def test_few_kernels_are_all_shown_once():
     assert play.select().pool == ()
     play.grow(1.0, 2.0)
     assert play.select().pool == (1, 2)
+
+
+def test_recent_failures_are_shown_and_older_ones_are_no_elites():
+    play = Play("irle", Config(pool_size=4))
+    play.grow(None, 1.0, None, 2.0, None)
+    assert {step.pool for step in play.selections(40)} == {(4, 5, 2)}

@@ -16,6 +16,7 @@ from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.search import POLICIES, Policy, Tree, context_ids
 
 few_examples = examples(max_examples=12, deadline=None)  # for each test and each of eleven policies
+SHOWING_FAILURES = ("irl", "irle")
 policies = pytest.mark.parametrize("name", sorted(POLICIES))
 
 
@@ -116,7 +117,7 @@ def test_a_selection_is_a_valid_step(name, history, settings, seed):
     assert len(set(context)) == len(context) <= max(settings.pool_size, settings.window)
     if selection.step_kind == "large":
         assert len(context) <= settings.pool_size
-        assert all(tree[kernel].correct for kernel in context)
+        assert name in SHOWING_FAILURES or all(tree[kernel].correct for kernel in context)
     else:
         assert context[-1] == selection.node_id
 
