@@ -18,7 +18,8 @@ class Selection:
     """Node that the next step grows from, kind of the step, and kernels that it is shown.
 
     `pool` holds ids of kernels for a large step, correct ones unless the policy is about showing
-    failures too; None leaves the choice to `search.large_pool`. A small step is always shown its path (`search.small_window`).
+    failures too; None leaves the choice to `search.large_pool`. A small step is always shown its
+    path (`search.small_window`).
     """
 
     node_id: int
