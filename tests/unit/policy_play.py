@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
-from adaexplore.search import POLICIES, Selection, Tree
+from adaexplore.search import POLICIES, Policy, Selection, Tree
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,14 @@ class FakeTraits:
 
 
 class Play:
-    """A policy by its name, with what was recorded in it."""
+    """A policy, or that of a name, with what was recorded in it."""
 
-    def __init__(self, name: str, settings: Config | None = None, **parameters: float) -> None:
-        self.policy = POLICIES[name](settings or Config(), **parameters)
+    def __init__(
+        self, policy: str | Policy, settings: Config | None = None, **parameters: float
+    ) -> None:
+        if isinstance(policy, str):
+            policy = POLICIES[policy](settings or Config(), **parameters)
+        self.policy = policy
         self.tree = Tree()
 
     def add(

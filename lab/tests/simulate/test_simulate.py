@@ -24,15 +24,15 @@ FAMILIES = SYNTHETIC["families"]
 class TestContenders:
     def test_a_setting_and_a_parameter_of_the_policy_s_own(self):
         contender = parse_contender("beam:width=3,p_large=0.5")
-        assert contender.settings.policy == "beam"
+        assert contender.settings.chosen_policy == "beam"
         assert contender.settings.p_large == 0.5
-        assert contender.parameters == (("width", 3),)
+        assert contender.settings.policy_parameters == {"width": 3}
         assert contender.policy() is not contender.policy()
 
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("nothing", "no policy 'nothing'; known: uct, "),
+            ("nothing", "no policy 'nothing'; known: auto, uct, "),
             ("uct:width=3", "width: no such setting"),
             ("beam:width=wide", "width is a whole number, not 'wide'"),
             ("polca:epsilon=-1", "epsilon is 0 or more"),

@@ -237,12 +237,16 @@ def _export_file(run: Path, output: Path, *, problem: bool) -> None:
 
 @app.command()
 def settings() -> None:
-    """List every setting (options of the command line, and keys of --set) and every preset."""
+    """List every setting (options of the command line, and keys of --set) and every preset.
+
+    Between them stand the parameters of single policies, for --set policy=NAME:KEY=VALUE,...
+    """
     from rich.table import Table
 
     from adaexplore.cli.printing import show_table
     from adaexplore.core.config import Config
     from adaexplore.core.configure import group_of, is_option, option_name
+    from adaexplore.core.policies import PARAMETERS
     from adaexplore.core.presets import PRESETS
 
     table = Table("setting", "default", "given by", "group", "meaning", box=None)
@@ -251,6 +255,11 @@ def settings() -> None:
         given_by = option_name(name) if is_option(name) else "--set"
         table.add_row(name, default, given_by, group_of(name), field.description)
     show_table(table)
+    parameters = Table("parameter of a policy", "default", "meaning", box=None)
+    for policy, own in PARAMETERS.items():
+        for name, each in own.items():
+            parameters.add_row(f"policy={policy}:{name}", f"{each.default:g}", each.meaning)
+    show_table(parameters)
     presets = Table("preset", "meaning", "settings", box=None)
     for name, preset in PRESETS.items():
         values = ", ".join(f"{key}={value}" for key, value in preset.values.items())

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from adaexplore.core.config import CAMPAIGN_DEFAULTS as CAMPAIGN_DEFAULTS
     from adaexplore.core.config import Allocation as Allocation
     from adaexplore.core.config import Config as Config
-    from adaexplore.core.config import PolicyName as PolicyName
     from adaexplore.core.configure import make_config as make_config
     from adaexplore.core.configure import parse_pairs as parse_pairs
     from adaexplore.core.configure import parse_settings as parse_settings
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from adaexplore.core.node import Node as Node
     from adaexplore.core.node import StepKind as StepKind
     from adaexplore.core.node import best_correct as best_correct
+    from adaexplore.core.policies import PolicyName as PolicyName
     from adaexplore.core.problem import PRECISIONS as PRECISIONS
     from adaexplore.core.problem import Language as Language
     from adaexplore.core.problem import Problem as Problem

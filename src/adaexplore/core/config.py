@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
 
 from adaexplore.core.config_fields import JoinedText, PathText, option, plain, setting, split
 from adaexplore.core.limits import BudgetLimits, parse_budget
+from adaexplore.core.policies import (
+    AUTO,
+    PARAMETERS,
+    PolicyName,
+    join_policy,
+    parse_policy,
+    split_policy,
+)
 from adaexplore.core.presets import PRESETS, PresetName
 from adaexplore.core.problem import Checks, Language, Mode, Precision, TargetName
 
-PolicyName = Literal[
-    "uct", "widening", "ps", "irs", "irl", "irb", "irle", "beam", "islands", "polca", "archive"
-]
 Allocation = Literal["headroom", "uniform"]
 _SHOWING_NOTHING_ELSE = ("ps", "irs", "irl", "irb", "irle")
 """The paper's baselines: their prompts have the kernels of their context alone."""
@@ -204,11 +209,12 @@ class Config(BaseModel):
     )
     turn_steps: int = setting("campaign", 4, "steps of one turn of a problem", ge=1)
     first_steps: int = setting("campaign", 8, "steps of every problem before any gets more", ge=1)
-    policy: Literal["auto", PolicyName] = setting(
+    policy: str = setting(
         "search",
-        "auto",
+        AUTO,
         f"what grows where: {', '.join(get_args(PolicyName))}; auto is archive, and uct with the "
-        "published reward",
+        "published reward. Parameters and settings may follow: beam:width=3,p_large=0.5; "
+        f"parameters of their own have {', '.join(PARAMETERS)}, as listed below",
     )
     c: float = setting("search", 0.3, "UCT exploration constant", ge=0)
     expand_ratio: float = setting(
@@ -339,6 +345,12 @@ class Config(BaseModel):
             parse_budget(text)
         return text
 
+    @field_validator("policy")
+    @classmethod
+    def _check_policy(cls, text: str) -> str:
+        parse_policy(text)
+        return text
+
     def over(self, base: Config) -> Config:
         """Return `base` with every field that was given here."""
         return base.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
@@ -370,9 +382,21 @@ class Config(BaseModel):
     @property
     def chosen_policy(self) -> PolicyName:
         """The policy in force: the published reward uses the published search."""
-        if self.policy != "auto":
-            return self.policy
+        name, _ = parse_policy(self.policy)
+        if name != AUTO:
+            return cast(PolicyName, name)
         return "uct" if self.reward == "published" else "archive"
+
+    @property
+    def policy_text(self) -> str:
+        """The policy in force with the parameters that it was given: `beam:width=3`."""
+        _, pairs = split_policy(self.policy)
+        return join_policy(self.chosen_policy, pairs)
+
+    @property
+    def policy_parameters(self) -> dict[str, float]:
+        """The parameters that the policy was given; it has defaults for all others."""
+        return parse_policy(self.policy)[1]
 
     @property
     def shows_tried(self) -> bool:

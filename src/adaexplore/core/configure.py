@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from adaexplore.core.config import Config
 from adaexplore.core.config_fields import Group
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.policies import PARAMETERS, join_policy, split_policy
 
 
 def words(config: Config) -> list[str]:
@@ -100,6 +101,7 @@ def make_config(
     Raises `BadInputError` for an unknown field (it names the near ones) or a value out of bounds,
     in one line that spells the field as `spelling` does.
     """
+    values = _unfolded(values)
     for name in values:
         if name not in Config.model_fields:
             raise BadInputError(f"{_unknown(name, spelling)}: no such setting; {near_fields(name)}")
@@ -110,6 +112,27 @@ def make_config(
         name = str(first["loc"][0])
         raise BadInputError(f"{spelling(name, values[name])}: {first['msg']}") from None
     return given.over(base or Config())
+
+
+def _unfolded(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values with the settings in a policy's text (`uct:c=0.5`) as fields of their own.
+
+    Raises `BadInputError` for a setting that is given twice.
+    """
+    text = values.get("policy")
+    if not isinstance(text, str):
+        return values
+    name, pairs = split_policy(text)
+    of_policy = PARAMETERS.get(name, {})  # the queue of polca has a `memory`, and a run has one
+    settings = {
+        key: value
+        for key, value in pairs.items()
+        if key in Config.model_fields and key not in of_policy
+    }
+    if twice := [key for key in settings if key in values]:
+        raise BadInputError(f"policy {text}: {twice[0]} is given beside the policy too; write one")
+    own = {key: value for key, value in pairs.items() if key not in settings}
+    return {**values, **settings, "policy": join_policy(name, own)}
 
 
 def near_fields(name: str) -> str:

@@ -135,7 +135,7 @@ def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
     plan = Plan.of(run)
     return {
         **run.config.model_dump(exclude=_NO_FACETS),
-        "policy": run.config.chosen_policy,
+        "policy": run.config.policy_text,
         "proposer": "+".join(plan.proposers),
         "memory": run.config.memory or "none",
         "prompts": plan.digest[:8] if plan.templates else "bundled",

@@ -218,7 +218,7 @@ def check_answered(run: RunRecord, path: Path) -> None:
 def model_proposers(plan: Plan, config: Config) -> dict[str, Proposer]:
     """Return the proposers that ask a model or a person; they need no processes of their own."""
     recall = recalling(plan.rules, config)
-    if config.policy == "polca":
+    if config.chosen_policy == "polca":
         recall = _summarizing(recall)
     proposer = ModelProposer(plan.prompts, config, recall, linting(plan.rules))
     return {name: proposer for name in plan.proposers if name != COMPILER}

@@ -28,7 +28,6 @@ from adaexplore.core.protocols.proposer import Context, Dialogue, Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.run.evaluation_cache import EvaluationCache
 from adaexplore.search import (
-    POLICIES,
     Tree,
     context_ids,
     needs_remeasure,
@@ -37,6 +36,7 @@ from adaexplore.search import (
     step_rng,
     traits_of,
 )
+from adaexplore.search import make_policy as policy_of
 from adaexplore.store import Store
 
 Turn = Prompt | Proposal
@@ -62,7 +62,7 @@ class Study:
         self._proposers = proposers
         self._now = now
         settings = self._run.config.for_steps(self._run.steps)
-        self._policy = (make_policy or POLICIES[settings.chosen_policy])(settings)
+        self._policy = (make_policy or policy_of)(settings)
         self._reward = reward_function(settings.reward, settings.compiled)
         self._tree = Tree()
         self._cache = EvaluationCache()

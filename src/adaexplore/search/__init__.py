@@ -39,7 +39,7 @@ from adaexplore.core.protocols.policy import Policy, Selection, Traits
 from adaexplore.core.tree import Tree, Vertex
 from adaexplore.search.allocation import Arm
 from adaexplore.search.headroom import is_flat
-from adaexplore.search.policies import POLICIES
+from adaexplore.search.policies import POLICIES, make_policy
 from adaexplore.search.policies.ranking import Ranking
 from adaexplore.search.policy import step_kind
 from adaexplore.search.pool import context_ids, large_pool, small_window
@@ -70,6 +70,7 @@ __all__ = [
     "distance",
     "is_flat",
     "large_pool",
+    "make_policy",
     "needs_remeasure",
     "next_to_confirm",
     "reward_function",

@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from adaexplore.core.config import Config
+from adaexplore.core.policies import PARAMETERS
 from adaexplore.core.presets import PRESETS
 from adaexplore.core.version import __version__
 
@@ -61,7 +62,8 @@ def test_help_of_the_mode_says_what_modules_of_libraries_are_in(adaexplore):
 
 def test_tables_in_a_pipe_have_a_line_for_each_row(adaexplore):
     lines = adaexplore("settings").out.splitlines()
-    assert len(lines) == 1 + len(Config.model_fields) + 1 + len(PRESETS)
+    parameters = [name for own in PARAMETERS.values() for name in own]
+    assert len(lines) == 3 + len(Config.model_fields) + len(parameters) + len(PRESETS)
     assert any(line.split()[0] == "require_custom" and "Needs a GPU" in line for line in lines)
 
 
@@ -69,6 +71,12 @@ def test_presets_are_listed_with_their_settings(adaexplore):
     lines = adaexplore("settings").out.splitlines()
     [line] = [line for line in lines if line.split()[0] == "adaexplore-l3"]
     assert "expand_ratio=0.5" in line
+
+
+def test_parameters_of_policies_are_listed_with_their_defaults(adaexplore):
+    lines = adaexplore("settings").out.splitlines()
+    [line] = [line for line in lines if line.split()[0] == "policy=beam:width"]
+    assert line.split() == ["policy=beam:width", "2", "kernels", "that", "are", "kept"]
 
 
 def test_settings_are_listed_with_their_defaults(adaexplore):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from adaexplore.core.config import PolicyName
+from adaexplore.core.config import Config
+from adaexplore.core.policies import PolicyName
 from adaexplore.core.protocols.policy import Policy
 from adaexplore.search.policies.archive import Archive
 from adaexplore.search.policies.beam import Beam
@@ -33,4 +34,10 @@ POLICIES: Mapping[PolicyName, Callable[..., Policy]] = {
 }
 """Each is called with the settings; every other parameter has a default."""
 
-__all__ = ["POLICIES"]
+
+def make_policy(settings: Config) -> Policy:
+    """Return the policy that the settings name, with its parameters and nothing recorded yet."""
+    return POLICIES[settings.chosen_policy](settings, **settings.policy_parameters)
+
+
+__all__ = ["POLICIES", "make_policy"]

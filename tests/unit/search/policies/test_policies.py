@@ -1,6 +1,7 @@
 """Contract of every policy (`core.policy.Policy`), on random searches."""
 
 import copy
+import inspect
 import random
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from policy_play import FakeTraits
+from policy_play import FakeTraits, Play
 
-from adaexplore.core.config import Config, PolicyName
+from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.search import POLICIES, Policy, Tree, context_ids
+from adaexplore.core.policies import PARAMETERS, PolicyName
+from adaexplore.search import POLICIES, Policy, Tree, context_ids, make_policy
 
 few_examples = examples(max_examples=12, deadline=None)  # for each test and each of eleven policies
 SHOWING_FAILURES = ("irl", "irle")
@@ -101,6 +103,26 @@ def replayed(policy: Policy, history: History, *, selecting: bool = False) -> Tr
 
 def test_every_policy_name_of_the_settings_has_a_policy():
     assert set(POLICIES) == set(get_args(PolicyName))
+
+
+@policies
+def test_the_settings_know_the_parameters_of_a_policy_and_their_defaults(name):
+    found = {
+        parameter.name: parameter.default
+        for parameter in inspect.signature(POLICIES[name]).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    known = {key: parameter.default for key, parameter in PARAMETERS.get(name, {}).items()}
+    assert found == known
+    assert {key: type(value) for key, value in found.items()} == {
+        key: type(value) for key, value in known.items()
+    }
+
+
+def test_a_policy_is_made_with_the_parameters_of_its_text():
+    settings = Config(policy="beam:width=1,branch=3", p_large=0.0)
+    play = Play(make_policy(settings))
+    assert play.grow(1.0, 2.0, 3.0, None) == [ROOT_ID] * 3 + [3]
 
 
 @policies
