@@ -1,0 +1,294 @@
+"""Makes the packs of `run.sh` from clones of the public repositories, on a machine without a GPU.
+
+    python lab/benchmarks/gpu/prepare.py --repos REPOS --packs PACKS            # all
+    python lab/benchmarks/gpu/prepare.py --repos REPOS --packs PACKS record confusion
+
+REPOS holds clones as OWNER/NAME, bare ones too. Each pack takes the commit that `_COMMITS` names,
+so the same clones give the same packs. `wheels` and `flashinfer` ask the package index by pip.
+README.md has what each pack is for, and the rules by which answers are drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from adaexplore.problems import benchmark_named
+from adaexplore.run import summary_of
+from adaexplore.store import read_run
+
+_HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parents[2]
+_COMMITS = {
+    "BonnieW05/KernelBenchX": "fd41922",
+    "Laurawly/kernelagent-artifacts": "14ed07a",
+    "ScalingIntelligence/KernelBench": "423217d",
+    "StigLidu/AdaExplore": "c36637c",
+    "deepreinforce-ai/CUDA-L1": "51e8356",
+    "flashinfer-ai/flashinfer-bench": "40e6ca78",
+    "hkust-nlp/KernelGYM": "3a84417",
+    "kaiming-cheng/kernelagent-optimization-artifacts": "56cf918",
+    "pavanyellow/KernelBenchFiltered": "67a4e2b",
+    "sekstini/CUDA-L1": "69eb9e3",
+    "thunlp/TritonBench": "603e28a",
+    "yenhao-huang/KernelBench": "62472a6",
+}
+_WITH_DATASET = "6569a4d6^"  # the last commit of flashinfer-bench that has its dataset
+_FLASHINFER = "0.1.2"
+_FLASHINFER_NEEDS = ("apache-tvm-ffi", "docstring-parser", "pyyaml", "safetensors")
+_TEST_NEEDS = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist", "starlette", "uvicorn")
+_TIMER = '''"""A stand-in for the timer: this copy of flashinfer-bench times nothing."""
+
+
+def bench_gpu_time_with_cupti(*args, **kwargs):
+    raise NotImplementedError("flashinfer is a stand-in here")
+'''
+_TASKS, _FILES = 50, 4
+_TRITON_DATA = (
+    *("EVAL", "performance_metrics", "data/TritonBench_T_v1", "data/TritonBench_T_v1.jsonl"),
+    *("data/TritonBench_T_comp_alpac_v1.json", "data/TritonBench_T_simp_alpac_v1.json"),
+)
+_TRITON_ANSWERS = ("LLM_generated/Bench_T_general_purpose", "LLM_generated/Bench_T_coder_specific")
+
+
+class Packing:
+    """A folder in which packs are made, one after the other."""
+
+    def __init__(self, repos: Path, packs: Path, python: str, work: Path) -> None:
+        self.packs = packs
+        self._repos = repos
+        self._python = python
+        self._work = work
+
+    def take(self, repo: str, into: str, *paths: str, commit: str = "") -> Path:
+        """Copy a repository, or some paths of it, as it is at its commit."""
+        target = self._work / into
+        target.mkdir(parents=True, exist_ok=True)
+        clone = self._repos / repo
+        if not clone.is_dir():
+            sys.exit(f"{clone} is not there: git clone https://github.com/{repo} {clone}")
+        commit = commit or _COMMITS[repo]
+        archive = ["git", "-C", str(clone), "archive", commit, "--", *paths]
+        with subprocess.Popen(archive, stdout=subprocess.PIPE) as git:
+            subprocess.run(["tar", "-x", "-C", target], stdin=git.stdout, check=True)
+        if git.returncode:
+            sys.exit(f"{clone} lacks {' '.join(paths) or 'its tree'} of {commit}: git fetch")
+        return target
+
+    def collect(self, name: str, *options: str) -> None:
+        """Pack the folder that `adaexplore bench` makes; paths are relative to the work folder."""
+        classes = ("--precision", "tf32", "--or-looser", "--seed", "0")
+        lanes = ("--device", "cuda:0", "--parallel", "6")
+        command = ["bench", *options, *classes, *lanes, "--collect-only", "--run", name]
+        self._adaexplore(*command)
+        self.pack(name)
+
+    def pack(self, name: str) -> None:
+        """Write the folder of this name as PACKS/NAME.tgz."""
+        steady = ("--sort=name", "--owner=0", "--group=0", "--numeric-owner")
+        archive = self.packs / f"{name}.tgz"
+        subprocess.run(["tar", "-czf", archive, *steady, "-C", self._work / name, "."], check=True)
+        print(f"{name}: {archive.stat().st_size:,} bytes", flush=True)
+
+    def download(self, into: Path, *requirements: str, alone: bool = False) -> None:
+        """Bring wheels for the Python of the GPU's machine; `alone` without what they need."""
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:"]
+        pip += ["--python-version", self._python, "-d", str(into), *requirements]
+        subprocess.run([*pip, *(["--no-deps"] if alone else [])], check=True)
+
+    def _adaexplore(self, *arguments: str) -> None:
+        subprocess.run([sys.executable, "-m", "adaexplore", *arguments], cwd=self._work, check=True)
+
+
+def main() -> None:
+    """Make the packs that are asked for."""
+    options = _options()
+    unknown = set(options.names) - set(_PACKS)
+    if unknown:
+        sys.exit(f"no such pack: {', '.join(sorted(unknown))}; known: {', '.join(_PACKS)}")
+    packs = options.packs.resolve()
+    packs.mkdir(parents=True, exist_ok=True)
+    for name in options.names or _PACKS:
+        with TemporaryDirectory() as work:
+            _PACKS[name](Packing(options.repos.resolve(), packs, options.python, Path(work)))
+
+
+def drawn(
+    tasks: Sequence[str], answered: Mapping[str, Sequence[str]], *, seed: int = 0
+) -> list[tuple[str, str]]:
+    """Draw 50 tasks, then for each of them four of the files that answer it, from one generator."""
+    generator = random.Random(seed)
+    return [
+        (task, file)
+        for task in generator.sample(sorted(tasks), min(_TASKS, len(tasks)))
+        for files in [sorted(answered.get(task, ()))]
+        for file in generator.sample(files, min(_FILES, len(files)))
+    ]
+
+
+def _tritonbench(packing: Packing) -> None:
+    clone = packing.take("thunlp/TritonBench", "TritonBench", *_TRITON_DATA, *_TRITON_ANSWERS)
+    benchmark = benchmark_named("tritonbench-t")
+    tasks = {task.key for task in benchmark.tasks(clone)}
+    places: dict[str, dict[str, int]] = {}
+    for answer in benchmark.answers(clone / "LLM_generated", clone):
+        file, _, line = answer.place.rpartition("#")
+        if answer.key in tasks and not answer.unreadable:
+            places.setdefault(answer.key, {})[file] = int(line)
+    lines: dict[str, list[str]] = {}
+    for task, file in drawn(list(tasks), {task: list(some) for task, some in places.items()}):
+        text = (clone / "LLM_generated" / file).read_text(encoding="utf-8-sig")
+        lines.setdefault(file, []).append(text.splitlines()[places[task][file] - 1])
+    options = ["tritonbench-t", "--data", "TritonBench"]
+    for file, some in sorted(lines.items(), key=lambda item: Path(item[0]).name):
+        name = Path(file).stem.removeprefix("output_")
+        (clone.parent / f"{name}.jsonl").write_text("\n".join(some) + "\n", encoding="utf-8")
+        options += ["--answers", f"{name}={name}.jsonl"]
+    packing.collect("tritonbench", *options)
+
+
+def _kernelbenchx(packing: Packing) -> None:
+    clone = packing.take("BonnieW05/KernelBenchX", "KernelBenchX").name
+    for name, answers, sample in (
+        ("kernelbenchx", f"gold={clone}/data/kernelbenchx", "30"),
+        ("kernelbenchx-corpus", f"corpus={clone}/data/kbx_corpus", "40"),
+    ):
+        given = ("--data", clone, "--answers", answers, "--sample", sample)
+        packing.collect(name, "kernelbenchx", *given)
+
+
+def _flashinfer(packing: Packing) -> None:
+    repo = "flashinfer-ai/flashinfer-bench"
+    packing.take(repo, "flashinfer", "flashinfer_trace", commit=_WITH_DATASET)
+    folder = packing.take(repo, "flashinfer/main", "flashinfer_bench").parent
+    (folder / "main" / "flashinfer").mkdir()
+    (folder / "main" / "flashinfer" / "__init__.py").touch()
+    (folder / "main" / "flashinfer" / "testing.py").write_text(_TIMER, encoding="utf-8")
+    packing.download(folder, f"flashinfer-bench=={_FLASHINFER}", alone=True)
+    [wheel] = folder.glob("*.whl")
+    shutil.unpack_archive(wheel, folder / "release", "zip")
+    wheel.unlink()
+    packing.pack("flashinfer")
+
+
+def _record(packing: Packing) -> None:
+    packing.take("ScalingIntelligence/KernelBench", "KernelBench", "KernelBench")
+    packing.take("Laurawly/kernelagent-artifacts", "kernelagent")
+    packing.take("kaiming-cheng/kernelagent-optimization-artifacts", "kernelagent-opt")
+    runs = "runs/ralph_codex_cuda_all"
+    packing.take("yenhao-huang/KernelBench", "gpt", runs)
+    packing.take("StigLidu/AdaExplore", "adaexplore", "results")
+    packing.take("deepreinforce-ai/CUDA-L1", "cuda-l1", "optimized_cuda_code/h100.json")
+    metr = ("best_agent_solutions", "tasks")
+    work = packing.take("pavanyellow/KernelBenchFiltered", "metr", *metr).parent
+    _our_winners(work / "ours")
+    folders = {
+        "kernelagent": "kernelagent",
+        "kernelagent-optimised": "kernelagent-opt",
+        "gpt-5.5": f"gpt/{runs}",
+        "adaexplore-2604": "adaexplore/results",
+        "cuda-l1": "cuda-l1/optimized_cuda_code",
+        "metr": "metr",
+        "ours": "ours",
+    }
+    answers = [each for item in folders.items() for each in ("--answers", "=".join(item))]
+    levels = [each for level in "1235" for each in ("--level", level)]
+    given = ("--data", "KernelBench", "--sample", "30")
+    packing.collect("record", "kernelbench", *given, *levels, *answers)
+
+
+def _our_winners(folder: Path) -> None:
+    """Write the winner of each problem: that of the run whose interval begins highest."""
+    best: dict[tuple[str, str], tuple[float, str]] = {}
+    for file in sorted((_ROOT / "tests" / "replay").glob("h200_*.json.xz")):
+        _, level, number, _ = file.name.split("_")
+        with read_run(file) as run:
+            summary = summary_of(run.store, file)
+        timing, row = summary.headline.timing, summary.best
+        if timing is None or row is None:
+            continue
+        found = (timing.speedup_ci[0], row.node.candidate.source)
+        best[level, number] = max(best.get((level, number), found), found)
+    for (level, number), (_, source) in best.items():
+        file = folder / f"level{level.removeprefix('l')}" / f"{number}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source, encoding="utf-8")
+
+
+def _audited(packing: Packing, into: str) -> Path:
+    """Take the cheats of the withdrawn CUDA-L1 release that the audit names."""
+    audit = json.loads((_ROOT / "docs/results/cuda-l1-audit.json").read_text(encoding="utf-8"))
+    folder = f"unpacked/{audit['folder']}"
+    files = ("custom_code.py", "ref_code.py")
+    paths = [f"{folder}/{key}/{file}" for key in audit["cheats"] for file in files]
+    return packing.take("sekstini/CUDA-L1", into, *paths) / folder
+
+
+def _withdrawn(packing: Packing) -> None:
+    folder = _audited(packing, "audited")
+    folder.rename(folder.parents[2] / "cheats")
+    packing.collect(
+        "withdrawn", "kernelbench", "--answers", "cuda-l1: a stream that nothing joins=cheats"
+    )
+
+
+def _confusion(packing: Packing) -> None:
+    released = ("results/saved_kernels/kernelbench", "datasets/KernelBench")
+    packing.take("StigLidu/AdaExplore", "confusion/AdaExplore", *released)
+    packing.take("ScalingIntelligence/KernelBench", "confusion/KernelBench", "src/kernelbench")
+    packing.take("hkust-nlp/KernelGYM", "confusion/KernelGYM", "kernelgym")
+    _audited(packing, "confusion/CUDA-L1")
+    packing.pack("confusion")
+
+
+def _searches(packing: Packing) -> None:
+    repo = "flashinfer-ai/flashinfer-bench"
+    packing.take(repo, "searches/data", "flashinfer_trace", commit=_WITH_DATASET)
+    used = ("EVAL", "data/kernelbenchx", "data/kernelbenchx_v1.json", "metrics", "utils")
+    packing.take("BonnieW05/KernelBenchX", "searches/data/KernelBenchX", *used)
+    packing.take("thunlp/TritonBench", "searches/data/TritonBench", *_TRITON_DATA)
+    packing.pack("searches")
+
+
+def _wheels(packing: Packing) -> None:
+    """Bring what adaexplore, its tests and flashinfer-bench need beside torch, Triton and NumPy."""
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    folder = packing.packs / "wheels"
+    packing.download(folder, *project["dependencies"], *_TEST_NEEDS)
+    packing.download(folder, *_FLASHINFER_NEEDS, alone=True)
+    for wheel in folder.glob("numpy-*.whl"):
+        wheel.unlink()  # the GPU's machine has the NumPy that fits its torch
+
+
+_PACKS: Mapping[str, Callable[[Packing], None]] = {
+    "wheels": _wheels,
+    "tritonbench": _tritonbench,
+    "kernelbenchx": _kernelbenchx,
+    "flashinfer": _flashinfer,
+    "record": _record,
+    "confusion": _confusion,
+    "withdrawn": _withdrawn,
+    "searches": _searches,
+}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(_PACKS))
+    parser.add_argument("--repos", type=Path, required=True, help="clones, as OWNER/NAME")
+    parser.add_argument("--packs", type=Path, required=True, help="where the packs go")
+    version = ".".join(map(str, sys.version_info[:2]))
+    parser.add_argument("--python", default=version, help="version on the GPU's machine")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

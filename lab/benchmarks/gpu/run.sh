@@ -1,0 +1,140 @@
+#!/bin/bash
+# run.sh NAME SECONDS [OPTIONS]: one measurement on a machine with a GPU; README.md explains names and variables.
+set -u
+BACK=$(realpath -m "${BACK:-$PWD/build/gpu/back}") PACKS=$(realpath -m "${PACKS:-$PWD/build/gpu/packs}")
+OUT=$(realpath -m "${OUT:-$PWD/build/gpu/out}") WORK=$(realpath -m "${WORK:-$PWD/build/gpu/work}")
+HERE=$(cd "$(dirname "$0")" && pwd) NAME=${1:-} LIMIT=${2:-300}
+shift $(($# < 2 ? $# : 2))
+cd "$HERE/../../.." || exit 1
+PYTHON=${PYTHON:-python3} DEVICE=${DEVICE:-cuda:0} SITE=$WORK/site COMPILED=~/.cache/adaexplore
+mkdir -p "$OUT" "$WORK"
+if [ ! -d "$SITE" ] && ls "$PACKS"/wheels/*.whl >/dev/null 2>&1; then
+  "$PYTHON" -m pip install -q --no-index --no-deps --no-compile --no-warn-script-location --target "$SITE" \
+    "$PACKS"/wheels/*.whl
+fi
+export PYTHONUNBUFFERED=1 COLUMNS=160
+export PYTHONPATH=$PWD/src:$PWD/lab/src:$PWD/lab/benchmarks:$PWD/tests:$SITE
+
+limited() { timeout -s INT -k 20 "$@"; } # limited SECONDS COMMAND...: stops as Ctrl-C does
+
+begin() { # begin NAME: the pack, and over it what an earlier machine returned, unless this one has begun
+  [ -d "$WORK/$1" ] && return
+  mkdir -p "$WORK/$1"
+  for from in "$PACKS/$1.tgz" "$BACK/$1.tgz"; do
+    if [ -f "$from" ]; then tar -xzf "$from" --no-same-owner -C "$WORK/$1"; fi
+  done
+}
+
+end() { # end NAME FILES...: of these files or patterns in the work folder those that are there, to OUT/NAME.tgz
+  local name=$1
+  shift
+  (cd "$WORK/$name" && tar -czf "$OUT/$name.tgz" $(ls -d $* 2>/dev/null))
+}
+
+judge() { # judge NAME TOOL...: a packed folder of answers
+  local name=$1 folder=$WORK/$1
+  shift
+  begin "$name"
+  limited "$LIMIT" "$PYTHON" "$@" --resume "$folder" --budget $((LIMIT > 60 ? LIMIT - 15 : LIMIT))s --device "$DEVICE" \
+    --parallel "${PARALLEL:-8}" --json "$folder/results.json" >"$folder/table.txt" 2>"$folder/log.txt"
+  echo "$name: exit code $?, $SECONDS s, $(cat "$folder/verdicts.jsonl" 2>/dev/null | wc -l) verdicts"
+  tail -n 3 "$folder/log.txt"
+  end "$name" verdicts.jsonl results.json table.txt log.txt index.html
+}
+
+same_code() { # same_code NAME SHAPE INIT FORWARD: a module beside the same code as a candidate
+  local file=$WORK/same-code/$1
+  for class in Model ModelNew; do
+    printf '%s\n' "import torch" "from torch import nn" "" "" "class $class(nn.Module):" "    def __init__(self):" \
+      "        super().__init__()" "        $3" "" "    def forward(self, x):" "$(sed 's/^/        /' <<<"$4")" "" "" \
+      "def get_inputs():" "    return [torch.randn($2)]" >"$file.$class.py"
+  done
+  limited $((LIMIT / 4)) "$PYTHON" lab/benchmarks/repeat_measurement.py "$file.Model.py" "$file.ModelNew.py" \
+    --same-reference --times 4 --precision fp32 --device "$DEVICE" --out "$OUT/same-code-$1.json" "${OPTIONS[@]}" 2>&1 |
+    tail -n 3
+}
+
+interpreter() { # interpreter NAME: a Python that sees the copy of flashinfer-bench of this name
+  local file=$WORK/flashinfer/$1/bin/python
+  mkdir -p "$(dirname "$file")"
+  printf '#!/bin/sh\nPYTHONPATH=%q:%q exec %q "$@"\n' "$WORK/flashinfer/$1" "$SITE" "$(command -v "$PYTHON")" >"$file"
+  chmod +x "$file"
+  echo "$file"
+}
+
+OPTIONS=("$@")
+nvidia-smi --query-gpu=name,driver_version,clocks.sm --format=csv,noheader 2>/dev/null
+case $NAME in
+same-code)
+  mkdir -p "$WORK/same-code"
+  same_code bias_swish "1024, 1024" "self.b = nn.Parameter(torch.randn(1024))" "return nn.functional.silu(x + self.b)"
+  same_code deep "128, 256" "self.m = nn.ModuleList(nn.Linear(256, 256) for _ in range(40))" \
+    $'for m in self.m:\n    x = torch.relu(m(x)) + x\nreturn x'
+  same_code big "8192, 4096" "self.m = nn.Linear(4096, 4096)" "return torch.softmax(self.m(x), -1)"
+  same_code mlp "512, 2048" "self.a, self.b = nn.Linear(2048, 4096), nn.Linear(4096, 2048)" \
+    "return self.b(nn.functional.gelu(self.a(x)))"
+  ;;
+tests)
+  [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract
+  limited "$LIMIT" "$PYTHON" -m pytest -m gpu -n "${PARALLEL:-4}" --dist loadfile -q --timeout 120 --durations 8 \
+    -p no:cacheprovider "$@" 2>&1 | tee "$OUT/tests.log" | tail -n 60
+  ;;
+corpora)
+  limited "$LIMIT" "$PYTHON" -m tests.adversarial --device "$DEVICE" --quick --parallel "${PARALLEL:-8}" \
+    --json "$OUT/corpora.json" "$@" >"$OUT/corpora.log" 2>&1
+  tail -n 60 "$OUT/corpora.log" | cut -c1-220
+  ;;
+tritonbench | kernelbenchx | kernelbenchx-corpus)
+  TOOL=("$HERE/brief_bench.py")
+  [ -z "${FULL:-}" ] || TOOL=(-m adaexplore bench)
+  judge "$NAME" "${TOOL[@]}"
+  ;;
+record | withdrawn)
+  judge "$NAME" -m adaexplore bench
+  "$PYTHON" lab/benchmarks/record_table.py "$WORK/$NAME" --brief
+  ;;
+confusion)
+  begin confusion
+  CLONES=$WORK/confusion
+  for checker in kernelbench kernelgym; do
+    case $checker in kernelbench) CLONE=$CLONES/KernelBench/src ;; kernelgym) CLONE=$CLONES/KernelGYM ;; esac
+    limited $((LIMIT / 2)) "$PYTHON" lab/benchmarks/confusion.py run $checker --path "$CLONE" --device "$DEVICE" \
+      --parallel "${PARALLEL:-8}" --timeout-s 30 --budget-s $((LIMIT / 2 > 60 ? LIMIT / 2 - 45 : LIMIT / 2)) \
+      --withdrawn "$CLONES/CUDA-L1" --released "$CLONES/AdaExplore" --out "$CLONES/$checker.jsonl" 2>&1 | tail -n 2
+  done
+  end confusion '*.jsonl'
+  ;;
+flashinfer)
+  begin flashinfer
+  TRIP=$WORK/flashinfer/trip
+  limited "$LIMIT" "$PYTHON" lab/benchmarks/flashinfer_roundtrip.py --dataset "$WORK/flashinfer/flashinfer_trace" \
+    --work "$TRIP" --python "$(interpreter release)" --validator "$(interpreter main)" --judge --workloads 4 \
+    --parallel "${PARALLEL:-6}" --shards 4 --iterations 10 --judge-s $((LIMIT / 2)) --run-s $((LIMIT / 3)) "$@" 2>&1 |
+    tee "$WORK/flashinfer/log.txt"
+  end flashinfer log.txt trip/judged.jsonl trip/trip.json trip/trips/release/traces trip/trips/release/solutions
+  ;;
+searches) # the first call prepares and asks; every further one judges the answers and asks again
+  begin searches
+  CAMPAIGN=$WORK/searches/campaign
+  if [ ! -d "$COMPILED/compiled" ] && cat "$BACK"/compiled.tgz.* >"$WORK/compiled.tgz" 2>/dev/null; then
+    mkdir -p -m 700 "$COMPILED"
+    tar -xzf "$WORK/compiled.tgz" --no-same-owner -C "$COMPILED"
+  fi
+  cp "${ORDER:-$HERE/thirty.toml}" "$WORK/searches/order.toml"
+  ORDER=(order.toml --run "$CAMPAIGN" --device "$DEVICE")
+  [ ! -d "$CAMPAIGN" ] || ORDER=("$CAMPAIGN")
+  (cd "$WORK/searches" && limited "$LIMIT" "$PYTHON" -m adaexplore campaign "${ORDER[@]}" --json results.json "$@") 2>&1 |
+    tee "$WORK/searches/log.txt" | tail -n 100
+  end searches campaign results.json log.txt
+  if [ -d "$COMPILED/compiled" ]; then # a compiled kernel is loaded without Triton's intermediate texts
+    tar -cz -C "$COMPILED" --exclude='*.ttir' --exclude='*.ttgir' --exclude='*.llir' --exclude='*.source' compiled |
+      split -d -b "${PART:-1G}" - "$OUT/compiled.tgz."
+  fi
+  ;;
+*)
+  echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, tests, corpora, tritonbench, kernelbenchx," >&2
+  echo "kernelbenchx-corpus, flashinfer, record, confusion, withdrawn or searches" >&2
+  exit 2
+  ;;
+esac
+ls -l "$OUT"
