@@ -1,6 +1,7 @@
 """Runs as data."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +42,13 @@ def test_steps_that_were_judged_are_kept_with_what_came_of_them():
     assert kept[0].noise == pytest.approx(math.log(2.1 / 1.9) / 3.92)
     assert kept[1].noise is None
     assert kept[2].noise is None  # its interval begins at 0
+
+
+def test_what_short_calls_do_not_prove_is_no_noise():
+    found = passed(2.0, 1.0, 2.1)
+    unproven = replace(found, timing=replace(found.timing, allowance=(0.5, 1.0)))
+    [step] = recorded_run("mine", "problem", [node(1, 0, "large", unproven)]).steps
+    assert step.noise == pytest.approx(math.log(2.1 / 2.0) / 3.92)
 
 
 def test_a_file_gives_back_what_was_written(tmp_path):

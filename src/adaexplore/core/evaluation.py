@@ -28,6 +28,9 @@ QUOTED = ("eager", "compile")
 WIDE = 1.25
 """The ratio of an interval's ends from which it is wide, and its lower end the only claim."""
 
+UNSEEN_US = 3.0
+"""Microseconds of a call on a GPU which a candidate that forges its clock may hide."""
+
 NOT_COMPILED: frozenset[str] = frozenset({"compile_error", "rejected", "infra_error"})
 """Statuses of a candidate that never ran."""
 
@@ -62,11 +65,14 @@ class Timing:
     `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 %
     interval. `baselines_us` holds the medians of the baselines that were timed beside it, in the
     requested precision class. `speedup` is like for like: the strongest baseline over the
-    candidate, paired round by round, with its 95 % interval `speedup_ci`. `speedup_eager` is over
-    eager and `speedup_compile` over `torch.compile` with its defaults, as papers quote; the latter
-    is None where that is no baseline. `parent` compares with the candidate this one was made from,
-    where that was asked for. `waited` is 0, or the share of the time for which other programs kept
-    the party that waited most from a processor; then the interval is that much wider.
+    candidate, paired round by round, with the interval `speedup_ci` that claims are made by.
+    `speedup_eager` is over eager and `speedup_compile` over `torch.compile` with its defaults, as
+    papers quote; the latter is None where that is no baseline. `parent` compares with the candidate
+    this one was made from, where that was asked for. `waited` is 0, or the share of the time for
+    which other programs kept the party that waited most from a processor; then the interval is that
+    much wider. `allowance` has the factors by which the ends of `speedup_ci` are further out than
+    those of the 95 % interval of the noise: the upper one for what the clocks of two processes
+    differ by, the lower one for what a candidate could hide as well.
     """
 
     time_us: float
@@ -80,6 +86,7 @@ class Timing:
     conditions: Conditions | None = None
     speedup_compile: float | None = None
     waited: float = 0.0
+    allowance: tuple[float, float] = (1.0, 1.0)
 
     @property
     def strongest(self) -> str:
@@ -87,9 +94,20 @@ class Timing:
         return min(self.baselines_us, key=lambda name: self.baselines_us[name], default="")
 
     @property
+    def noise_ci(self) -> tuple[float, float]:
+        """The 95 % interval of the speedup by the noise alone, which candidates are compared by."""
+        (low, high), (below, above) = self.speedup_ci, self.allowance
+        return low / below, high / above
+
+    @property
     def is_noisy(self) -> bool:
-        """True where the interval is wide, or the load of other programs is in it."""
-        return is_wide(self.speedup_ci) or self.waited > 0
+        """True where the interval of the noise is wide, or the load of other programs is in it."""
+        return is_wide(self.noise_ci) or self.waited > 0
+
+    @property
+    def is_unproven(self) -> bool:
+        """True where calls are so short that a quiet measurement proves its lower end alone."""
+        return not self.is_noisy and is_wide(self.speedup_ci)
 
     @property
     def is_under_load(self) -> bool:
@@ -104,16 +122,18 @@ class Timing:
 
     @property
     def at_least(self) -> float:
-        """The speedup by which candidates rank: the lower end of the interval where it is noisy."""
-        return self.speedup_ci[0] if self.is_noisy else self.speedup
+        """The speedup by which candidates rank: the lower end of the noise where there is much."""
+        return self.noise_ci[0] if self.is_noisy else self.speedup
 
     @property
     def claim(self) -> float:
-        """The speedup that may be claimed: as `at_least`, but no gain that was measured under load.
+        """The speedup that may be claimed: the lower end where the interval is wide.
 
-        How much the load did to each party is known too little.
+        No gain that was measured under load: how much that did to each party is known too little.
         """
-        return 1.0 if self.is_under_load else self.at_least
+        if self.is_under_load:
+            return 1.0
+        return self.speedup_ci[0] if self.is_noisy or self.is_unproven else self.speedup
 
 
 def is_wide(interval: tuple[float, float]) -> bool:

@@ -50,6 +50,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "strongest": timing.strongest if timing else None,
         "speedup": timing.speedup if timing else None,
         "speedup_ci": list(timing.speedup_ci) if timing else None,
+        "allowance": list(timing.allowance) if timing else None,
         "claim": timing.claim if timing and not timing.is_under_load else None,
         "too_noisy": timing.is_too_noisy if timing else None,
         "speedup_eager": timing.speedup_eager if timing else None,
@@ -139,6 +140,7 @@ def _timing(data: Mapping[str, Any]) -> Timing:
         conditions=_conditions(data.get("conditions")),
         speedup_compile=data.get("speedup_compile"),
         waited=data.get("waited") or 0.0,
+        allowance=_pair(data.get("allowance") or [1.0, 1.0]),
     )
 
 

@@ -12,6 +12,7 @@ from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import claim as claim
 from adaexplore.core.text.feedback import estimate as estimate
 from adaexplore.core.text.feedback import quoted_speedups as quoted_speedups
+from adaexplore.core.text.feedback import unproven as unproven
 from adaexplore.core.text.units import amount
 from adaexplore.core.text.units import duration_s as duration_s
 from adaexplore.core.text.units import duration_us as duration_us

@@ -80,8 +80,8 @@ class Run:
     def speedup(self) -> float | None:
         """The like-for-like speedup that the run claims; None where it claims none.
 
-        The lower end of the interval where the measurement was noisy. None for a gain that was
-        measured under load.
+        The lower end of the interval where the measurement was noisy, or calls are too short to
+        prove more. None for a gain that was measured under load.
         """
         timing = self.timing
         return None if timing is None or timing.is_under_load else timing.claim

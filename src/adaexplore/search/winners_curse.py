@@ -31,7 +31,7 @@ def deviation(timing: Timing) -> float:
 
     Infinite where the interval begins at 0.
     """
-    low, high = timing.speedup_ci
+    low, high = timing.noise_ci
     return math.log(high / low) / _NORMAL_95 if low > 0 else math.inf
 
 
@@ -52,7 +52,13 @@ def shrunk(evaluation: Evaluation, parent_log_speedup: float) -> Evaluation:
         return evaluation
     weight = _TYPICAL_CHANGE**2 / (_TYPICAL_CHANGE**2 + deviation(timing) ** 2)
     speedup = timing.speedup**weight * math.exp(parent_log_speedup) ** (1 - weight)
-    estimate = replace(timing, speedup=speedup, speedup_ci=(speedup, speedup), waited=0.0)
+    estimate = replace(
+        timing,
+        speedup=speedup,
+        speedup_ci=(speedup, speedup),
+        waited=0.0,
+        allowance=(1.0, 1.0),
+    )
     return replace(evaluation, timing=estimate)
 
 
@@ -143,13 +149,17 @@ def _agreed(searched: Evaluation, clear: Sequence[Evaluation]) -> Evaluation | N
 
 
 def _agree(one: Evaluation, other: Evaluation) -> bool:
-    """Return True for two measurements of which neither is noisy nor contradicts the other."""
+    """Return True for two measurements of which neither is noisy nor contradicts the other.
+
+    The upper ends are those of claims, which allow for what the clocks of two processes differ by.
+    """
     if not (isinstance(one, Passed) and isinstance(other, Passed)):
         return False
     if one.measured is None or other.measured is None:
         return True
-    (low, high), (other_low, other_high) = one.measured.speedup_ci, other.measured.speedup_ci
-    return not _is_noisy(other) and low <= _SLACK * other_high and other_low <= _SLACK * high
+    low, high = one.measured.noise_ci[0], _SLACK * one.measured.speedup_ci[1]
+    other_low, other_high = other.measured.noise_ci[0], _SLACK * other.measured.speedup_ci[1]
+    return not _is_noisy(other) and low <= other_high and other_low <= high
 
 
 def _is_noisy(evaluation: Evaluation) -> bool:
@@ -166,4 +176,4 @@ def _may_win(timing: Timing, confirmed: Mapping[int, Evaluation]) -> bool:
     leader = best_correct(confirmed)
     best = confirmed[leader] if leader is not None else None
     to_beat = best.measured if isinstance(best, Passed) else None
-    return to_beat is None or timing.speedup_ci[1] >= to_beat.speedup_ci[0]
+    return to_beat is None or timing.noise_ci[1] >= to_beat.noise_ci[0]

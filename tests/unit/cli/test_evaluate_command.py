@@ -19,6 +19,7 @@ KEYS = {
     "strongest",
     "samples",
     "waited",
+    "allowance",
     "parent",
     "conditions",
     "problem_labels",

@@ -51,6 +51,7 @@ timings = st.builds(
     parent=st.none() | paired,
     conditions=st.none() | conditions,
     speedup_compile=st.none() | times,
+    allowance=st.tuples(st.floats(0.01, 1.0), st.floats(1.0, 20.0)),
 )
 bounds = st.sampled_from(["memory", "compute", "overhead"])
 estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]), st.booleans())
@@ -154,6 +155,7 @@ KEYS = {
     "strongest",
     "samples",
     "waited",
+    "allowance",
     "parent",
     "conditions",
     "estimate",
@@ -172,6 +174,7 @@ KEYS = {
 }
 NEWER_KEYS = (
     "absolute_error",
+    "allowance",
     "parent",
     "conditions",
     "estimate",
@@ -215,7 +218,8 @@ def test_what_an_older_release_wrote_is_read(evaluation):
         evaluation.cost,
     )
     if isinstance(evaluation, Passed):
-        timing = replace(evaluation.timing, parent=None, conditions=None)
+        timing = replace(evaluation.timing, parent=None, conditions=None, allowance=(1.0, 1.0))
+        assert timing.noise_ci == timing.speedup_ci
         assert (old.timing, old.labels, old.profile) == (timing, (), None)
         assert old.uses == ()
 
@@ -282,6 +286,39 @@ def test_right_candidates_rank_by_the_least_that_their_measurement_shows(first, 
 def test_a_noisy_measurement_claims_the_lower_end(interval, waited, claim, too_noisy):
     timing = Timing(1.0, (1.0, 1.0), {"eager": 1.0}, 1.32, interval, 1.0, 9, waited=waited)
     assert (timing.claim, timing.is_too_noisy) == (claim, too_noisy)
+
+
+def timed(noise, allowance=(1.0, 1.0), **changes):
+    """Return a timing of 1.6x whose noise has this interval, and the interval of claims more."""
+    ends = noise[0] * allowance[0], noise[1] * allowance[1]
+    timing = Timing(5.0, (5.0, 5.0), {"eager": 8.0}, 1.6, ends, 1.6, 9, allowance=allowance)
+    return replace(timing, **changes)
+
+
+@pytest.mark.parametrize(
+    ("noise", "allowance", "claim", "verdict"),
+    [
+        ((1.58, 1.62), (1.0, 1.0), 1.6, "proven"),
+        ((1.58, 1.62), (0.9, 1.05), 1.6, "proven"),  # wider, and not wide
+        ((1.58, 1.62), (0.5, 1.1), 0.79, "unproven"),
+        ((1.3, 1.9), (0.5, 1.1), 0.65, "too noisy"),
+        ((2.6, 3.4), (0.5, 1.1), 1.3, "noisy"),
+    ],
+)
+def test_what_a_quiet_measurement_does_not_prove_is_no_noise(noise, allowance, claim, verdict):
+    timing = timed(noise, allowance)
+    assert timing.noise_ci == pytest.approx(noise)
+    assert timing.claim == pytest.approx(claim)
+    assert timing.is_unproven == (verdict == "unproven")
+    assert timing.is_noisy == ("noisy" in verdict)
+    assert timing.is_too_noisy == (verdict == "too noisy")
+    assert timing.at_least == pytest.approx(noise[0] if timing.is_noisy else 1.6)
+
+
+def test_what_is_not_proven_does_not_change_the_rank():
+    fast, slow = timed((2.4, 2.6), (0.5, 1.1), speedup=2.5), timed((2.2, 2.3), speedup=2.25)
+    assert fast.claim < slow.claim
+    assert rank(Passed("fp32", 0.0, fast)) > rank(Passed("fp32", 0.0, slow))
 
 
 def test_a_gain_that_was_measured_under_load_is_no_claim_and_still_ranks():

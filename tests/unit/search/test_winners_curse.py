@@ -172,3 +172,37 @@ class TestSettling:
         clear = measured(1.3, 1.01)
         assert speedup_of(worst_of([measured(2.4, 3.0), clear])) == 1.3
         assert needs_remeasure(measured(2.4, 3.0), clear)
+
+
+def on_a_gpu(time_us, eager_us=20.0):
+    """Return a quiet measurement of a short call on a GPU, which proves much less than it tells."""
+    found = measured(eager_us / time_us, 1.005).timing
+    allowance = (1 - 0.35 / eager_us) / (1 + 3.35 / time_us), 1.0 + 0.7 / time_us
+    (low, high), (below, above) = found.speedup_ci, allowance
+    claimed = replace(found, speedup_ci=(low * below, high * above), allowance=allowance)
+    return Passed("fp32", 1e-7, replace(claimed, time_us=time_us))
+
+
+class TestUnproven:
+    """What short calls do not prove of a speedup leaves the comparison of candidates alone."""
+
+    def test_a_slower_candidate_is_told_apart(self):
+        fast, slow = on_a_gpu(8.0), on_a_gpu(9.0)
+        assert fast.timing.is_unproven
+        assert fast.timing.speedup_ci[0] < slow.timing.speedup_ci[0] * 1.1  # claims overlap
+        assert needs_remeasure(fast, slow)
+        assert not needs_remeasure(slow, fast)
+        assert worst_of([fast, slow]).timing == slow.timing
+        assert next_to_confirm({1: slow, 2: fast}, {2: [fast]}, 3) is None
+
+    def test_its_credit_is_that_of_its_noise(self):
+        quiet, told = measured(2.5, 1.005), on_a_gpu(8.0)
+        assert deviation(told.timing) == pytest.approx(deviation(quiet.timing))
+        estimate = shrunk(told, 0.0)
+        assert speedup_of(estimate) == pytest.approx(speedup_of(shrunk(quiet, 0.0)))
+        assert estimate.timing.noise_ci == (speedup_of(estimate), speedup_of(estimate))
+
+    @pytest.mark.parametrize(("again_us", "again"), [(8.0, False), (8.7, False), (10.5, True)])
+    def test_only_a_contradiction_is_confirmed_again(self, again_us, again):
+        chosen = next_to_confirm({7: on_a_gpu(8.0)}, {7: [on_a_gpu(again_us)]}, 3)
+        assert chosen == (7 if again else None)

@@ -77,7 +77,7 @@ def read_runs(path: Path) -> list[RecordedRun]:
 
 def _noise(timing: Timing) -> float | None:
     """Return the standard deviation of `ln` of the speedup, None where its interval has no end."""
-    low, high = timing.speedup_ci
+    low, high = timing.noise_ci
     noise = math.log(high / low) / _INTERVAL_WIDTH if low > 0 else math.inf
     return noise if math.isfinite(noise) else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adaexplore.core.evaluation import (
+    UNSEEN_US,
     Estimate,
     Evaluation,
     Failed,
@@ -63,8 +64,9 @@ def verdict(evaluation: Evaluation) -> str:
     against = f"{baseline_name(timing.strongest)}, the strongest baseline"
     noise = "too noisy to tell: " if timing.is_too_noisy else ""
     noise = "measured under load: " if timing.is_under_load else noise
+    measured = f" (measured {speedup(timing.speedup)})" if timing.is_unproven else ""
     parts = [
-        f"{noise}{claim(timing)}, {evaluation.precision}-accurate",
+        f"{noise}{claim(timing)}{measured}, {evaluation.precision}-accurate",
         f"against {against}",
         f"95 % interval {interval(timing.speedup_ci)}",
     ]
@@ -74,10 +76,18 @@ def verdict(evaluation: Evaluation) -> str:
 
 
 def claim(timing: Timing) -> str:
-    """Return the speedup that may be claimed, such as `1.32×`, or `≥ 1.01×` for a noisy one."""
+    """Return the speedup that may be claimed, such as `1.32×`, or `≥ 1.01×` for a lower end."""
     if timing.is_under_load:
         return "no claim"
-    return f"≥ {speedup(timing.claim)}" if timing.is_noisy else speedup(timing.speedup)
+    at_least = "≥ " if timing.is_noisy or timing.is_unproven else ""
+    return f"{at_least}{speedup(timing.claim)}"
+
+
+def unproven(timing: Timing) -> str:
+    """Return why a quiet measurement claims its lower end alone; empty for any other."""
+    if not timing.is_unproven:
+        return ""
+    return f"calls of {duration_us(timing.time_us)}: {UNSEEN_US:g} µs of each are not proven"
 
 
 def baseline_name(key: str) -> str:
@@ -146,7 +156,11 @@ def _times(timing: Timing) -> list[str]:
             f"{share(timing.waited)} of the time, and the interval is that much wider; measure "
             "again on a quiet machine"
         )
-    if is_wide(timing.speedup_ci):
+    if timing.is_unproven:
+        lines.append(
+            f"{unproven(timing)}; the lower end of the interval is all that may be claimed"
+        )
+    elif is_wide(timing.speedup_ci):
         lines.append("the interval is wide: its lower end is all that may be claimed")
     if timing.conditions and timing.conditions.throttled:
         causes = ", ".join(timing.conditions.throttled)

@@ -5,6 +5,8 @@ the combined ratio (Fleming and Wallace 1986). A mean of logarithms is a linear 
 estimates from independent measurements; its interval follows from the single intervals by MOVER,
 the method of variance estimates recovery (Zou, Huang and Zhang 2009, for linear functions of
 parameters): the distances to the limits add up in quadrature. It needs no normal distribution.
+What a candidate could hide, it hides on every workload: `Timing.allowance` is no noise, and its
+mean is a plain one.
 """
 
 from __future__ import annotations
@@ -43,18 +45,21 @@ def combined(timings: Sequence[Timing]) -> Timing:
     ]
     over_compile = [t.speedup_compile for t in timings if t.speedup_compile is not None]
     times, speedups = [t.time_us for t in timings], [t.speedup for t in timings]
+    low, high = mean_interval(speedups, [t.noise_ci for t in timings])
+    below, above = (geometric_mean([t.allowance[end] for t in timings]) for end in (0, 1))
     return Timing(
         time_us=geometric_mean(times),
         time_ci_us=mean_interval(times, [t.time_ci_us for t in timings]),
         baselines_us={n: geometric_mean([t.baselines_us[n] for t in timings]) for n in names},
         speedup=geometric_mean(speedups),
-        speedup_ci=mean_interval(speedups, [t.speedup_ci for t in timings]),
+        speedup_ci=(low * below, high * above),
         speedup_eager=geometric_mean([t.speedup_eager for t in timings]),
         samples=sum(t.samples for t in timings),
         parent=_combined_parents([t.parent for t in timings]),
         conditions=_worst([t.conditions for t in timings if t.conditions]),
         speedup_compile=geometric_mean(over_compile) if len(over_compile) == len(timings) else None,
         waited=max(t.waited for t in timings),
+        allowance=(below, above),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from types import MappingProxyType
 
-from adaexplore.core.evaluation import Paired, Timing, is_wide
+from adaexplore.core.evaluation import UNSEEN_US, Paired, Timing, is_wide
 from adaexplore.evaluate.timing.statistics import median_interval
 
 CANDIDATE = "candidate"
@@ -61,8 +61,9 @@ class MeasuringEffort:
     will do for a candidate that is slower than the best baseline in any case) or `budget_s` seconds
     are spent, within `min_rounds` and `max_rounds`; a candidate more than `hopeless` times slower
     than the best known time gets `min_rounds` only. Budget and `max_rounds` are stretched to
-    `patience` times as much while an interval is wide or the machine is not quiet. The clocks of
-    two processes differ by `clock_us` in a call, which every interval allows for.
+    `patience` times as much while an interval is wide or the machine is not quiet. The clock of
+    each process may be off by `clock_us` in a call, and the candidate may take `unseen_us` longer
+    than its clock tells; claims allow for both.
     """
 
     block_us: float = 20_000.0
@@ -75,6 +76,7 @@ class MeasuringEffort:
     hopeless: float = 3.0
     patience: float = 3.0
     clock_us: float = 0.0
+    unseen_us: float = 0.0
 
 
 def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
@@ -83,18 +85,15 @@ def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
     A GPU's times vary little; the candidate's block is longer so that nothing hides in it.
     """
     on_cpu = device == "cpu"
-    clock_us = 0.0 if on_cpu else _EVENTS_US
-    if brief:
-        block_us = 5000.0 if on_cpu else 20_000.0  # on a GPU more could hide in a block
-        return MeasuringEffort(
-            block_us=block_us,
-            other_us=5000.0,
-            max_rounds=9,
-            budget_s=0.5,
-            patience=1.0,
-            clock_us=clock_us,
-        )
-    return MeasuringEffort(other_us=20_000.0 if on_cpu else 10_000.0, clock_us=clock_us)
+    effort = MeasuringEffort()
+    if not on_cpu:
+        effort = MeasuringEffort(other_us=10_000.0, clock_us=_EVENTS_US, unseen_us=UNSEEN_US)
+    if not brief:
+        return effort
+    block_us = 5000.0 if on_cpu else 20_000.0  # on a GPU more could hide in a block
+    return replace(
+        effort, block_us=block_us, other_us=5000.0, max_rounds=9, budget_s=0.5, patience=1.0
+    )
 
 
 def no_waiting() -> float:
@@ -156,12 +155,13 @@ def measure(
             stretch = effort.patience if not hopeless and _is_wide(quiet) else 1.0
             spent = len(quiet) >= stretch * most or spent_s > stretch * effort.budget_s
             if spent or _narrow(quiet, effort):
-                return summarize(quiet, _samples(quiet), known_us, effort.clock_us)
+                timing = summarize(quiet, _samples(quiet), known_us)
+                return allowing_for(timing, effort.clock_us, effort.unseen_us)
         elif len(rounds) >= most or (
             len(rounds) >= effort.min_rounds and spent_s > effort.patience * effort.budget_s
         ):
-            timing = summarize(rounds, _samples(rounds), known_us, effort.clock_us)
-            return widened(timing, rounds)
+            timing = widened(summarize(rounds, _samples(rounds), known_us), rounds)
+            return allowing_for(timing, effort.clock_us, effort.unseen_us)
 
 
 def _timed(block: TimeBlock, count: int, waited_us: Callable[[], float]) -> Block:
@@ -237,23 +237,29 @@ def charged(timing: Timing, extra_us: float) -> Timing:
     )
 
 
-def allowing_for(timing: Timing, clock_us: float) -> Timing:
-    """Return the timing with intervals that allow for clocks which are off by `clock_us`."""
-    soonest_us, latest_us = timing.time_ci_us
-    least_us = min(timing.baselines_us.values())
+def allowing_for(timing: Timing, clock_us: float, unseen_us: float) -> Timing:
+    """Return the timing with intervals for what times of single calls do not prove.
+
+    The clocks of both processes may be off by `clock_us`, and the candidate may take `unseen_us`
+    longer than its clock tells. The interval over a parent, which makes no claim, allows for the
+    clocks alone.
+    """
     parent = timing.parent
 
-    def wider(interval: tuple[float, float], other_us: float) -> tuple[float, float]:
-        low, high = interval
+    def factors(other_us: float, unseen_us: float) -> tuple[float, float]:
         share, other_share = clock_us / timing.time_us, clock_us / other_us
-        low *= max(1.0 - other_share, 0.0) / (1.0 + share)
-        return low, high * (1.0 + other_share) / max(1.0 - share, _LEAST_SHARE)
+        below = max(1.0 - other_share, _LEAST_SHARE) / (1.0 + share + unseen_us / timing.time_us)
+        return below, (1.0 + other_share) / max(1.0 - share, _LEAST_SHARE)
 
+    soonest_us, latest_us = timing.time_ci_us
+    allowance = factors(min(timing.baselines_us.values()), unseen_us)
     return replace(
         timing,
-        time_ci_us=(max(soonest_us - clock_us, 0.0), latest_us + clock_us),
-        speedup_ci=wider(timing.speedup_ci, least_us),
-        parent=parent and replace(parent, speedup_ci=wider(parent.speedup_ci, parent.time_us)),
+        time_ci_us=(max(soonest_us - clock_us, 0.0), latest_us + clock_us + unseen_us),
+        speedup_ci=_scaled(timing.speedup_ci, allowance),
+        allowance=allowance,
+        parent=parent
+        and replace(parent, speedup_ci=_scaled(parent.speedup_ci, factors(parent.time_us, 0.0))),
     )
 
 
@@ -261,13 +267,11 @@ def summarize(
     rounds: Sequence[Round],
     samples: int,
     known_us: Mapping[str, float] = _NONE_KNOWN,
-    clock_us: float = 0.0,
 ) -> Timing:
     """Return the timing that rounds amount to.
 
     The speedup over a baseline that was no party is that over the strongest one, times the ratio of
-    the two in `known_us`: an earlier measurement side by side. `clock_us` is how far the clock of
-    each process may be off in a call.
+    the two in `known_us`: an earlier measurement side by side.
     """
     times = [_times(r) for r in rounds]
     medians = {name: median(r[name] for r in times) for name in times[0]}
@@ -285,8 +289,11 @@ def summarize(
         parent=_paired(times) if PARENT in medians else None,
         speedup_compile=_over(times, "compile", known_us),
     )
-    timing = charged(timing, median(r[CANDIDATE].open_us for r in rounds))
-    return allowing_for(timing, clock_us) if clock_us else timing
+    return charged(timing, median(r[CANDIDATE].open_us for r in rounds))
+
+
+def _scaled(interval: tuple[float, float], factors: tuple[float, float]) -> tuple[float, float]:
+    return interval[0] * factors[0], interval[1] * factors[1]
 
 
 def _times(blocks: Round) -> dict[str, float]:

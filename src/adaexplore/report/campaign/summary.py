@@ -72,6 +72,11 @@ class Result:
         return self.claimed is not None and ALGEBRA in self.claimed.labels
 
     @property
+    def left_open(self) -> bool:
+        """True if the measurement does not tell whether the winner is faster."""
+        return self.verdict in ("too_noisy", "unproven")
+
+    @property
     def set_apart(self) -> bool:
         """True if a label of the problem or of the winner keeps it out of the ordinary means."""
         own = self.claimed is not None and winner_set_apart(self.claimed.labels)
@@ -89,11 +94,11 @@ class CampaignGroup:
 
     `reached` counts the precision classes of the winners. `faster` counts the winners whose
     interval lies above 1. `unmeasured` counts correct problems that were judged without the device,
-    and `too_noisy` those whose noise left open if the winner is faster: they are in no average, and
-    there are no averages if no others are left. Averages are of what may be claimed (see
-    `Timing.claim`). `by_algebra` counts the
-    winners that need less than the reference's work; where there are some, the averages `without`
-    them stand beside the others.
+    and `left_open` those whose interval, by noise or because calls are too short, leaves open if
+    the winner is faster: they are in no average, and there are no averages if no others are left.
+    Averages are of what may be claimed (see `Timing.claim`). `by_algebra` counts the winners that
+    need less than the reference's work; where there are some, the averages `without` them stand
+    beside the others.
     """
 
     precision: Precision
@@ -101,7 +106,7 @@ class CampaignGroup:
     results: tuple[Result, ...]
     correct: int
     unmeasured: int
-    too_noisy: int
+    left_open: int
     faster: int
     reached: Mapping[Precision, int]
     like_for_like: Averages | None
@@ -116,9 +121,9 @@ class CategoryRow:
     """The chosen tasks of a benchmark in one category, or in all (`category` is empty).
 
     Of `problems` tasks, `judged` were searched; the others were left out, refused or not begun.
-    `right` have a correct kernel, and `faster` a clearly faster one; `too_noisy` are right ones
-    whose noise left open if they are faster. The averages are over the other judged ones without a
-    label; `labelled` are the right ones with one.
+    `right` have a correct kernel, and `faster` a clearly faster one; `left_open` are right ones
+    whose interval leaves open if they are faster. The averages are over the other judged ones
+    without a label; `labelled` are the right ones with one.
     """
 
     category: str
@@ -126,7 +131,7 @@ class CategoryRow:
     judged: int
     right: int
     faster: int
-    too_noisy: int
+    left_open: int
     like_for_like: Averages | None
     over_eager: Averages | None
     labelled: int
@@ -250,7 +255,7 @@ def _category_rows(results: Sequence[Result]) -> list[CategoryRow]:
 
 def _category_row(name: str, results: Sequence[Result]) -> CategoryRow:
     judged = [result for result in results if result.judged]
-    clear = [r for r in judged if not r.set_apart and r.verdict not in ("too_noisy", "unmeasured")]
+    clear = [r for r in judged if not (r.set_apart or r.left_open or r.verdict == "unmeasured")]
     timings = [result.timing for result in clear if result.timing]
     return CategoryRow(
         category=name,
@@ -258,7 +263,7 @@ def _category_row(name: str, results: Sequence[Result]) -> CategoryRow:
         judged=len(judged),
         right=sum(result.claimed is not None for result in judged),
         faster=sum(result.verdict == "faster" for result in judged),
-        too_noisy=sum(result.verdict == "too_noisy" for result in judged),
+        left_open=sum(result.left_open for result in judged),
         like_for_like=averages([t.claim for t in timings], len(clear)) if clear else None,
         over_eager=averages([t.speedup_eager for t in timings], len(clear)) if clear else None,
         labelled=sum(result.claimed is not None for result in judged if result.set_apart),
@@ -266,11 +271,11 @@ def _category_row(name: str, results: Sequence[Result]) -> CategoryRow:
 
 
 def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> CampaignGroup:
-    clear = [result for result in results if result.verdict != "too_noisy"]
+    clear = [result for result in results if not result.left_open]
     timings = [result.timing for result in clear if result.timing]
     reached = Counter(result.claimed.precision for result in results if result.claimed)
     unmeasured = sum(result.verdict == "unmeasured" for result in results)
-    too_noisy = len(results) - len(clear)
+    left_open = len(results) - len(clear)
     count = len(clear) - unmeasured
     by_algebra = sum(result.by_algebra for result in clear)
     others = [r.timing for r in clear if r.timing and not r.by_algebra] if by_algebra else []
@@ -279,9 +284,9 @@ def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> C
         precision=precision,
         labelled=labelled,
         results=tuple(results),
-        correct=len(timings) + unmeasured + too_noisy,
+        correct=len(timings) + unmeasured + left_open,
         unmeasured=unmeasured,
-        too_noisy=too_noisy,
+        left_open=left_open,
         faster=sum(result.verdict == "faster" for result in results),
         reached={name: reached[name] for name in PRECISIONS if reached[name]},
         like_for_like=averages([t.claim for t in timings], count) if count else None,
@@ -310,7 +315,7 @@ def _group_json(group: CampaignGroup) -> dict[str, Any]:
         "problems": len(group.results),
         "correct": group.correct,
         "unmeasured": group.unmeasured,
-        "too_noisy": group.too_noisy,
+        "left_open": group.left_open,
         "faster": group.faster,
         "reached": dict(group.reached),
         "like_for_like": _averages_json(group.like_for_like),

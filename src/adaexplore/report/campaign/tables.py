@@ -17,15 +17,16 @@ from adaexplore.report.averages import FAST_P, Averages
 from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, CategoryRow, Result
 
 CATEGORY_HEADS = (
-    *("category", "problems", "judged", "right", "faster", "too noisy"),
+    *("category", "problems", "judged", "right", "faster", "left open"),
     *("mean", "over eager"),
     *(f"fast_{p:g}" for p in FAST_P),
     "labelled",
 )
 CATEGORY_NOTE = (
     "Means are geometric, over right winners of problems without a label, like for like over the "
-    "strongest baseline, those too noisy to tell left out; fast_p is the share of all such judged "
-    "problems. Labelled: right winners of problems whose label says that a speedup means little."
+    "strongest baseline, without those whose measurement leaves open if they are faster; fast_p is "
+    "the share of all such judged problems. Labelled: right winners of problems whose label says "
+    "that a speedup means little."
 )
 _SHORT_NAME = 17  # characters that fit a terminal of 80 columns
 
@@ -59,7 +60,7 @@ def category_cells(row: CategoryRow) -> tuple[str, ...]:
     fast = row.like_for_like.fast_p if row.like_for_like else {}
     return (
         row.category or "all",
-        *map(str, (row.problems, row.judged, row.right, row.faster, row.too_noisy)),
+        *map(str, (row.problems, row.judged, row.right, row.faster, row.left_open)),
         _speedup(row.like_for_like.geometric_mean if row.like_for_like else None),
         _speedup(row.over_eager.geometric_mean if row.over_eager else None),
         *(text.share(fast[p]) if p in fast else "-" for p in FAST_P),
@@ -85,9 +86,9 @@ def title(group: CampaignGroup) -> str:
     name = f"{group.precision}, labelled problems" if group.labelled else group.precision
     aside = ", averaged apart" if group.labelled else ""
     estimated = f", {group.unmeasured} not measured" if group.unmeasured else ""
-    noisy = f", {group.too_noisy} too noisy to tell" if group.too_noisy else ""
+    left_open = f", {group.left_open} left open" if group.left_open else ""
     faster = f", {group.faster} clearly faster" if group.unmeasured < count else ""
-    return f"{name}: {group.correct} of {count} correct{estimated}{noisy}{faster}{aside}"
+    return f"{name}: {group.correct} of {count} correct{estimated}{left_open}{faster}{aside}"
 
 
 def spending(summary: CampaignSummary) -> str:

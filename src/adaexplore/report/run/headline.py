@@ -14,7 +14,14 @@ from adaexplore.core.node import Node, best_correct
 from adaexplore.report import text
 
 Verdict = Literal[
-    "faster", "no_gain", "too_noisy", "not_confirmed", "unmeasured", "no_correct", "empty"
+    "faster",
+    "no_gain",
+    "too_noisy",
+    "unproven",
+    "not_confirmed",
+    "unmeasured",
+    "no_correct",
+    "empty",
 ]
 
 
@@ -22,11 +29,12 @@ Verdict = Literal[
 class Headline:
     """The claim of a run.
 
-    `verdict` is "faster" only if the claimed interval lies above 1, and "too_noisy" if a noisy one
-    includes 1 or a gain was measured under load. `sentence` is the claim in one line, `caveat` a
-    reservation, empty without one. `node_id` and `origin` name the candidate. `claimed` is the
-    measurement behind the verdict: the confirmation if there is one, else the search's own. It is
-    None where there is no measurement to claim, and never an estimate.
+    `verdict` is "faster" only if the claimed interval lies above 1, "too_noisy" if a noisy one
+    includes 1 or a gain was measured under load, and "unproven" if calls are so short that a quiet
+    one includes 1. `sentence` is the claim in one line, `caveat` a reservation, empty without one.
+    `node_id` and `origin` name the candidate. `claimed` is the measurement behind the verdict: the
+    confirmation if there is one, else the search's own. It is None where there is no measurement to
+    claim, and never an estimate.
     """
 
     verdict: Verdict
@@ -105,10 +113,18 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
     if passed.workloads:
         measured += f", geometric mean of {len(passed.workloads)} workloads"
     verdict: Verdict = "too_noisy" if timing.is_too_noisy else "faster" if low > 1 else "no_gain"
+    if timing.is_unproven:
+        caveat = f"{text.unproven(timing).capitalize()}. {caveat}".rstrip()
+        verdict = "unproven" if low <= 1 <= high else verdict
     if verdict == "faster" and timing.is_noisy:
         sentence = (
             f"At least {text.speedup(low)} like-for-like speedup over {baseline}; the measurement "
             f"was noisy ({ratio}, {measured})."
+        )
+    elif verdict == "faster" and timing.is_unproven:
+        sentence = (
+            f"At least {text.speedup(low)} like-for-like speedup over {baseline} (measured "
+            f"{ratio}, {measured})."
         )
     elif verdict == "faster":
         sentence = f"{ratio} like-for-like speedup over {baseline} ({measured})."
@@ -122,6 +138,11 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
         sentence = (
             f"Too noisy to tell: the best correct candidate measures {ratio} against {baseline} "
             f"({measured}). Resume the run, or measure again, on a quiet machine."
+        )
+    elif verdict == "unproven":
+        sentence = (
+            f"Not proven faster: the best correct candidate measures {ratio} against {baseline} "
+            f"({measured})."
         )
     elif high < 1:
         sentence = (

@@ -15,6 +15,7 @@ VERDICT_STYLES = {
     "faster": "bold green",
     "no_gain": "bold yellow",
     "too_noisy": "bold yellow",
+    "unproven": "bold yellow",
     "not_confirmed": "bold red",
     "unmeasured": "bold yellow",
     "no_correct": "bold red",

@@ -72,6 +72,14 @@ class TestVerdict:
         assert "the interval is wide: its lower end is all that may be claimed" in render(noisy)
         assert "the interval is wide" not in render(PASSED)
 
+    def test_a_quiet_speedup_of_short_calls_is_not_called_noisy(self):
+        short = replace(TIMING, time_us=8.0, speedup_ci=(0.9, 1.9), allowance=(0.51, 1.03))
+        text = render(replace(PASSED, timing=short))
+        assert text.startswith("≥ 0.900× (measured 1.80×), fp32-accurate")
+        assert text.count("calls of 8.00 µs: 3 µs of each are not proven") == 1
+        assert "noisy" not in text
+        assert "is wide" not in text
+
     def test_an_estimate_is_not_a_speedup(self):
         line = verdict(Passed("tf32", 1e-4, Estimate(12.0, "compute", "sm_80")))
         assert line == (

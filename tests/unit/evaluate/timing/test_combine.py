@@ -51,6 +51,15 @@ def test_an_asymmetric_interval_stays_so():
     assert low < high == pytest.approx(1.0)
 
 
+def test_what_could_be_hidden_is_hidden_on_every_workload():
+    """Noise averages out over workloads; what a candidate hides of every call does not."""
+    short = Timing(5.0, (5.0, 5.0), {"eager": 8.0}, 1.6, (0.9, 1.7), 1.6, 9, allowance=(0.6, 1.0))
+    both = combined([short] * 4)
+    assert both.allowance == pytest.approx((0.6, 1.0))
+    assert both.noise_ci == pytest.approx(mean_interval([1.6] * 4, [(1.5, 1.7)] * 4))
+    assert both.speedup_ci[0] == pytest.approx(0.6 * both.noise_ci[0])
+
+
 def test_a_parent_counts_only_where_all_have_it():
     parent = Paired(120.0, 1.2, (1.1, 1.3))
     assert combined([replace(SLOW, parent=parent), FAST]).parent is None

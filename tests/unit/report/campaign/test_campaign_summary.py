@@ -219,28 +219,29 @@ def test_the_table_names_the_strongest_baseline():
     assert "compile" not in text
 
 
-def test_what_is_too_noisy_to_tell_is_in_no_average_and_a_noisy_claim_is_its_lower_end():
+def test_what_is_left_open_is_in_no_average_and_a_wide_claim_is_its_lower_end():
     found = [
         with_interval(2.4, 1.2, 10.0),
         with_interval(0.9, 0.05, 6.0),
         passed(2.0),
+        with_interval(1.6, 0.8, 1.63, allowance=(0.5, 1.0)),
     ]
     summary = campaign(*(result(f"p{i}", each) for i, each in enumerate(found)))
     [group] = summary.groups
-    assert [each.verdict for each in group.results] == ["faster", "too_noisy", "faster"]
-    assert (group.correct, group.too_noisy, group.faster) == (3, 1, 2)
+    assert [each.verdict for each in group.results] == ["faster", "too_noisy", "faster", "unproven"]
+    assert (group.correct, group.left_open, group.faster) == (4, 2, 2)
     assert group.like_for_like.mean == pytest.approx((1.2 + 2.0) / 2)
     text = printed(summary, width=120)
-    assert "3 of 3 correct, 1 too noisy to tell, 2 clearly faster" in text
+    assert "4 of 4 correct, 2 left open, 2 clearly faster" in text
     assert "≥ 1.20×" in text
     assert "≥ 1.20×" in render_campaign(summary)
-    assert summary.to_json()["groups"][0]["too_noisy"] == 1
+    assert summary.to_json()["groups"][0]["left_open"] == 2
     assert summary.to_json()["groups"][0]["results"][0]["winner"]["claim"] == 1.2
 
 
-def with_interval(speedup, low, high):
+def with_interval(speedup, low, high, **changes):
     found = passed(speedup)
-    return replace(found, timing=replace(found.timing, speedup_ci=(low, high)))
+    return replace(found, timing=replace(found.timing, speedup_ci=(low, high), **changes))
 
 
 def test_json_holds_all_data():
@@ -302,7 +303,7 @@ class TestCategories:
     def test_a_row_counts_what_was_chosen_judged_right_and_faster(self, summary):
         rows = {row.category: row for row in summary.categories}
         counts = {
-            name: (row.problems, row.judged, row.right, row.faster, row.too_noisy, row.labelled)
+            name: (row.problems, row.judged, row.right, row.faster, row.left_open, row.labelled)
             for name, row in rows.items()
         }
         assert counts == {

@@ -212,6 +212,39 @@ class TestNoise:
         assert headline(nodes).node_id == 2
 
 
+class TestShortCalls:
+    """A quiet measurement of calls that are too short to prove it."""
+
+    REASON = "Calls of 8.00 µs: 3 µs of each are not proven."
+
+    def test_a_gain_claims_what_is_proven(self):
+        result = headline([node(1, short_calls(2.41, 1.3, 2.5))])
+
+        assert result.verdict == "faster"
+        assert result.sentence.startswith("At least 1.30× like-for-like speedup over torch.compile")
+        assert "(measured 2.41×, 95 % interval 1.30–2.50" in result.sentence
+        assert result.caveat.startswith(self.REASON)
+
+    def test_without_a_proven_gain_nothing_is_claimed(self):
+        found = short_calls(1.6, 0.92, 1.7)
+        result = headline([node(1, found)], confirmations={1: found})
+
+        assert (result.verdict, result.claimed) == ("unproven", found)
+        assert result.sentence.startswith("Not proven faster")
+        assert (result.sentence + result.caveat).count("not proven") == 1
+        assert self.REASON in result.caveat
+        assert "noisy" not in result.sentence
+
+    def test_a_loss_is_a_loss(self):
+        assert headline([node(1, short_calls(0.7, 0.5, 0.8))]).verdict == "no_gain"
+
+
+def short_calls(speedup, low, high):
+    found = spread_out(speedup, low, high)
+    allowance = low / (0.99 * speedup), high / (1.01 * speedup)
+    return replace(found, timing=replace(found.timing, time_us=8.0, allowance=allowance))
+
+
 def spread_out(speedup, low, high):
     found = passed(speedup)
     return replace(found, timing=replace(found.timing, speedup_ci=(low, high)))
