@@ -172,6 +172,12 @@ class Config(BaseModel):
         "Default: true, except with the published reward and the paper's baselines "
         f"({', '.join(_SHOWING_NOTHING_ELSE)})",
     )
+    summary: bool | None = setting(
+        "model",
+        None,
+        "a call before each step sums up the search so far for its prompt, as POLCA has it. "
+        "Default: true with the policy polca",
+    )
     ask_again: bool = setting(
         "model", True, "ask once more where a reply contains no usable module"
     )
@@ -404,6 +410,11 @@ class Config(BaseModel):
         if self.tried is not None:
             return self.tried
         return self.reward != "published" and self.chosen_policy not in _SHOWING_NOTHING_ELSE
+
+    @property
+    def sums_up(self) -> bool:
+        """True where a model sums up the search so far before each step."""
+        return self.chosen_policy == "polca" if self.summary is None else self.summary
 
     def for_steps(self, steps: int) -> Config:
         """Return the configuration of a search of `steps` planned steps."""

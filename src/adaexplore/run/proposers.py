@@ -18,7 +18,7 @@ from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import Client
-from adaexplore.core.protocols.proposer import Context, Proposer
+from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
 from adaexplore.core.text.units import duration_s
 from adaexplore.languages import DIALECTS
@@ -34,7 +34,6 @@ from adaexplore.run.parts import Parts
 from adaexplore.run.recall import linting, memory_for, recalling
 from adaexplore.run.study import Study
 from adaexplore.search.ensemble import choose_proposer
-from adaexplore.search.failure_summary import failure_statistics
 from adaexplore.store import RunRecord, Store
 
 COMPILER = "compiler"
@@ -218,15 +217,8 @@ def check_answered(run: RunRecord, path: Path) -> None:
 def model_proposers(plan: Plan, config: Config) -> dict[str, Proposer]:
     """Return the proposers that ask a model or a person; they need no processes of their own."""
     recall = recalling(plan.rules, config)
-    if config.chosen_policy == "polca":
-        recall = _summarizing(recall)
     proposer = ModelProposer(plan.prompts, config, recall, linting(plan.rules))
     return {name: proposer for name in plan.proposers if name != COMPILER}
-
-
-def _summarizing(recall: Callable[[Context], list[str]]) -> Callable[[Context], list[str]]:
-    """Add the statistics of the failures so far (`search.failure_summary`) to the rules."""
-    return lambda context: [*recall(context), *failure_statistics(context.history)]
 
 
 @contextmanager

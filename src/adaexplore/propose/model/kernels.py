@@ -20,12 +20,13 @@ _COMPACT = 0.5  # show changes instead of a source if they are at most this shar
 class KernelView:
     """A kernel and its evaluation, as templates read them.
 
-    `note` is the proposer's line. `verdict` is one line, `result` the evaluator's whole text.
-    `source` is the module; it is empty where the next kernel's `changes` replace it. `changes` is
-    the unified diff from the kernel before.
+    `parent` is the step that it was made from, 0 for none. `note` is the proposer's line. `verdict`
+    is one line, `result` the evaluator's whole text. `source` is the module; it is empty where the
+    next kernel's `changes` replace it. `changes` is the unified diff from the kernel before.
     """
 
     step: int
+    parent: int
     origin: str
     note: str
     passed: bool
@@ -39,6 +40,7 @@ def kernel_view(node: Node) -> KernelView:
     """Return a kernel with its whole source."""
     return KernelView(
         step=node.id,
+        parent=node.parent_id,
         origin=node.proposal.origin,
         note=node.proposal.note,
         passed=node.evaluation.status == "passed",
@@ -61,6 +63,11 @@ def tried_before(context: Context) -> list[Node]:
         alike = [node for node in context.history if node.step_kind == "large"]
     others = [node for node in alike if node.id not in shown and node.candidate.source]
     return sorted(others, key=lambda node: rank(node.evaluation), reverse=True)[:_MAX_TRIED]
+
+
+def judged_before(context: Context) -> list[Node]:
+    """Return the steps so far that were judged, oldest first."""
+    return [node for node in context.history if node.evaluation.status != "infra_error"]
 
 
 def path_views(window: Sequence[Node]) -> list[KernelView]:

@@ -45,6 +45,7 @@ SHARED: Mapping[str, str] = {
     "rules": "rules from memory, most useful first",
     "demand": "a further demand of the user on every kernel; empty for none",
     "tried": "steps like this one and their results, best first",
+    "summary": "a model's summary of the search so far; empty if it was not asked",
     "in_flight": "number of other steps in flight",
     "patch_format": "the form of a patch that replies must use",
 }
@@ -70,11 +71,14 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "strategy.j2": {"strategy": "the chosen strategy, or None", "plan": "the model's plan for it"},
     "contrast.j2": {"faster": "a kernel", "slower": "another kernel"},
     "tried.j2": {},
+    "history.j2": {"history": "steps so far with their results, oldest first", **_LEFT_OUT},
+    "summary.j2": {},
     "earlier.j2": _WINDOW,
     "current.j2": _WINDOW,
     "window.j2": {**_WINDOW, **_LEFT_OUT},
     "guidance.j2": _GUIDANCE,
     "failed.j2": _FAILED,
+    "task_summary.j2": {},
     "task_large.j2": _POOL,
     "task_plan.j2": _POOL,
     "task_strategy.j2": _POOL,
@@ -106,7 +110,8 @@ class Briefing:
 
     `facts` is the run's record of the reference, `environment` its record of the machine. `rules`
     come from memory, most useful first. `demand` is a further demand of the user on every kernel.
-    `tried` are steps like this one, best first. `in_flight` counts the other steps in flight.
+    `tried` are steps like this one, best first. `summary` is a model's, of the search so far.
+    `in_flight` counts the other steps in flight.
     """
 
     problem: Problem
@@ -115,6 +120,7 @@ class Briefing:
     rules: Sequence[str] = ()
     demand: str = ""
     tried: Sequence[Node] = ()
+    summary: str = ""
     in_flight: int = 0
 
 
@@ -144,12 +150,13 @@ class Prompts:
 
         `left_out` kernels were omitted to fit the model's context; the prompt says so.
         """
-        parts = (*self._for_writing(pool), "pool", "tried", "task:task_large")
+        parts = (*self._for_writing(pool), "pool", "tried", "summary", "task:task_large")
         return self._prompt("large", briefing, parts, self._with_pool(briefing, pool, left_out))
 
     def strategy(self, briefing: Briefing, pool: Sequence[Node]) -> SectionedPrompt:
         """Ask for the name of a strategy and two sentences on how to follow it."""
-        parts = (*_COMMON, "kernels:verdicts", "tried", "strategies", "task:task_strategy")
+        known = ("kernels:verdicts", "tried", "summary")
+        parts = (*_COMMON, *known, "strategies", "task:task_strategy")
         hardware = hardware_of(briefing.problem, briefing.environment)
         choice = strategies_for(briefing.problem.language, hardware.generation)
         more = {"pool": [kernel_view(node) for node in pool], "strategies": choice}
@@ -167,7 +174,8 @@ class Prompts:
 
         `strategy` names a strategy of the catalogue; with any other name the plan stands alone.
         """
-        parts = (*self._for_writing(pool), "pool", "tried", "strategy", "task:task_plan")
+        known = ("pool", "tried", "strategy")  # the plan's author has seen the summary
+        parts = (*self._for_writing(pool), *known, "task:task_plan")
         chosen = next((s for s in CATALOGUE if s.name == strategy), None)
         more = {"strategy": chosen, "plan": plan}
         more |= self._with_pool(briefing, pool, left_out)
@@ -175,13 +183,14 @@ class Prompts:
 
     def contrastive(self, briefing: Briefing, faster: Node, slower: Node) -> SectionedPrompt:
         """Ask for the cause of the difference between two kernels, and for a better kernel."""
-        parts = (*_COMMON, "rules", "language", "contrast", "task:task_contrast")
+        parts = (*_COMMON, "rules", "language", "contrast", "summary", "task:task_contrast")
         more = {"faster": kernel_view(faster), "slower": kernel_view(slower)}
         return self._prompt("large.contrast", briefing, parts, more)
 
     def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:
         """Ask for the one to three most important changes to the last kernel of `window`."""
-        parts = (*_COMMON, "language", "earlier", "current", "tried", "task:task_reviser")
+        known = ("earlier", "current", "tried", "summary")
+        parts = (*_COMMON, "language", *known, "task:task_reviser")
         more = {"window": [kernel_view(node) for node in window]}
         return self._prompt("small.reviser", briefing, parts, more)
 
@@ -192,16 +201,28 @@ class Prompts:
 
         `left_out` older kernels were omitted to fit the model's context; the prompt says so.
         """
-        known = "guidance" if guidance.strip() else "tried"  # the reviser has seen `tried`
-        parts = (*_COMMON, "rules", "language", "window", known, "task:task_tuner")
+        others = ("tried", "summary")  # the reviser has seen them
+        known = ("guidance",) if guidance.strip() else others
+        parts = (*_COMMON, "rules", "language", "window", *known, "task:task_tuner")
         more = {"window": path_views(window), "guidance": guidance.strip(), "left_out": left_out}
         return self._prompt("small.tuner", briefing, parts, more)
 
     def repair(self, briefing: Briefing, node: Node) -> SectionedPrompt:
         """Ask for the smallest change that makes a failed kernel correct."""
-        parts = ("system", "problem", "rules", "language", "failed", "task:task_repair")
+        parts = ("system", "problem", "rules", "language", "failed", "summary", "task:task_repair")
         more = {"kernel": kernel_view(node), "log": _telling_log(node)}
         return self._prompt("repair", briefing, parts, more)
+
+    def summary(
+        self, briefing: Briefing, history: Sequence[Node], left_out: int = 0
+    ) -> SectionedPrompt:
+        """Ask for a summary of the search so far, for the prompt of the next step.
+
+        `left_out` older steps were omitted; the prompt says so.
+        """
+        parts = (*_COMMON, "history", "task:task_summary")
+        more = {"history": [kernel_view(node) for node in history], "left_out": left_out}
+        return self._prompt("summary", briefing, parts, more)
 
     def again(self, reason: str) -> str:
         """Tell the model why its reply cannot be used, and ask for another in the same form."""
@@ -280,6 +301,7 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "rules": briefing.rules,
         "demand": briefing.demand.strip(),
         "tried": [kernel_view(node) for node in briefing.tried],
+        "summary": briefing.summary.strip(),
         "in_flight": briefing.in_flight,
         "patch_format": FORMAT,
     }

@@ -6,7 +6,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
@@ -17,7 +18,7 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.proposer import Context, Dialogue
 from adaexplore.llm.code import ReplyError, check_module, extract_code
-from adaexplore.propose.model.kernels import tried_before
+from adaexplore.propose.model.kernels import judged_before, tried_before
 from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches
 from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.sections import SectionedPrompt
@@ -25,8 +26,10 @@ from adaexplore.propose.model.strategies import find_strategy
 
 ORIGIN = "model"
 _NOTE_CHARS = 300
+_MAX_SUMMED = 60  # steps, one line each
 _FENCED = re.compile(r"^\s*(```|~~~|<{5,}|={5,}|>{5,})")
 
+T = TypeVar("T")
 AnswerFlow = Generator[Prompt, Reply, "_Answer"]
 """Yields prompts, is sent the replies and returns the answer."""
 ReadReply = Callable[[str], Patched]
@@ -58,6 +61,7 @@ class ModelProposer:
     of a source; the model is told of them once and may fix them before the evaluation. The settings
     choose the form of a step. A large step writes a new module, alone, from a chosen strategy or
     from a contrast of two kernels. A small step repairs a failed kernel, or revises and patches.
+    Before either, a call may sum up the search so far.
     """
 
     def __init__(
@@ -84,8 +88,9 @@ class ModelProposer:
             tried=tried_before(context) if others else (),
             in_flight=context.in_flight if others else 0,
         )
-        form, flow = self._flow(context, briefing)
         tokens: Counter[str] = Counter()
+        summary = yield from _counting(self._summary(context, briefing), tokens)
+        form, flow = self._flow(context, replace(briefing, summary=summary))
         try:
             answer = yield from _counting(self._without_faults(context, flow), tokens)
         except _NoAnswerError as error:
@@ -119,6 +124,22 @@ class ModelProposer:
         if rng.random() < settings.p_strategy:
             return "strategy", self._strategy(briefing, context.pool)
         return "large", self._large(briefing, context.pool)
+
+    def _summary(self, context: Context, briefing: Briefing) -> Generator[Prompt, Reply, str]:
+        """Return a summary of the search so far; empty if the settings or the model give none."""
+        nodes = judged_before(context) if self._settings.sums_up else []
+        if not nodes:
+            return ""
+        older = max(len(nodes) - _MAX_SUMMED, 0)
+
+        def asking(skip: int) -> Prompt:
+            return self._prompts.summary(briefing, nodes[older + skip :], older + skip)
+
+        try:
+            _, reply = yield from self._fitting(asking, len(nodes) - older - 1)
+        except _NoAnswerError:
+            return ""
+        return reply.text.strip()
 
     def _large(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         def asking(skip: int) -> Prompt:
@@ -277,7 +298,9 @@ def _patching(source: str) -> ReadReply:
     return read
 
 
-def _counting(flow: AnswerFlow, tokens: Counter[str]) -> AnswerFlow:
+def _counting(
+    flow: Generator[Prompt, Reply, T], tokens: Counter[str]
+) -> Generator[Prompt, Reply, T]:
     """Run the flow and add up the token costs of their prompts' sections."""
     try:
         prompt = next(flow)
@@ -286,8 +309,8 @@ def _counting(flow: AnswerFlow, tokens: Counter[str]) -> AnswerFlow:
                 tokens.update(prompt.costs)
             prompt = flow.send((yield prompt))
     except StopIteration as end:
-        answer: _Answer = end.value
-        return answer
+        value: T = end.value
+        return value
 
 
 def _failed(problem: Problem, form: str, reason: str, tokens: Counter[str]) -> Proposal:

@@ -25,6 +25,9 @@ def rehearse(prompts: Prompts, briefing: Briefing) -> None:
     pool, window = [slow, fast], [fast, broken]
     prompts.large(briefing, [])
     briefing = replace(briefing, tried=[slow, broken], in_flight=1)
+    prompts.summary(briefing, pool)
+    prompts.summary(briefing, window, left_out=1)
+    briefing = replace(briefing, summary="a summary")
     prompts.large(briefing, pool, left_out=1)
     prompts.strategy(briefing, pool)
     prompts.large_with_strategy(briefing, pool, CATALOGUE[0].name, "a plan")

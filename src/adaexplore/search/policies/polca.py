@@ -21,7 +21,7 @@ class EpsilonNet(Policy):
     two is kept, because kernels with similar sources may differ in speed. The priority is the
     kernel's speed, 0 for a failure. `candidates`: number of best entries that steps visit in turn.
     `memory`: capacity of the queue. Distances are those of `Traits.vector`, in place of a model's
-    embeddings. POLCA's summarizer is `search.failure_summary`.
+    embeddings. POLCA's summarizer is `Config.summary`.
     """
 
     def __init__(

@@ -285,6 +285,79 @@ class TestOtherAttempts:
         assert "# Other attempts\n- step 2" in told
 
 
+class TestSummary:
+    POLCA = PLAIN.model_copy(update={"policy": "polca"})
+    LOST = node(3, ONE, Failed("infra_error", "the device was lost"))
+    HISTORY = (node(1, ONE, passed(2.0)), replace(node(2, TWO, WRONG), parent_id=1), LOST)
+    LARGE = Context(PROBLEM, "large", 1, history=HISTORY)
+    TITLE = "# Summary of the search so far"
+
+    def test_is_made_of_every_judged_step_and_shown_to_the_next(self):
+        asked, told = Talk(["Tiles help.", module(TWO)], self.LARGE, self.POLCA).prompts
+        assert asked.label == "summary"
+        lines = asked.messages[-1].text.partition("# The search so far\n")[2].splitlines()
+        assert lines[0].startswith("- step 1, from nothing (a note): ")
+        assert lines[1].startswith("- step 2, from step 1 (a note): wrong_output")
+        assert not lines[2].startswith("- ")
+        shown = told.messages[-1].text.partition(f"{self.TITLE}\n")[2].splitlines()
+        assert shown[0].endswith("not checked by running.")
+        assert shown[2] == "Tiles help."
+        assert "verified by a run" not in told.messages[-1].text
+
+    def test_is_not_asked_for_before_the_first_step(self):
+        assert Talk([module(ONE)], settings=self.POLCA).labels == ["large"]
+
+    @pytest.mark.parametrize(
+        ("settings", "labels"),
+        [
+            ({}, ["large"]),
+            ({"policy": "uct", "summary": True}, ["summary", "large"]),
+            ({"policy": "polca:candidates=3"}, ["summary", "large"]),
+            ({"policy": "polca", "summary": False}, ["large"]),
+        ],
+    )
+    def test_is_asked_for_where_the_settings_say_so(self, settings, labels):
+        replies = ["Tiles help."] * (len(labels) - 1)
+        talk = Talk([*replies, module(TWO)], self.LARGE, PLAIN.model_copy(update=settings))
+        assert talk.labels == labels
+        assert (self.TITLE in talk.prompts[-1].messages[-1].text) == (len(labels) == 2)
+
+    def test_the_reviser_reads_it_and_the_tuner_its_guidance(self):
+        context = Context(PROBLEM, "small", 1, window=self.HISTORY[:1], history=self.HISTORY)
+        talk = Talk(["Tiles help.", "Tile it.", module(TWO)], context, self.POLCA)
+        assert talk.labels == ["summary", "small.reviser", "small.tuner"]
+        reviser, tuner = (prompt.messages[-1].text for prompt in talk.prompts[1:])
+        assert f"{self.TITLE}\n" in reviser
+        assert self.TITLE not in tuner
+
+    def test_a_repair_reads_it(self):
+        context = Context(PROBLEM, "small", 1, window=self.HISTORY[1:2], history=self.HISTORY)
+        talk = Talk(["Tiles help.", module(ONE)], context, self.POLCA)
+        assert "Tiles help." in talk.prompts[-1].messages[-1].text
+
+    def test_a_step_goes_on_without_one_that_is_refused(self):
+        refused = Reply("", "m", finish="refused")
+        talk = Talk([refused, module(TWO)], self.LARGE, self.POLCA)
+        assert talk.labels == ["summary", "large"]
+        assert self.TITLE not in talk.prompts[-1].messages[-1].text
+        assert not talk.proposal.failure
+
+    def test_older_steps_are_left_out_and_counted(self):
+        history = tuple(node(number, ONE) for number in range(1, 64))
+        context = replace(self.LARGE, history=history)
+        too_long = Reply("", "m", finish="too_long")
+        prompts = Talk([too_long, "Tiles help.", module(TWO)], context, self.POLCA).prompts
+        for prompt, omitted in zip(prompts[:2], (3, 4), strict=True):
+            text = prompt.messages[-1].text
+            assert f"# The search so far, without {omitted} older steps\n" in text
+            assert f"- step {omitted}, " not in text
+            assert f"- step {omitted + 1}, " in text
+
+    def test_its_tokens_are_counted(self):
+        proposal = Talk(["Tiles help.", module(TWO)], self.LARGE, self.POLCA).proposal
+        assert proposal.settings["prompt_tokens"].keys() >= {"history", "summary"}
+
+
 class TestFailuresInThePool:
     POOL = (node(1, ONE, passed(2.0)), node(2, TWO, WRONG))
 
