@@ -90,7 +90,7 @@ tritonbench | kernelbenchx | kernelbenchx-corpus)
   judge "$NAME" "${TOOL[@]}"
   ;;
 record | withdrawn)
-  judge "$NAME" -m adaexplore bench
+  PARALLEL=${PARALLEL:-6} judge "$NAME" -m adaexplore bench
   "$PYTHON" lab/benchmarks/record_table.py "$WORK/$NAME" --brief
   ;;
 confusion)
