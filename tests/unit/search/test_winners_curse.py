@@ -92,6 +92,10 @@ class TestConfirmation:
     def test_the_race_ends_once_no_other_candidate_can_win(self):
         assert next_to_confirm(self.SEARCHED, {3: [measured(2.1, 1.05)]}, 3) is None
 
+    def test_a_candidate_as_fast_as_the_confirmed_one_may_still_win(self):
+        alike = {1: measured(2.0, 1.0), 2: measured(2.0, 1.0)}
+        assert next_to_confirm(alike, {1: [measured(2.0, 1.0)]}, 3) == 2
+
     def test_a_slower_confirmation_lets_slower_candidates_in(self):
         confirmed = {3: [measured(1.4, 1.05)] * 3, 4: [measured(1.5, 1.05)] * 2}
         assert next_to_confirm(self.SEARCHED, confirmed, 3) == 1
