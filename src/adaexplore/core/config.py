@@ -178,8 +178,26 @@ class Config(BaseModel):
         "a call before each step sums up the search so far for its prompt, as POLCA has it. "
         "Default: true with the policy polca",
     )
+    contents: Literal["full", "published"] = setting(
+        "model",
+        "full",
+        "what prompts tell: all that this package knows, or only what the published search shows",
+    )
+    memory_threshold: int = setting(
+        "model",
+        0,
+        "every rule with this count or more goes whole into every prompt (0: the rules about the "
+        "step's code, within memory_tokens)",
+        ge=0,
+    )
     ask_again: bool = setting(
-        "model", True, "ask once more where a reply contains no usable module"
+        "model", True, "ask once more where a reply contains no usable module or was cut off"
+    )
+    unpatched: Literal["fail", "repeat"] = setting(
+        "model",
+        "fail",
+        "a step whose patches do not apply: fails, after another try, or repeats the kernel as "
+        "it was",
     )
     lint: bool = setting(
         "model", True, "tell the model which rules its candidate breaks, before the evaluation"

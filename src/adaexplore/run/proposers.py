@@ -29,6 +29,7 @@ from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.memory.files import from_data, load_memory, to_data
 from adaexplore.propose.model.prompts import Briefing, Prompts, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
+from adaexplore.propose.model.published import PublishedPrompts
 from adaexplore.propose.model.rehearsal import rehearse
 from adaexplore.run.parts import Parts
 from adaexplore.run.recall import linting, memory_for, recalling
@@ -91,15 +92,20 @@ class Plan:
         return _compiled(tuple(self.templates.items()))
 
     @property
+    def published_prompts(self) -> Prompts:
+        """The prompts in force where they tell only what the published search shows."""
+        return _compiled(tuple(self.templates.items()), PublishedPrompts)
+
+    @property
     def digest(self) -> str:
         """Content hash of the prompts in force."""
         return self.prompts.digest
 
 
 @functools.lru_cache(maxsize=8)
-def _compiled(templates: tuple[tuple[str, str], ...]) -> Prompts:
+def _compiled(templates: tuple[tuple[str, str], ...], kind: type[Prompts] = Prompts) -> Prompts:
     """Return the prompts with these templates; to compile them takes a tenth of a second."""
-    return Prompts(dict(templates))
+    return kind(dict(templates))
 
 
 def make_plan(config: Config, parts: Parts = NO_PARTS) -> Plan:
@@ -139,7 +145,9 @@ def try_templates(plan: Plan, run: RunRecord) -> None:
     """Render the user's own templates; `BadInputError` for one that uses an unknown name."""
     if plan.templates:
         rules = tuple(rule.statement for rule in plan.rules)
-        rehearse(plan.prompts, Briefing(run.problem, run.reference, run.environment, rules))
+        briefing = Briefing(run.problem, run.reference, run.environment, rules)
+        rehearse(plan.prompts, briefing)
+        rehearse(plan.published_prompts, briefing)
 
 
 def with_memory(plan: Plan, config: Config, problem: Problem) -> tuple[Plan, Config]:
@@ -217,7 +225,8 @@ def check_answered(run: RunRecord, path: Path) -> None:
 def model_proposers(plan: Plan, config: Config) -> dict[str, Proposer]:
     """Return the proposers that ask a model or a person; they need no processes of their own."""
     recall = recalling(plan.rules, config)
-    proposer = ModelProposer(plan.prompts, config, recall, linting(plan.rules))
+    prompts = plan.published_prompts if config.contents == "published" else plan.prompts
+    proposer = ModelProposer(prompts, config, recall, linting(plan.rules))
     return {name: proposer for name in plan.proposers if name != COMPILER}
 
 

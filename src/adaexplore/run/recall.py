@@ -38,8 +38,12 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
 def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:
     """Return a recall of the rules about the code of a step or its last failure.
 
-    Where that code is right they are also of what made such code faster.
+    Where that code is right they are also of what made such code faster. With a threshold of the
+    memory, all rules of that support are recalled at every step.
     """
+    if settings.memory_threshold:
+        whole = [rule.statement for rule in rules if rule.support >= settings.memory_threshold]
+        return lambda context: whole if context.problem.language == "triton" else []
     most_tokens = settings.memory_tokens
 
     def rules_for(context: Context) -> list[str]:

@@ -1,23 +1,26 @@
-"""A search under the published settings against the published formulas, node for node.
+"""A search under the published presets against the publication, node for node, prompt for prompt.
 
-`Published` below is written from the formulas alone and shares no code with `adaexplore.search`:
-statistics are sums over lists, found anew for every step. It draws from the same generator in the
-same order: the kind of a step, a pool that is too large, the number of extra kernels, the extras.
+`Published` below is written from the publication alone and shares no code with `adaexplore.search`
+and `adaexplore.propose`: statistics are sums over lists, found anew for every step. It draws from
+the same generator in the same order: the kind of a step, a pool that is too large, the number of
+extra kernels, the extras.
 """
 
 import hashlib
 import math
 import random
+import re
 from dataclasses import dataclass
 
 import pytest
 
-from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
-from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Prompt, Reply
+from adaexplore.core.rule import Rule, Signature
+from adaexplore.run.proposers import Plan, model_proposers
 from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run
 
@@ -26,13 +29,25 @@ SEED = 11
 
 LEVEL_2 = {"c": 0.3, "expand_ratio": 1.0, "alpha": 0.0, "p_large": 0.2, "extra_max": 0}
 LEVEL_3 = {**LEVEL_2, "expand_ratio": 0.5}
-ADAPT = {"c": 0.25, "expand_ratio": 1.0, "alpha": 1.0, "p_large": 0.25, "extra_max": 3}
+ADAPT = {
+    **{"c": 0.25, "expand_ratio": 1.0, "alpha": 1.0, "p_large": 0.25, "extra_max": 3},
+    "reviser": False,
+}
+MANY_LARGE = {**LEVEL_2, "p_large": 0.75, "alpha": 1.0}
 SMALL_LIMIT, POOL_SIZE, WINDOW, EXTRA_P = 2, 5, 5, 0.5
+
+REFERENCE = "class Model:\n    pass\n"
+THRESHOLD = 3
+RULES = tuple(
+    Rule(f"r{count}", "compile", f"Rule seen {word}.", "", "", "", Signature(""), support=count)
+    for count, word in [(12, "often"), (2, "twice"), (3, "thrice"), (1, "once")]
+)
 
 
 @dataclass
 class Recorded:
-    """The record of a step: ("no module" | "no kernel" | "wrong" | "correct", speedup over eager).
+    """The record of a step: ("no module" | "no kernel" | "wrong" | "correct", speedup over eager),
+    and the source, empty where the reply had none.
 
     Without a kernel the module was imported, and Triton failed at its first call: that counts as
     compiled and wrong.
@@ -42,6 +57,7 @@ class Recorded:
     kind: str
     outcome: str
     speedup: float
+    source: str
 
     @property
     def reward(self):
@@ -55,10 +71,11 @@ class Recorded:
 class Published:
     """The formulas, over steps 1, 2, ...; 0 is the empty root."""
 
-    def __init__(self, c, expand_ratio, alpha, p_large, extra_max):
+    def __init__(self, c, expand_ratio, alpha, p_large, extra_max, reviser=True):
+        self.reviser = reviser
         self.c, self.ratio, self.alpha = c, expand_ratio, alpha
         self.p_large, self.extra_max = p_large, extra_max
-        self.steps = []
+        self.steps, self.sampled = [], False
 
     def next(self, number):
         """Parent, kind, pool and window of the step of that number."""
@@ -69,6 +86,21 @@ class Published:
         if parent == 0 or len(small) >= SMALL_LIMIT or rng.random() < self.p_large:
             return parent, "large", self.pool(parent, rng), ()
         return parent, "small", (), self.window(parent)
+
+    def prompts(self, kind, pool, window):
+        """The kernels of each prompt of a step, in order, by the prompt's name.
+
+        A kernel without a module cannot be patched: its step is answered by a module.
+        """
+        if kind == "large":
+            return {"large": pool}
+        shown = [number for number in window if self.step(number).source]
+        right = [number for number in shown if self.step(number).outcome == "correct"]
+        if not self.step(window[-1]).source:
+            return {"large": right}
+        if self.reviser and right:
+            return {"small.reviser": window[-1:], "small.tuner": shown}
+        return {"small.tuner": shown}
 
     def descend(self, node):
         children = self.children(node)
@@ -102,6 +134,7 @@ class Published:
         on_path = [step for step in self.path(node) if self.step(step).kind == "large"]
         pool = [best for step in on_path if (best := self.best_of_component(step))]
         if len(pool) > POOL_SIZE:
+            self.sampled = True
             chosen = rng.sample(pool, POOL_SIZE)
             return tuple(kernel for kernel in pool if kernel in chosen)
         most = min(self.extra_max, POOL_SIZE - len(pool))
@@ -161,7 +194,7 @@ def landscape(number, parent, kind):
     if fate < 0.35:
         return "wrong", 0.0
     if kind == "small" and parent is not None and parent.outcome == "correct":
-        return "correct", parent.speedup * draw.uniform(0.8, 1.35)
+        return "correct", parent.speedup * draw.uniform(0.95, 1.8)
     return "correct", draw.choice([0.02, 0.5, 0.9, 1.0, 1.0, 1.3, 2.0, 4.0]) * draw.uniform(
         0.9, 1.1
     )
@@ -170,7 +203,7 @@ def landscape(number, parent, kind):
 def evaluation(outcome, speedup):
     """The evaluation; like for like, kernels are ordered otherwise, with wide intervals."""
     if outcome in ("no module", "no kernel"):
-        return Failed("compile_error", "as recorded", loaded=outcome == "no kernel")
+        return Failed("compile_error", "as recorded", "its log", loaded=outcome == "no kernel")
     if outcome == "wrong":
         return Failed("wrong_output", "as recorded")
     like_for_like = 1 / speedup
@@ -180,55 +213,126 @@ def evaluation(outcome, speedup):
     return Passed("fp32", 1e-7, timing)
 
 
-class Silent:
-    """A proposer that asks no model; each seventh kernel is one that it has proposed before."""
+def answer(prompt, number):
+    """A reply that depends on the step alone: now and then one without a module, or a stray patch.
 
-    def begin(self, context):
-        number = 3 if context.seed % 7 == 0 else context.seed
-        return Proposal(Candidate(f"kernel {number}", "cpp"), "silent", "")
-        yield
+    A patched kernel differs by a number, and may be one that there was before.
+    """
+    if prompt.label == "small.reviser":
+        return f"Guidance {number}: unroll."
+    if prompt.label == "small.tuner":
+        old = re.findall(r"number = \d+", prompt.messages[-1].text)[-1]
+        old = "nowhere" if number % 11 == 0 else f"    {old}"
+        new = number // 7 if number % 7 == 0 else number
+        return f"Idea {number}.\n<<<<<<< OLD\n{old}\n=======\n    number = {new}\n>>>>>>> NEW"
+    if number % 13 == 0:
+        return "I have no idea."
+    return f"Idea {number}.\n```python\nclass ModelNew:\n    number = {number}\n```"
 
-    def close(self):
-        pass
+
+def carried_out(reply, current):
+    """The module that a reply makes of the current one, which a stray patch leaves as it is."""
+    if module := re.search(r"```python\n(.*)```", reply, re.DOTALL):
+        return module[1]
+    patch = re.search(r"OLD\n(.*)\n=======\n(.*)\n>>>>>>>", reply, re.DOTALL)
+    return current.replace(patch[1], patch[2]) if patch else ""
+
+
+def fenced(text):
+    """The contents of the fenced blocks of a text, and its other lines."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
+    outside = re.sub(r"^```(\w+)\n.*?\n```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [body for language, body in blocks if language], outside.splitlines()
+
+
+def assert_shows(prompt, published, kernels, guidance):
+    """Assert that a prompt shows the reference, the memory, these kernels, and nothing else."""
+    blocks, lines = fenced(prompt.messages[-1].text)
+    reference, *shown = blocks
+    assert reference == REFERENCE.rstrip()
+    assert shown[::2] == [published.step(number).source.rstrip() for number in kernels]
+    for number, measured in zip(kernels, shown[1::2], strict=True):
+        step = published.step(number)
+        if step.outcome == "correct":
+            [over_eager] = re.findall(r"compiled, correct, .*, (.*)× over eager", measured)
+            assert float(over_eager) == pytest.approx(step.speedup, rel=0.03, abs=0.006)
+        elif step.outcome == "no module":
+            assert measured == "not compiled: as recorded\nits log"
+        else:
+            assert measured.startswith("compiled, not correct: as recorded")
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- Rule seen often.",
+        "- Rule seen thrice.",
+    ]
+    assert ("Changes to make" in prompt.messages[-1].text) == bool(guidance)
+    said = [line for line in lines if re.search(r"\d", line)]
+    headings = [f"## Kernel {i}" for i in range(1, len(kernels) + 1)]
+    assert said == [*headings, *([guidance] if guidance else [])]
 
 
 @pytest.mark.parametrize(
-    ("preset", "published"),
+    ("preset", "changed", "published"),
     [
-        pytest.param("adaexplore", LEVEL_2, id="level-2"),
-        pytest.param("adaexplore-l3", LEVEL_3, id="level-3", marks=pytest.mark.slow),
-        pytest.param("adaexplore-adapt", ADAPT, id="adapt", marks=pytest.mark.slow),
+        pytest.param("adaexplore", {}, LEVEL_2, id="level-2"),
+        pytest.param("adaexplore-l3", {}, LEVEL_3, id="level-3", marks=pytest.mark.slow),
+        pytest.param("adaexplore-adapt", {}, ADAPT, id="adapt", marks=pytest.mark.slow),
+        pytest.param(
+            "adaexplore",
+            {"p_large": 0.75, "alpha": 1.0},
+            MANY_LARGE,
+            id="many-large",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
-def test_every_step_grows_where_the_formulas_say(tmp_path, preset, published):
-    settings = Config(preset=preset)
+def test_every_step_is_the_published_one(tmp_path, preset, changed, published):
+    settings = Config(preset=preset, seed=SEED, **{**changed, "memory_threshold": THRESHOLD})
     record = RunRecord(
-        problem=Problem("example", "class Model: ...", "cpp", "cpu"),
-        config=settings.model_copy(update={"seed": SEED, "steps": STEPS}),
-        proposers=("silent",),
+        problem=Problem("example", REFERENCE, "triton", "cpu"),
+        config=settings.model_copy(update={"steps": STEPS}),
+        proposers=("model",),
         environment=Environment(),
         command="",
         created_at=0.0,
     )
     reference = Published(**published)
-    kinds, judged, repeats = set(), {}, 0
+    steps, forms, systems, judged, repeats = set(), set(), set(), {}, 0
     with create_run(tmp_path / "run", record) as run:
-        study = Study(run.store, {"silent": Silent()})
+        proposers = model_proposers(Plan(("model",), rules=RULES), settings)
+        study = Study(run.store, proposers)
         for number in range(1, STEPS + 1):
             parent, kind, pool, window = reference.next(number)
-            ask = study.ask("silent")
+            ask = study.ask("model")
             assert (ask.parent_id, ask.step_kind) == (parent, kind), f"step {number}"
             assert (ask.pool, ask.window) == (pool, window), f"step {number}"
-            above = reference.step(parent) if parent else None
-            _, proposal = study.turn(ask.id)
-            source = proposal.candidate.source
-            repeats += source in judged
-            outcome, speedup = judged.setdefault(source, landscape(number, above, kind))
-            reference.steps.append(Recorded(parent, kind, outcome, speedup))
-            known = study.cached(proposal)
-            verdict = known or evaluation(outcome, speedup)
-            study.record(ask, proposal, verdict, reused=known is not None)
-            kinds.add((kind, parent == 0, len(pool) > 1, len(window) > 1))
+            guidance = ""
+            turn = study.turn(ask.id)[1]
+            for at, (label, kernels) in enumerate(reference.prompts(kind, pool, window).items()):
+                assert turn.label == label, f"step {number}"
+                assert_shows(turn, reference, kernels, guidance)
+                reply = answer(turn, number)
+                guidance = reply if label == "small.reviser" else ""
+                systems.add(turn.messages[0].text)
+                turn = study.tell(ask.id, at, Reply(reply, "test:model"))
+            assert not isinstance(turn, Prompt), f"step {number}"
+            source = turn.candidate.source
+            current = reference.step(window[-1]).source if window else ""
+            assert source.rstrip() == carried_out(reply, current).rstrip(), f"step {number}"
+            if source:
+                repeats += source in judged
+                above = reference.step(parent) if parent else None
+                outcome = judged.setdefault(source, landscape(number, above, kind))
+            else:
+                outcome = ("no module", 0.0)
+            reference.steps.append(Recorded(parent, kind, *outcome, source))
+            known = study.cached(turn)
+            verdict = known or evaluation(*outcome)
+            study.record(ask, turn, verdict, reused=known is not None)
+            steps.add((kind, parent == 0, len(pool) > 1, len(window) > 1))
+            forms.add(turn.settings["form"])
         assert [node.parent_id for node in study.nodes] == [s.parent for s in reference.steps]
-    assert repeats > 10
-    assert len(kinds) >= 5  # steps of every sort, so that the trace means something
+    assert repeats >= 5
+    assert reference.sampled or changed == {}
+    assert forms == {"large", "patch"}
+    assert len(systems) == 1
+    assert len(steps) >= 5  # steps of every sort, so that the trace means something

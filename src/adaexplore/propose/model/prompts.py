@@ -55,6 +55,7 @@ _POOL = {"pool": "kernels to beat; with some policies also failed ones"}
 _LEFT_OUT = {"left_out": "number of older kernels omitted to fit the model's context"}
 _WINDOW = {"window": "kernels, each made from the one before, oldest first; the last is to change"}
 _GUIDANCE = {"guidance": "the reviser's changes; empty if it was not asked"}
+_KERNELS = {"kernels": "kernels with their measurements; the last of a path is to change"}
 _FAILED = {"kernel": "the failed kernel", "log": "the end of its log; empty if it adds nothing"}
 
 TEMPLATES: Mapping[str, Mapping[str, str]] = {
@@ -88,6 +89,13 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "task_repair.j2": {},
     "patches.j2": {},
     "module.j2": {},
+    "published_system.j2": {},
+    "published_problem.j2": {},
+    "published_rules.j2": {},
+    "published_kernels.j2": {"title": "the heading", **_KERNELS, **_LEFT_OUT},
+    "published_task_large.j2": _KERNELS,
+    "published_task_reviser.j2": _KERNELS,
+    "published_task_tuner.j2": {**_KERNELS, **_GUIDANCE},
     "again.j2": {"reason": "the reason why the reply cannot be used"},
     "cut_off.j2": {},
     "lint.j2": {"faults": "the rules that the module breaks"},

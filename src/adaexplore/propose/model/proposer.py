@@ -173,6 +173,8 @@ class ModelProposer:
     def _patch(self, briefing: Briefing, window: Sequence[Node]) -> AnswerFlow:
         """Ask a reviser for the most important changes, then a tuner for patches."""
         guidance, older = "", len(window) - 1
+        source = window[-1].candidate.source
+        read = (_keeping if self._settings.unpatched == "repeat" else _patching)(source)
         if self._settings.reviser and any(map(_is_right, window)):
             _, reply = yield from self._fitting(
                 lambda skip: self._prompts.reviser(briefing, window[skip:]), older
@@ -182,7 +184,7 @@ class ModelProposer:
         def asking(skip: int) -> Prompt:
             return self._prompts.tuner(briefing, window[skip:], guidance, skip)
 
-        return (yield from self._asked_for(asking, older, _patching(window[-1].candidate.source)))
+        return (yield from self._asked_for(asking, older, read))
 
     def _repair(self, briefing: Briefing, failed: Node) -> AnswerFlow:
         def asking(_: int) -> Prompt:
@@ -243,9 +245,9 @@ class ModelProposer:
         )
 
     def _whole(self, prompt: Prompt) -> Generator[Prompt, Reply, Reply]:
-        """Return a complete reply; a reply that was cut off is continued once."""
+        """Return a complete reply; one that was cut off is continued once, if settings allow it."""
         reply = yield prompt
-        if reply.finish == "truncated" and reply.text.strip():
+        if reply.finish == "truncated" and reply.text.strip() and self._settings.ask_again:
             more = yield prompt.after(reply.text, self._prompts.cut_off(), "continue")
             if more.finish == "complete":
                 return Reply(reply.text + more.text, more.model)
@@ -258,7 +260,7 @@ class ModelProposer:
             case "refused":
                 raise _NoAnswerError("the model refused to answer")
             case "truncated":
-                raise _NoAnswerError("the model's reply was cut off at its length limit, twice")
+                raise _NoAnswerError("the model's reply was cut off at its length limit")
             case _:
                 raise _NoAnswerError("the model's reply is empty")
 
@@ -294,6 +296,18 @@ def _patching(source: str) -> ReadReply:
             return whole
         check_module(patched.source)
         return patched
+
+    return read
+
+
+def _keeping(source: str) -> ReadReply:
+    """Return a reader of replies with patches; the source is kept where they do not apply."""
+
+    def read(text: str) -> Patched:
+        try:
+            return apply_patches(source, parse_patches(text))
+        except ReplyError as error:
+            return Patched(source, (f"unchanged: {_one_line(str(error))}",))
 
     return read
 

@@ -124,6 +124,12 @@ class TestLarge:
         second = Reply("and on", "test:model", "truncated")
         assert "cut off" in Talk([first, second]).proposal.failure
 
+    def test_continues_none_if_it_does_not_ask_again(self):
+        first = Reply(module(ONE)[:40], "test:model", "truncated")
+        talk = Talk([first], settings=PLAIN.model_copy(update={"ask_again": False}))
+        assert talk.labels == ["large"]
+        assert "cut off" in talk.proposal.failure
+
     def test_chooses_a_strategy_first_if_enabled(self):
         settings = PLAIN.model_copy(update={"p_strategy": 1.0})
         talk = Talk(["fusion: one pass over x.", module(ONE)], settings=settings)
@@ -169,6 +175,16 @@ class TestSmall:
         talk = Talk(["Use two.", bad, good], small(node(1, ONE)))
         assert talk.labels == ["small.reviser", "small.tuner", "again"]
         assert talk.proposal.candidate.source == ONE.replace("number = 1", "number = 2")
+
+    @pytest.mark.parametrize(
+        "reply", [patch("    digit = 1", "    digit = 2"), "I have no idea.", module(TWO)]
+    )
+    def test_keeps_the_kernel_where_patches_do_not_apply_if_that_is_asked_for(self, reply):
+        settings = PLAIN.model_copy(update={"unpatched": "repeat", "reviser": False})
+        talk = Talk([reply], small(node(1, ONE)), settings)
+        assert talk.proposal.candidate.source == ONE
+        assert talk.proposal.note.partition("; ")[2].startswith("unchanged: ")
+        assert not talk.proposal.failure
 
     def test_rejects_a_patch_without_changes(self):
         same = patch("    number = 1", "    number = 1")

@@ -4,6 +4,7 @@ from asked import CPU, H200, briefing
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import LANGUAGES
 from adaexplore.propose.model.prompts import TEMPLATES, Prompts
+from adaexplore.propose.model.published import PublishedPrompts
 from adaexplore.propose.model.rehearsal import rehearse
 
 NOTES = {f"{language}.j2" for language in LANGUAGES}
@@ -22,8 +23,9 @@ def test_the_packages_own_templates_pass(language, environment, target):
 def test_finds_an_error_in_any_template(name):
     variable = "problem" if "problem" in _variables(name) else next(iter(TEMPLATES[name]), "")
     body = f"fine so far\n{{{{ {variable}.nosuch }}}}" if variable else "\n{{ 1 / 0 | time }}"
+    kind = PublishedPrompts if name.startswith("published") else Prompts
     with pytest.raises(BadInputError, match=rf"^mine/{name}, line 2: "):
-        rehearse(Prompts({f"mine/{name}": body}), briefing(rules=["a rule"]))
+        rehearse(kind({f"mine/{name}": body}), briefing(rules=["a rule"]))
 
 
 def _variables(name):

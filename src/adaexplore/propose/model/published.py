@@ -1,0 +1,76 @@
+"""Prompts with what the published search shows (arXiv 2604.16625), and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed, Timing
+from adaexplore.core.node import Node
+from adaexplore.core.text.units import duration_us, speedup
+from adaexplore.propose.model.kernels import KernelView, kernel_view
+from adaexplore.propose.model.prompts import Briefing, Prompts
+from adaexplore.propose.model.sections import SectionedPrompt
+
+_LOG_CHARS = 2000
+_COMMON = ("system:published_system", "problem:published_problem", "rules:published_rules")
+_ADDED = ("tried", "summary")
+"""Sections that are empty unless settings ask for them."""
+
+
+class PublishedPrompts(Prompts):
+    """Prompts of the published search: the reference, the memory and kernels with measurements.
+
+    Hardware, roofline, notes on the language and an example are left out; other steps and a summary
+    are there only where settings ask for them.
+    """
+
+    def large(self, briefing: Briefing, pool: Sequence[Node], left_out: int = 0) -> SectionedPrompt:
+        """Ask for a new module, faster than the kernels of `pool`."""
+        parts = (*_COMMON, "pool:published_kernels", *_ADDED, "task:published_task_large")
+        more = {"title": "Kernels to beat", "kernels": _measured(pool), "left_out": left_out}
+        return self._prompt("large", briefing, parts, more)
+
+    def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:
+        """Ask for the one to three most important changes to the last kernel of `window`."""
+        parts = (*_COMMON, "current:published_kernels", *_ADDED, "task:published_task_reviser")
+        more = {"title": "The kernel to change", "kernels": _measured(window[-1:]), "left_out": 0}
+        return self._prompt("small.reviser", briefing, parts, more)
+
+    def tuner(
+        self, briefing: Briefing, window: Sequence[Node], guidance: str = "", left_out: int = 0
+    ) -> SectionedPrompt:
+        """Ask for patches to the last kernel of `window`."""
+        added = () if guidance.strip() else _ADDED  # the reviser has seen them
+        known = ("window:published_kernels", "guidance", *added)
+        parts = (*_COMMON, *known, "task:published_task_tuner")
+        more = {
+            "title": "Kernels, each made from the one before",
+            "kernels": _measured(window),
+            "guidance": guidance.strip(),
+            "left_out": left_out,
+        }
+        return self._prompt("small.tuner", briefing, parts, more)
+
+
+def measurements(evaluation: Evaluation) -> str:
+    """Return what the published search says of a kernel: compiled, correct, time, speedup.
+
+    A failure has its error.
+    """
+    if isinstance(evaluation, Failed):
+        compiled = evaluation.loaded or evaluation.status not in NOT_COMPILED
+        log = "" if evaluation.status == "wrong_output" else evaluation.detail[-_LOG_CHARS:]
+        head = "compiled, not correct" if compiled else "not compiled"
+        return "\n".join(filter(None, [f"{head}: {evaluation.reason}", log.strip()]))
+    timing = evaluation.timing
+    if not isinstance(timing, Timing):
+        return f"compiled, correct, {duration_us(timing.time_us)} by estimate"
+    return (
+        f"compiled, correct, {duration_us(timing.time_us)}, "
+        f"{speedup(timing.speedup_eager)} over eager"
+    )
+
+
+def _measured(nodes: Sequence[Node]) -> list[KernelView]:
+    return [replace(kernel_view(node), result=measurements(node.evaluation)) for node in nodes]
