@@ -302,6 +302,12 @@ class Config(BaseModel):
         "measure a new leader once more and count the slower result; never with the published "
         "reward",
     )
+    published_judge: bool = setting(
+        "search",
+        False,
+        "the published judge gives a second verdict on every candidate, which decides nothing: 5 "
+        "inputs, 5e-2, mean of 100 runs, over eager fp32",
+    )
     confirm: bool = setting(
         "search", True, "measure the best again at the end, each in a fresh process"
     )

@@ -275,6 +275,23 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedVerdict:
+    """Verdict of the published judge (`evaluate.published`), which decides nothing here.
+
+    `why` is empty for a correct candidate, which alone has a time. Times are in microseconds.
+    """
+
+    why: str
+    time_us: float | None = None
+    eager_us: float | None = None
+
+    @property
+    def speedup(self) -> float | None:
+        """The speedup over eager; None for a wrong candidate."""
+        return self.eager_us / self.time_us if self.eager_us and self.time_us else None
+
+
+@dataclass(frozen=True, slots=True)
 class Passed:
     """A correct candidate.
 
@@ -284,7 +301,8 @@ class Passed:
     `timing` is an `Estimate` where no device was there to measure on. `labels` are what a reader
     must know beside the figures, such as "no-custom-kernel". `profile` and `roofline` are None
     where the device or its profiler gives none, `descriptor` where an older release evaluated it.
-    `uses` are those outside the judge; empty where none was tried.
+    `uses` are those outside the judge; empty where none was tried. `published` is None where the
+    published judge was not asked.
     """
 
     precision: Precision
@@ -299,6 +317,7 @@ class Passed:
     workloads: tuple[WorkloadTiming, ...] = ()
     uses: tuple[Use, ...] = ()
     absolute_error: float | None = None
+    published: PublishedVerdict | None = None
 
     @property
     def measured(self) -> Timing | None:
@@ -319,7 +338,8 @@ class Failed:
     `absolute_error` that of the worst element.
     `feedback` is the same for a program: a `Fault` where something was raised, a `Mismatch` where
     an output is wrong, None where the reason is all there is. `loaded` is True where it is known
-    that the module was imported and constructed before something was raised.
+    that the module was imported and constructed before something was raised. `published` is None
+    where the published judge was not asked.
     """
 
     status: FailureStatus
@@ -330,6 +350,7 @@ class Failed:
     feedback: Fault | Mismatch | None = None
     absolute_error: float | None = None
     loaded: bool = False
+    published: PublishedVerdict | None = None
 
 
 Evaluation = Passed | Failed

@@ -22,6 +22,7 @@ from adaexplore.core.evaluation import (
     Paired,
     Passed,
     Profile,
+    PublishedVerdict,
     Roofline,
     Timing,
     WorkloadTiming,
@@ -70,6 +71,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "loaded": failed.loaded if failed else None,
         "fault": _plain(feedback) if isinstance(feedback, Fault) else None,
         "mismatch": _plain(feedback) if isinstance(feedback, Mismatch) else None,
+        "published": _plain(evaluation.published),
         "detail": evaluation.detail,
         "cost": asdict(evaluation.cost),
     }
@@ -92,6 +94,7 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
             feedback=feedback,
             absolute_error=absolute,
             loaded=data.get("loaded", False),
+            published=_published(data.get("published")),
         )
     estimate, roofline = data.get("estimate"), data.get("roofline")
     descriptor = data.get("descriptor")
@@ -108,7 +111,12 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
         workloads=tuple(map(_workload, data.get("workloads", ()))),
         uses=uses_from_json(data.get("uses", ())),
         absolute_error=absolute,
+        published=_published(data.get("published")),
     )
+
+
+def _published(data: Mapping[str, Any] | None) -> PublishedVerdict | None:
+    return PublishedVerdict(**data) if data else None
 
 
 def _workload_json(workload: WorkloadTiming) -> dict[str, Any]:

@@ -35,6 +35,7 @@ _SEARCH: Mapping[str, Any] = {
     "repeats": "step",
     "credit": "measured",
     "recheck": False,
+    "published_judge": True,
     "reviser": True,
     "repair": False,
     "p_strategy": 0.0,

@@ -28,6 +28,7 @@ from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
+from adaexplore.run.published_judge import WithPublishedJudge, published_judge_fits
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
@@ -247,7 +248,9 @@ def session_on(
     """Open a session as `open_session` does, on a server that others may share."""
     environment = describe(server, problem)
     evaluators = [evaluator_on(server, problem, settings) for _ in range(evaluators_for(parallel))]
-    evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
+    evaluator: Evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
+    if settings.published_judge and published_judge_fits(problem):
+        evaluator = WithPublishedJudge(evaluator, server, problem, settings.timeout_s)
     try:
         yield Session(server, evaluator, environment)
     finally:

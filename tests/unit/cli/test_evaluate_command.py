@@ -32,6 +32,7 @@ KEYS = {
     "roofline",
     "reason",
     "loaded",
+    "published",
     "fault",
     "mismatch",
     "detail",

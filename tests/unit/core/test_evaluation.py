@@ -18,6 +18,7 @@ from adaexplore.core.evaluation import (
     Paired,
     Passed,
     Profile,
+    PublishedVerdict,
     Roofline,
     Timing,
     WorkloadTiming,
@@ -102,6 +103,7 @@ measured_or_not = st.fixed_dictionaries(
         "uses": st.lists(uses, max_size=2).map(tuple),
     }
 )
+published = st.builds(PublishedVerdict, st.text(), st.none() | times, st.none() | times)
 measured = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, timings)
 estimated = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, estimates)
 passed = measured | estimated
@@ -136,6 +138,8 @@ failed = st.builds(
     cost=costs,
     feedback=st.none() | faults | mismatches,
     absolute_error=st.none() | st.floats(0, allow_nan=False),
+    loaded=st.booleans(),
+    published=st.none() | published,
 )
 
 KEYS = {
@@ -167,6 +171,7 @@ KEYS = {
     "uses",
     "reason",
     "loaded",
+    "published",
     "fault",
     "mismatch",
     "detail",
@@ -185,6 +190,7 @@ NEWER_KEYS = (
     "workloads",
     "uses",
     "loaded",
+    "published",
     "fault",
     "mismatch",
 )
@@ -233,7 +239,7 @@ def test_every_key_is_always_there(evaluation):
 def test_a_failure_measured_nothing(evaluation):
     data = evaluation_to_json(evaluation)
     said = {"status", "error", "absolute_error", "reason", "fault", "mismatch", "detail", "cost"}
-    for key in KEYS - said - {"loaded"}:
+    for key in KEYS - said - {"loaded", "published"}:
         assert not data[key]
 
 

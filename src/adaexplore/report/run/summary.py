@@ -17,6 +17,7 @@ from adaexplore.report.run.costs import Costs
 from adaexplore.report.run.diversity import DiversityPoint, sentence
 from adaexplore.report.run.exchanges import Exchanges
 from adaexplore.report.run.headline import Headline, make_headline
+from adaexplore.report.run.published import published_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,11 @@ class Summary:
     def diversity_sentence(self) -> str:
         """The diversity of the kernels in one line; empty if unknown."""
         return sentence(self.diversity, sum(bool(r.passed) and r.node.reused for r in self.rows))
+
+    @property
+    def published_sentence(self) -> str:
+        """The verdicts of the published judge in one line; empty where it was not asked."""
+        return published_sentence(row.node for row in self.rows)
 
     @property
     def best(self) -> Row | None:

@@ -56,6 +56,8 @@ def headline(summary: Summary) -> RenderableType:
         lines.append(Text(head.caveat, style="dim"))
     lines += [Text(f"{name}: {why}", style="yellow") for name, why in summary.labels.items()]
     lines.append(_totals(summary))
+    if summary.published_sentence:
+        lines.append(Text(summary.published_sentence))
     if summary.diversity_sentence:
         lines.append(Text(f"diversity: {summary.diversity_sentence}", style="dim"))
     if summary.costs.total.calls:
@@ -77,7 +79,7 @@ def tree_table(summary: Summary) -> RenderableType:
         if row.best:
             line.stylize("bold green")
         lines.append(line)
-        note = text.one_line(row.reason or _note(row))
+        note = text.one_line(_contradiction(row) + (row.reason or _note(row)))
         if note:
             indented = " " * (widths[0] + 1) + note
             lines.append(Text(indented, style="dim", no_wrap=True, overflow="ellipsis"))
@@ -122,6 +124,14 @@ def _note(row: Row) -> str:
         marks.insert(0, text.estimate(passed.timing))
     note = row.node.proposal.note
     return f"[{', '.join(marks)}] {note}" if marks else note
+
+
+def _contradiction(row: Row) -> str:
+    """Return what the published judge says of a step where the two judges differ."""
+    published = row.node.evaluation.published
+    if published is None or bool(published.why) != bool(row.passed):
+        return ""
+    return f"[published judge: {published.why or 'correct'}] "
 
 
 def _measurement(head: Headline, claimed: Passed, timing: Timing) -> Text:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from hand_made import PROBLEM, estimated, failed, node, on_two_workloads, passed, run_info
 from rich.console import Console
 
+from adaexplore.core.evaluation import PublishedVerdict
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.uses import Use
 from adaexplore.report import summarize
@@ -34,6 +35,30 @@ def test_the_table_fits_80_columns_and_cuts_long_reasons():
     )
     assert lines[3].split() == ["2000", "1", "small", "compiler", "compile_error"]
     assert lines[4].endswith("…")
+
+
+def test_the_published_judge_is_beside_ours_where_they_differ():
+    right, wrong = PublishedVerdict("", 400.0, 900.0), PublishedVerdict("off by 3 at most")
+    nodes = [
+        node(1, replace(passed(1.5), published=right)),
+        node(2, replace(failed("wrong_output", "error 1e-3"), published=right)),
+        node(3, replace(passed(1.2), published=wrong)),
+        node(4, replace(failed(), published=wrong)),
+        node(5, failed()),
+    ]
+    summary = summarize(PROBLEM, nodes, run_info())
+    lines = printed(tree_table(summary), width=120)
+    assert [line.strip() for line in lines[2::2]] == [
+        "fold the constants",
+        "[published judge: correct] error 1e-3",
+        "[published judge: off by 3 at most] fold the constants",
+        "no such name: tmp0",
+        "no such name: tmp0",
+    ]
+    assert (
+        "2 of 4 steps correct by the published judge, 2 by this one; its best 2.25× over eager "
+        "(step 1); correct there alone: step 2; correct here alone: step 3"
+    ) in printed(headline(summary), width=200)
 
 
 def test_an_estimate_is_in_the_note_and_not_among_the_times():

@@ -1,0 +1,126 @@
+"""The judge of published kernel searches: five random inputs, 5e-2, a trimmed mean over eager fp32.
+
+A job for a confined worker (`adaexplore.sandbox.jobs`). It runs the candidate beside the reference
+in one process, as the publication has it, and proves nothing: this package's own judge decides.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+SEED = 42
+TRIALS = 5
+TOLERANCE = 5e-2
+WARMUPS = 10
+RUNS = 100
+TRIMMED = 0.05
+"""Share of the timed runs that is left out at each end."""
+
+
+def judge(request: Mapping[str, Any]) -> dict[str, Any]:
+    """{"reference", "candidate", "device"} to {"why", "time_us", "eager_us"}.
+
+    `why` is one line, empty for a correct candidate; only that has times. The reference is timed
+    before the candidate is imported. {} where the reference cannot be run so.
+    """
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    device = request["device"]
+    with torch.no_grad():
+        try:
+            reference = _module("published_reference", request["reference"])
+            init = [_moved(v, device) for v in getattr(reference, "get_init_inputs", list)()]
+            model = _built(reference.Model, init, device)
+            inputs = _inputs(reference, SEED, device)
+            eager_us = _mean_us(lambda: model(*inputs), device)
+        except Exception:  # noqa: BLE001 - the reference is the user's own code
+            return {}
+        try:
+            candidate = _module("published_candidate", request["candidate"])
+            own = _built(candidate.ModelNew, init, device)
+            why = _difference(reference, model, own, device)
+            time_us = None if why else _mean_us(lambda: own(*inputs), device)
+        except Exception as error:  # noqa: BLE001 - whatever a candidate raises fails it
+            why = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+            time_us = None
+    return {"why": why, "time_us": time_us, "eager_us": eager_us}
+
+
+def trimmed_mean(times: list[float]) -> float:
+    """Return the mean without the 5 % smallest and the 5 % largest."""
+    cut = int(TRIMMED * len(times))
+    kept = sorted(times)[cut : len(times) - cut]
+    return sum(kept) / len(kept)
+
+
+def _difference(reference: ModuleType, model: Any, own: Any, device: str) -> str:
+    """Return the first difference of the outputs in one line; empty for none."""
+    torch.manual_seed(SEED)
+    for seed in [int(torch.randint(0, 2**32 - 1, (1,))) for _ in range(TRIALS)]:
+        inputs = _inputs(reference, seed, device)
+        expected, got = model(*inputs), own(*inputs)
+        if expected.shape != got.shape:
+            return f"shape {tuple(got.shape)} instead of {tuple(expected.shape)}"
+        if not torch.allclose(expected, got, atol=TOLERANCE, rtol=TOLERANCE):
+            return f"off by {float((expected - got).abs().max()):.3g} at most"
+    return ""
+
+
+def _mean_us(call: Callable[[], object], device: str) -> float:
+    for _ in range(WARMUPS):
+        call()
+    return trimmed_mean([_time_us(call, device) for _ in range(RUNS)])
+
+
+def _time_us(call: Callable[[], object], device: str) -> float:
+    if device == "cpu":
+        began = time.perf_counter()
+        call()
+        return 1e6 * (time.perf_counter() - began)
+    start, end = (
+        torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        for _ in range(2)
+    )
+    torch.cuda.synchronize()
+    start.record()
+    call()
+    end.record()
+    torch.cuda.synchronize()
+    return 1e3 * float(start.elapsed_time(end))
+
+
+def _built(kind: Any, init: list[Any], device: str) -> Any:
+    torch.manual_seed(SEED)
+    return kind(*init).to(device)
+
+
+def _inputs(reference: ModuleType, seed: int, device: str) -> list[Any]:
+    torch.manual_seed(seed)
+    return [_moved(value, device) for value in reference.get_inputs()]
+
+
+def _moved(value: Any, device: str) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.to(device).float() if value.is_floating_point() else value.to(device)
+
+
+def _module(name: str, source: str) -> ModuleType:
+    """Import a source from a file, where Triton looks for it."""
+    file = Path.cwd() / f"{name}.py"
+    file.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
