@@ -272,3 +272,29 @@ def test_a_prompt_too_long_for_the_model_loses_its_oldest_kernels(llm, new_run):
     assert len(found) == STEPS
     assert max(lengths) > limit
     assert not any("even without older kernels" in failure for *_, failure, _ in found)
+
+
+def _varying():
+    """Return an answer that writes another module each time."""
+    numbers = itertools.count(1)
+    return lambda _: f"A new one.\n```python\nclass ModelNew:\n    number = {next(numbers)}\n```"
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_samples_of_best_of_n_are_asked_for_in_the_same_words(llm, new_run, parallel):
+    llm.answer = _varying()
+    path = new_run(NAMES[0], steps=8, policy="ps", p_strategy=0.0)
+    assert len(search(path, asking(NAMES[0]), parallel=parallel)) == 8
+    with open_run(path) as directory:
+        prompts = [call.prompt for call in directory.store.calls()]
+    assert len(prompts) == 8
+    assert len(set(prompts)) == 1
+
+
+def test_parameters_of_the_policy_hold_in_a_search(llm, new_run):
+    llm.answer = _varying()
+    path = new_run(NAMES[0], steps=6, policy="beam:width=1,branch=3", p_large=1.0)
+    parents = [parent for parent, *_ in search(path, asking(NAMES[0]))]
+    assert parents[:3] == [0, 0, 0]
+    assert len(set(parents[3:])) == 1
+    assert parents[3] in (1, 2, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed, Timing
+from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.text.units import duration_us, speedup
 from adaexplore.propose.model.kernels import KernelView, kernel_view
@@ -28,7 +28,9 @@ class PublishedPrompts(Prompts):
     def large(self, briefing: Briefing, pool: Sequence[Node], left_out: int = 0) -> SectionedPrompt:
         """Ask for a new module, faster than the kernels of `pool`."""
         parts = (*_COMMON, "pool:published_kernels", *_ADDED, "task:published_task_large")
-        more = {"title": "Kernels to beat", "kernels": _measured(pool), "left_out": left_out}
+        right = all(isinstance(node.evaluation, Passed) for node in pool)
+        title = "Kernels to beat" if right else "Earlier kernels"
+        more = {"title": title, "kernels": _measured(pool), "left_out": left_out}
         return self._prompt("large", briefing, parts, more)
 
     def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:

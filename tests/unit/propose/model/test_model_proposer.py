@@ -6,14 +6,17 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
+from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
+from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.proposer import Context
-from adaexplore.propose.model.prompts import Prompts
+from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.proposer import ModelProposer
+from adaexplore.propose.model.published import PublishedPrompts
 
 SOURCE = "class Model:\n    def forward(self, x):\n        return x + 1\n"
 PROBLEM = Problem("add_one", SOURCE, "cpp", "cpu")
@@ -384,6 +387,11 @@ class TestFailuresInThePool:
         assert "'two'" in text
         assert "wrong_output" in text
         assert "Kernels to beat" not in text
+
+    def test_are_no_kernels_to_beat_in_the_published_prompts(self):
+        for pool, title in ((self.POOL, "Earlier kernels"), (self.POOL[:1], "Kernels to beat")):
+            briefing = Briefing(PROBLEM, ReferenceFacts(), Environment())
+            assert f"# {title}\n" in PublishedPrompts().large(briefing, pool).messages[-1].text
 
     def test_are_not_contrasted(self):
         settings = PLAIN.model_copy(update={"p_contrast": 1.0})
