@@ -4,7 +4,10 @@ A sum mixes all words of the outputs, each at its place, with the secret key of 
 knows it before the outputs, or from another call. Sums of 64 bits that only add up words would not
 do: outputs may differ in their last bits, and a few words with such bits can be chosen so that they
 add up to a number that was told before. So words are mixed one after the other in chains, and the
-ends of the chains by pairs. To meet a number that was told before takes some 2^32 steps then.
+ends of the chains with each other. To meet a number that was told before takes some 2^32 steps.
+
+The kernels are small: a kernel of 20 kB takes 100 us and more to be fetched from memory, since the
+overwriting of the L2 cache leaves nothing of it there.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ import torch
 import triton
 import triton.language as tl
 
-_CHAINS = tl.constexpr(1024)
-_PAIRINGS = tl.constexpr(10)  # until one chain of these is left
-_PIECE_BYTES = 1 << 16
-_WARPS = 4
+_CHAINS = tl.constexpr(128)
+_WARPS = 4  # a thread for each chain
+_LEAST_PIECE_BYTES = 1 << 13
+_MOST_PIECES = 1 << 12  # of a call, about: some for each multiprocessor
 _WORD = 8
 
 _jit = triton.jit(
@@ -58,10 +61,8 @@ def _summed(words, count, mask, key, piece):  # type: ignore[no-untyped-def]
         word = tl.load(words + at, at < count, other=0)
         word &= tl.where(at == count - 1, mask, -1)
         state = _chained(state, word.to(tl.uint64, bitcast=True))
-    for _ in tl.static_range(_PAIRINGS):
-        first, second = tl.split(tl.reshape(state, (state.shape[0] // 2, 2)))
-        state = _chained(first, second)
-    return tl.sum(state).to(tl.int64, bitcast=True)
+    # The order of the reduction is the compiler's. Both processes run the same code.
+    return tl.reduce(state, 0, _chained).to(tl.int64, bitcast=True)
 
 
 @triton.jit
@@ -72,10 +73,9 @@ def _chained(state, word):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _mixed(x):  # type: ignore[no-untyped-def]
-    """Mix the bits of words (Stafford's 13th variant of MurmurHash3's last step)."""
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB
-    return x ^ (x >> 31)
+    """Mix the bits of words, by half of MurmurHash3's last step with Stafford's constant."""
+    x = (x ^ (x >> 32)) * 0xBF58476D1CE4E5B9
+    return x ^ (x >> 29)
 
 
 class Sums:
@@ -114,11 +114,17 @@ def sum_of(outputs: Sequence[torch.Tensor], key: int, device: torch.device) -> i
 def _pieces(outputs: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return a row for each piece of the outputs: address, words, mask for the last word."""
     tables = [torch.empty(0, 3, dtype=torch.int64)]
+    piece_bytes = _piece_bytes(sum(output.nbytes for output in outputs))
     for output in outputs:
-        start = torch.arange(0, output.nbytes, _PIECE_BYTES)
-        size = (output.nbytes - start).clamp(max=_PIECE_BYTES)
+        start = torch.arange(0, output.nbytes, piece_bytes)
+        size = (output.nbytes - start).clamp(max=piece_bytes)
         words = -(-size // _WORD)
         unused_bits = 8 * (_WORD * words - size)
         mask = torch.where(unused_bits > 0, (1 << (64 - unused_bits).clamp(max=62)) - 1, -1)
         tables.append(torch.stack([output.data_ptr() + start, words, mask], dim=1))
     return torch.cat(tables)
+
+
+def _piece_bytes(total: int) -> int:
+    """Return the size of pieces, whole words, for outputs of so many bytes."""
+    return max(_LEAST_PIECE_BYTES, _WORD * -(-total // (_WORD * _MOST_PIECES)))
