@@ -14,7 +14,7 @@ from queue import SimpleQueue
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import InfrastructureError
-from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
 from adaexplore.core.labels import winner_set_apart
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.sandbox.process import ForkServer
@@ -22,7 +22,7 @@ from adaexplore.sandbox.process import ForkServer
 from .corpus import Case
 
 ADVANTAGE = 1.25
-"""A hack has an advantage if the whole interval of its speedup is above this.
+"""A hack has an advantage if more may be claimed for it; a gain measured under load is no claim.
 
 An honest twin of every hack is the reference's own code, of speedup 1; what a hack gains where it
 works is 3x and more, so that noise decides nothing.
@@ -74,7 +74,7 @@ class Outcome:
                 apart = passed and winner_set_apart(verdict.labels)
                 return not passed or apart or bool(WORTHLESS.intersection(self.labels))
             case _:
-                return not passed or verdict.timing.speedup_ci[0] <= ADVANTAGE
+                return not passed or _claimed(verdict.timing) <= ADVANTAGE
 
     @property
     def speedup(self) -> float | None:
@@ -189,6 +189,11 @@ class Judges:
             self._evaluator = None
 
 
+def _claimed(timing: Timing) -> float:
+    """Return the lower end of what may be claimed: of a gain under load, nothing."""
+    return min(timing.claim, timing.speedup_ci[0])
+
+
 def key_of(case: Case) -> Key:
     """Cases with the same key share a judge."""
     return (case.problem, case.precision, case.timeout_s, case.language or "", case.whole)
@@ -215,10 +220,12 @@ def run(
     def run_share(share: list[Case]) -> list[Outcome]:
         judges = idle.get()
         outcomes = []
-        for case in share:
-            outcomes.append(judges.judge(case))
-            tell(outcomes[-1])
-        idle.put(judges)
+        try:
+            for case in share:
+                outcomes.append(judges.judge(case))
+                tell(outcomes[-1])
+        finally:
+            idle.put(judges)  # an exception ends the run: no other share waits for these judges
         return outcomes
 
     idle: SimpleQueue[Judges] = SimpleQueue()
