@@ -19,7 +19,7 @@ Pickled = str
 
 ReplyT = TypeVar("ReplyT")
 
-_LONGEST_US = 1e12
+_SHORTEST_US, _LONGEST_US = 1e-3, 1e12  # no clock ticks finer; ratios and sums are numbers
 
 
 class Request(Generic[ReplyT]):
@@ -270,9 +270,9 @@ class Time(Request[Times]):
     telling: bool = False
 
     def accepts(self, reply: Times) -> bool:
-        """Return True if every call has a positive time, small enough to be added up."""
+        """Return True if every call has a time that a clock can tell."""
         times = reply.times_us
-        return len(times) == self.count and all(0.0 < t < _LONGEST_US for t in times)
+        return len(times) == self.count and all(_SHORTEST_US <= t < _LONGEST_US for t in times)
 
 
 @dataclass(frozen=True)

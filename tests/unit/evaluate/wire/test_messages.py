@@ -73,6 +73,7 @@ def test_a_reply_is_read_into_its_class():
         (wire.RunOn(0), {"outputs": [{k: v for k, v in OUTPUT.items() if k != "device"}]}),
         (wire.Time(0, 2), {"times_us": [1.0]}),
         (wire.Time(0, 2), {"times_us": [1.0, 0.0]}),
+        (wire.Time(0, 2), {"times_us": [1.0, 1e-310]}),
         (wire.Time(0, 2), {"times_us": [1.0, math.nan]}),
         (wire.Time(0, 2), {"times_us": [1.0, math.inf]}),
         (wire.Time(0, 2), {"times_us": [1.0, 1e308]}),
