@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from math import inf
 from typing import TYPE_CHECKING
 
 import torch
@@ -114,7 +115,7 @@ class DeviceTurnstile:
     ) -> None:
         page, now = self._page, time.perf_counter
         try:
-            asked = now()
+            asked, shortest_us = now(), 0.0
             for i in range(count):
                 self._reaches(_AT_GATE, i + 1, over, _STUCK_S)
                 self._reaches(_QUEUED, i + 1, over, HEAD_START_S)
@@ -126,12 +127,16 @@ class DeviceTurnstile:
                 self.open(i, key)
                 passages.between_us += 1e6 * (since - asked)
                 passages.worked_us.append(0.0)
-                _pause(_asleep_s(passages))
+                self._awaited = _CLOSED, i + 1
+                asleep_s = _asleep_s(shortest_us)
+                overslept = asleep_s > 0 and not over.wait(asleep_s) and page[_CLOSED] > i
                 if not self._reaches(_CLOSED, i + 1, over):
                     return
                 passages.sums.append(page[_SUM])  # before the window ends: none comes later
                 asked = now()
                 passages.windows_us.append(1e6 * (asked - since))
+                # After a window that was over before anybody looked, the next is looked at.
+                shortest_us = 0.0 if overslept else min(shortest_us or inf, passages.windows_us[-1])
                 if left:
                     left(i, ())
         finally:
@@ -170,12 +175,12 @@ class DeviceTurnstile:
         return self._page[word] >= number
 
 
-def _asleep_s(passages: Passages) -> float:
+def _asleep_s(shortest_us: float) -> float:
     """Return for how long a window is surely open, by the shortest so far.
 
     A thread that polls slows the one that launches, on the other half of its core.
     """
-    return max(_ASLEEP * min(passages.windows_us, default=0.0) - _WAKING_US, 0.0) / 1e6
+    return max(_ASLEEP * shortest_us - _WAKING_US, 0.0) / 1e6
 
 
 class DeviceGate:

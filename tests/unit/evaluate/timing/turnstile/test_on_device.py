@@ -130,6 +130,38 @@ def test_a_judge_that_takes_long_after_the_last_call_has_missed_nothing(turnstil
     assert seen == [0, 1]
 
 
+def test_a_process_that_goes_on_slowly_after_its_reply_does_not_hold_the_judge(
+    turnstile, monkeypatch
+):
+    monkeypatch.setattr(protocol, "_LAST_S", 0.2)
+    played = Played(turnstile, 20, lambda _: time.sleep(0.1))
+    with pytest.raises(MissedPassageError), turnstile.attended(20, lambda _: 1):
+        played.start()
+    played.end()
+
+
+def test_a_long_window_lengthens_one_other_at_most(turnstile):
+    played = Played(turnstile, 5, lambda i: time.sleep(0.0 if i else 0.4))
+    with turnstile.attended(5, lambda _: 1) as passages:
+        played.start()
+        played.end()
+    assert max(passages.windows_us[2:]) < 200_000
+
+
+def test_after_a_long_window_the_judge_is_no_longer_asleep_than_the_process_is_there(turnstile):
+    def raises_in_the_second_call():
+        while len(played.keys) < 2:
+            time.sleep(0.01)
+        raise MemoryError("no room")
+
+    played = Played(turnstile, 2, lambda _: time.sleep(1.0))
+    began = time.monotonic()
+    with pytest.raises(MemoryError):
+        attend(turnstile, 2, played, after_start=raises_in_the_second_call)
+    assert time.monotonic() - began < 1.6
+    played.end()
+
+
 def test_words_that_are_far_ahead_do_not_hold_the_judge(turnstile, monkeypatch):
     monkeypatch.setattr(protocol, "_LAST_S", 0.05)
     with pytest.raises(MissedPassageError), turnstile.attended(2, lambda _: 1):
