@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Evaluation, PublishedVerdict
@@ -10,13 +12,19 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
 from adaexplore.core.uses import Use
+from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.walls.limits import candidate_limits
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _JUDGE = "adaexplore.evaluate.published:judge"
+_MALFORMED = "its process sent a malformed reply"
+_SHORTEST_US, _LONGEST_US = 1e-3, 1e12
+_TOLD = 400
+"""Characters of a reason that are told."""
 
 
 def published_judge_fits(problem: Problem) -> bool:
@@ -31,12 +39,18 @@ class WithPublishedJudge:
     """
 
     def __init__(
-        self, evaluator: Evaluator, server: ForkServer, problem: Problem, timeout_s: float
+        self,
+        evaluator: Evaluator,
+        server: ForkServer,
+        problem: Problem,
+        timeout_s: float,
+        memory_bytes: int,
     ) -> None:
         self._evaluator = evaluator
         self._server = server
         self._problem = problem
         self._timeout_s = timeout_s
+        self._limits = candidate_limits(memory_bytes, gpu=problem.device != "cpu")
         self._verdicts: dict[str, PublishedVerdict | None] = {}
 
     def prepare(self) -> ReferenceFacts:
@@ -76,6 +90,7 @@ class WithPublishedJudge:
                     _JUDGE,
                     request,
                     self._timeout_s,
+                    limits=self._limits,
                     environment=environment,
                     confined="cpu" if device == "cpu" else "gpu",
                     readable=problem.access.readable,
@@ -84,4 +99,16 @@ class WithPublishedJudge:
             return PublishedVerdict(f"not judged after {self._timeout_s:g} s")
         except (WorkerDiedError, LimitExceededError) as error:
             return PublishedVerdict(f"its process ended: {error}")
-        return PublishedVerdict(**found) if found else None
+        return _read(found) if found else None
+
+
+def _read(found: Mapping[str, Any]) -> PublishedVerdict:
+    """Read what the job sends, in whose process the candidate may send anything."""
+    try:
+        verdict = codec.read(PublishedVerdict, found)
+    except codec.MalformedError:
+        return PublishedVerdict(_MALFORMED)
+    times_us = [time_us for time_us in (verdict.time_us, verdict.eager_us) if time_us is not None]
+    if not all(_SHORTEST_US <= time_us < _LONGEST_US for time_us in times_us):
+        return PublishedVerdict(_MALFORMED)
+    return replace(verdict, why=" ".join(verdict.why.split())[:_TOLD])

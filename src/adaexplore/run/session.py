@@ -250,7 +250,8 @@ def session_on(
     evaluators = [evaluator_on(server, problem, settings) for _ in range(evaluators_for(parallel))]
     evaluator: Evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
     if settings.published_judge and published_judge_fits(problem):
-        evaluator = WithPublishedJudge(evaluator, server, problem, settings.timeout_s)
+        memory_bytes = int(settings.memory_gb * 2**30)
+        evaluator = WithPublishedJudge(evaluator, server, problem, settings.timeout_s, memory_bytes)
     try:
         yield Session(server, evaluator, environment)
     finally:

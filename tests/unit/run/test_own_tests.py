@@ -60,6 +60,23 @@ def test_a_script_that_never_ends_is_not_called(tested):
     assert (found.called, found.said) == (False, "call failed: it took more than 1 s")
 
 
+@pytest.mark.parametrize("reply", ["{}", "{'why': 0, 'printed': ''}", "{'why': '', 'more': 1}"])
+def test_a_script_that_answers_for_its_job_in_another_form_is_not_called(tested, reply):
+    script = f"""
+import sys, time
+frame = sys._getframe()
+while "channel" not in frame.f_locals:
+    frame = frame.f_back
+frame.f_locals["channel"].send({reply})
+time.sleep(60)
+"""
+    found = tested(script)
+    assert (found.called, found.said) == (
+        False,
+        "call failed: its process sent a malformed reply",
+    )
+
+
 def test_nothing_is_right_beside_a_test_that_fails_with_their_own_function(tested):
     found = tested(GOLD, gold="import lost_package")
     assert (found.called, found.right) == (True, False)

@@ -4,8 +4,9 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
+from adaexplore.core.evaluation import Failed, PublishedVerdict
 from adaexplore.core.problem import Problem, Workload
-from adaexplore.run.published_judge import published_judge_fits
+from adaexplore.run.published_judge import WithPublishedJudge, published_judge_fits
 from adaexplore.run.session import open_session
 
 REFERENCE = """
@@ -41,6 +42,52 @@ def test_a_kernel_within_the_published_tolerance_alone_has_both_verdicts():
     assert (near.published.why, near.published.speedup > 0) == ("", True)
     assert ends.status != "passed"
     assert ends.published.why
+
+
+ANSWERING = """
+import sys, time
+frame = sys._getframe()
+while "channel" not in frame.f_locals or "entry" not in frame.f_locals.get("message", {}):
+    frame = frame.f_back
+    if frame is None:
+        raise ImportError("this is no job")
+frame.f_locals["channel"].send(REPLY)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "{'why': 0}",
+        "{'more': 1}",
+        "{'why': '', 'time_us': float('nan'), 'eager_us': 1.0}",
+        "{'why': '', 'time_us': 1e-310, 'eager_us': 1.0}",
+        "{'why': '', 'time_us': '1', 'eager_us': 1.0}",
+    ],
+)
+def test_a_candidate_that_answers_for_the_published_judge_in_another_form_has_no_times(
+    server, reply
+):
+    class Passing:
+        def evaluate(self, *_, **__):
+            return Failed("compile_error", "")
+
+    judge = WithPublishedJudge(Passing(), server, PROBLEM, 60.0, 4 << 30)
+    found = judge.evaluate(Candidate(ANSWERING.replace("REPLY", reply), "cpp")).published
+    assert found == PublishedVerdict("its process sent a malformed reply")
+
+
+def test_a_candidate_holds_no_more_memory_beside_the_published_judge_than_it_may(server):
+    class Passing:
+        def evaluate(self, *_, **__):
+            return Failed("compile_error", "")
+
+    judge = WithPublishedJudge(Passing(), server, PROBLEM, 60.0, 2 << 30)
+    taking = "import torch\nx = torch.ones(1 << 30)\nraise ValueError('has 4 GiB')"
+    why = judge.evaluate(Candidate(taking, "cpp")).published.why
+    assert why
+    assert "has 4 GiB" not in why
 
 
 def test_only_problems_in_kernelbench_s_form_are_judged():
