@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from adaexplore.evaluate.timing.turnstile import protocol
+from adaexplore.evaluate.timing.turnstile import on_host, protocol
 from adaexplore.evaluate.timing.turnstile.on_host import HostGate, HostTurnstile
 from adaexplore.evaluate.timing.turnstile.protocol import MissedPassageError
 
@@ -88,7 +88,8 @@ class TestWork:
         [worked_us] = self.passages(turnstile, gate, lambda: next(looks))
         assert 30_000.0 <= worked_us < 1e9
 
-    def test_threads_may_fall_asleep_before(self, turnstile, gate):
+    def test_threads_may_fall_asleep_before(self, turnstile, gate, monkeypatch):
+        monkeypatch.setattr(on_host, "_SETTLING_S", 60.0)
         looks = iter([100.0, 150.0, 160.0, 160.0, 160.0])
         assert self.passages(turnstile, gate, lambda: next(looks)) == [0.0]
 
