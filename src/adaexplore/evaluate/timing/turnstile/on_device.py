@@ -178,7 +178,7 @@ class DeviceTurnstile:
 def _asleep_s(shortest_us: float) -> float:
     """Return for how long a window is surely open, by the shortest so far.
 
-    A thread that polls slows the one that launches, on the other half of its core.
+    A thread that polls may slow the one that launches, where they share a core.
     """
     return max(_ASLEEP * shortest_us - _WAKING_US, 0.0) / 1e6
 
