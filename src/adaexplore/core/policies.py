@@ -16,7 +16,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class PolicyParameter:
     """A number that one policy alone has: its default, bounds and meaning."""
 
     default: float
@@ -25,31 +25,35 @@ class Parameter:
     most: float = math.inf
 
 
-PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {
+PARAMETERS: Mapping[str, Mapping[str, PolicyParameter]] = {
     "widening": {
-        "factor": Parameter(1.0, "a node has fewer children than factor * visits ** exponent"),
-        "exponent": Parameter(0.5, "see factor", most=1.0),
+        "factor": PolicyParameter(
+            1.0, "a node has fewer children than factor * visits ** exponent"
+        ),
+        "exponent": PolicyParameter(0.5, "see factor", most=1.0),
     },
     "beam": {
-        "width": Parameter(2, "kernels that are kept", least=1),
-        "branch": Parameter(4, "children of each of them in a generation", least=1),
+        "width": PolicyParameter(2, "kernels that are kept", least=1),
+        "branch": PolicyParameter(4, "children of each of them in a generation", least=1),
     },
     "islands": {
-        "islands": Parameter(5, "populations that evolve apart", least=1),
-        "exploration": Parameter(0.2, "probability of any member as parent", most=1.0),
-        "exploitation": Parameter(0.7, "probability of an elite as parent", most=1.0),
-        "archive": Parameter(100, "best kernels of the search that are elites", least=1),
-        "interval": Parameter(50, "steps from migration to migration", least=1),
-        "migration": Parameter(0.1, "share of an island that migrates", most=1.0),
+        "islands": PolicyParameter(5, "populations that evolve apart", least=1),
+        "exploration": PolicyParameter(0.2, "probability of any member as parent", most=1.0),
+        "exploitation": PolicyParameter(0.7, "probability of an elite as parent", most=1.0),
+        "archive": PolicyParameter(100, "best kernels of the search that are elites", least=1),
+        "interval": PolicyParameter(50, "steps from migration to migration", least=1),
+        "migration": PolicyParameter(0.1, "share of an island that migrates", most=1.0),
     },
     "polca": {
-        "epsilon": Parameter(0.02, "distance within which the faster of two kernels is kept"),
-        "candidates": Parameter(5, "best kernels of the queue, visited in turn", least=1),
-        "memory": Parameter(512, "capacity of the queue", least=1),
+        "epsilon": PolicyParameter(0.02, "distance within which the faster of two kernels is kept"),
+        "candidates": PolicyParameter(5, "best kernels of the queue, visited in turn", least=1),
+        "memory": PolicyParameter(512, "capacity of the queue", least=1),
     },
     "archive": {
-        "top": Parameter(10, "fastest kernels in the archive, beside those of cells", least=1),
-        "reach": Parameter(1.0, "weight of the gain expected of a step"),
+        "top": PolicyParameter(
+            10, "fastest kernels in the archive, beside those of cells", least=1
+        ),
+        "reach": PolicyParameter(1.0, "weight of the gain expected of a step"),
     },
 }
 """The parameters of each policy that has some; a policy's own defaults are the same."""
@@ -91,7 +95,7 @@ def join_policy(name: str, pairs: Mapping[str, str]) -> str:
     return f"{name}:{','.join(f'{key}={value}' for key, value in pairs.items())}" if pairs else name
 
 
-def _number(text: str, key: str, value: str, parameter: Parameter) -> float:
+def _number(text: str, key: str, value: str, parameter: PolicyParameter) -> float:
     """Return a value as a number of the default's type, within the bounds."""
     whole = isinstance(parameter.default, int)
     try:

@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from adaexplore.evaluate.timing.clock import timing_event
+
 SEED = 42
 TRIALS = 5
 TOLERANCE = 5e-2
@@ -85,10 +87,7 @@ def _time_us(call: Callable[[], object], device: str) -> float:
         began = time.perf_counter()
         call()
         return 1e6 * (time.perf_counter() - began)
-    start, end = (
-        torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        for _ in range(2)
-    )
+    start, end = timing_event(), timing_event()
     torch.cuda.synchronize()
     start.record()
     call()

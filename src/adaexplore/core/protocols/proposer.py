@@ -18,13 +18,12 @@ from adaexplore.core.protocols.client import Prompt, Reply
 class Context:
     """Question that one step puts to a proposer.
 
-    A large step sees `pool`, the representative kernels to beat (with
-    some policies also failed ones); a small step sees `window`, the
-    recent path, oldest first, whose last node is the one to change. `history` is every node
-    recorded so far (a proposer without a model uses it to avoid repetition), `in_flight` the number
-    of other steps in flight. `seed` is this step's own seed: the same context and seed give the
-    same proposal. `facts` is the run's record of the reference, `environment` its record
-    of the machine.
+    A large step sees `pool`, the representative kernels to beat (with some policies also failed
+    ones); a small step sees `window`, the recent path, oldest first, whose last node is the one to
+    change. `history` is every node recorded so far (a proposer without a model uses it to avoid
+    repetition), `in_flight` the number of other steps in flight. `seed` is this step's own seed:
+    the same context and seed give the same proposal. `facts` is the run's record of the reference,
+    `environment` its record of the machine.
     """
 
     problem: Problem

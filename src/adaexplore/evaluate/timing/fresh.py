@@ -46,11 +46,10 @@ class FreshInputs:
 
     Candidates get `given`, and can write to it. Baselines work on `own`, and on places of their
     own, whose sums on a GPU are `own_sums`, in memory that no candidate can open; `warming` are
-    inputs for them to warm up on. A block
-    should have `wanted` calls; memory, which `sharing` workloads share, and the time that drawing
-    takes may allow fewer. Where draws of the workload differ in shape, or not at all, the slots
-    hold variations of `first` (see `vary`). Raises `BadProblemError` where the reference cannot
-    take these.
+    inputs for them to warm up on. A block should have `wanted` calls; memory, which `sharing`
+    workloads share, and the time that drawing takes may allow fewer. Where draws of the workload
+    differ in shape, or not at all, the slots hold variations of `first` (see `vary`). Raises
+    `BadProblemError` where the reference cannot take these.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from adaexplore.propose.compiler.graph import Traced, UnsupportedError, trace
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.inductor import LoweringOptions, lower
 from adaexplore.propose.compiler.reference import ReferenceFile
-from adaexplore.propose.compiler.standalone import Work, write
+from adaexplore.propose.compiler.standalone import SizedGraph, write
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance
@@ -132,7 +132,7 @@ def _candidate(
     for traced in sizes:
         lowered = lower(traced, options)
         launches = run_and_autotune(lowered, traced) if on_gpu else {}
-        works.append(Work(traced, lowered, launches))
+        works.append(SizedGraph(traced, lowered, launches))
     chosen = ", ".join(f"{key}={value}" for key, value in knobs.items()) or "Inductor's defaults"
     title = (
         f"ModelNew for {problem.name!r}.\n\n"

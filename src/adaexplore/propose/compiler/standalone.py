@@ -47,7 +47,7 @@ class StandaloneSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class SizedGraph:
     """The graph of one size, Inductor's source for it, and the launch of each Triton kernel."""
 
     traced: Traced
@@ -56,7 +56,7 @@ class Work:
 
 
 def write(
-    title: str, reference: ReferenceFile, works: Sequence[Work], *, workspace: bool = False
+    title: str, reference: ReferenceFile, works: Sequence[SizedGraph], *, workspace: bool = False
 ) -> StandaloneSource:
     """Return the candidate's source under a docstring `title`, with the work of every size.
 
@@ -105,7 +105,7 @@ class _Written:
 
 
 def _write_work(
-    work: Work, tag: str, kernels: _Kernels, literals: dict[str, Any], workspace: bool
+    work: SizedGraph, tag: str, kernels: _Kernels, literals: dict[str, Any], workspace: bool
 ) -> _Written:
     """Write the functions of one size; add its kernels and its literals to those of the others."""
     traced, lowered = work.traced, work.lowered

@@ -14,7 +14,7 @@ from adaexplore.propose.compiler.graph import Argument, Literal, Traced, Unsuppo
 from adaexplore.propose.compiler.inductor import Lowered
 from adaexplore.propose.compiler.patches import launch_patches
 from adaexplore.propose.compiler.reference import ReferenceFile
-from adaexplore.propose.compiler.standalone import Work, write
+from adaexplore.propose.compiler.standalone import SizedGraph, write
 from adaexplore.propose.compiler.tape import Tape
 
 WARPS = {"num_warps": 4, "num_stages": 2}
@@ -45,7 +45,7 @@ def candidate(
     return write("A title", ReferenceFile(reference), works, workspace=workspace).source
 
 
-def work(wrapper: str, rows: int) -> Work:
+def work(wrapper: str, rows: int) -> SizedGraph:
     values = [torch.empty(rows, 100), torch.empty(100, 100)]
     traced = Traced(
         module=torch.fx.symbolic_trace(torch.nn.Identity()),
@@ -58,7 +58,7 @@ def work(wrapper: str, rows: int) -> Work:
         features=frozenset(),
         training=None,
     )
-    return Work(traced, Lowered(wrapper, [0, 1], {}, Tape(values)), LAUNCHES)
+    return SizedGraph(traced, Lowered(wrapper, [0, 1], {}, Tape(values)), LAUNCHES)
 
 
 @pytest.mark.parametrize("wrapper", [wrappers.TORCH_2_11, wrappers.TORCH_2_13])
@@ -159,7 +159,7 @@ def test_literals_are_written_out() -> None:
         "import torch\ndef call(args):\n    a, b = args\n    args.clear()\n    return (a * b,)\n"
     )
     lowered = Lowered(source, [0, 1], {}, Tape([]))
-    text = write("t", ReferenceFile(references.SOFTMAX), [Work(traced, lowered, {})]).source
+    text = write("t", ReferenceFile(references.SOFTMAX), [SizedGraph(traced, lowered, {})]).source
     scope: dict[str, object] = {}
     exec(text, scope)  # nothing but what this test wrote
     torch.testing.assert_close(scope["constant"], value, equal_nan=True)
