@@ -2,7 +2,7 @@
 
     python lab/benchmarks/large_tree.py --steps 10000
 
-Grows trees over a simulated landscape, with every policy in memory, and with one through a study
+Grows trees over a simulated landscape, with every policy in memory, and with one through a ledger
 and its store, as a run does. Prints milliseconds of each of the last hundred steps (the median and
 the slowest), seconds to resume, and seconds and megabytes of the report. These are of processor
 time, since every step of a run waits for the disk, which is told apart.
@@ -34,7 +34,7 @@ from adaexplore.core import (
     rank,
 )
 from adaexplore.report import render
-from adaexplore.run import Study, summary_of
+from adaexplore.run import Ledger, summary_of
 from adaexplore.search import POLICIES, Tree, context_ids, reward_function, step_rng
 from adaexplore.store import RunRecord, create_run, open_run
 from adaexplore_lab.simulate import SYNTHETIC, SimulatedKernel
@@ -87,7 +87,7 @@ def in_memory(name: PolicyName, steps: int) -> list[float]:
 
 
 def in_a_run(path: Path, steps: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of the last steps through a study and its store, proposals left out.
+    """Milliseconds of the last steps through a ledger and its store, proposals left out.
 
     Of processor time, and of waiting.
     """
@@ -102,19 +102,19 @@ def in_a_run(path: Path, steps: int) -> tuple[list[float], list[float]]:
     world, kernels = SYNTHETIC["families"].world(0), list[SimulatedKernel]()
     spent, waited = [], []
     with create_run(path, record) as run:
-        study = Study(run.store, {"silent": Silent()})
+        ledger = Ledger(run.store, {"silent": Silent()})
         for step in range(1, steps + 1):
             clock, wall = time.process_time(), time.perf_counter()
-            ask = study.ask("silent")
+            ask = ledger.ask("silent")
             selecting, waiting = time.process_time() - clock, time.perf_counter() - wall
-            _, proposal = study.turn(ask.id)
+            _, proposal = ledger.turn(ask.id)
             assert isinstance(proposal, Proposal)  # it asks nobody
             parent = kernels[ask.parent_id - 1] if ask.parent_id else None
             shown = [kernels[i - 1] for i in ask.pool]
             kernels.append(world.grow(parent, ask.step_kind, shown, random.Random(step)))
             evaluation: Evaluation = kernels[-1].evaluation
             clock, wall = time.process_time(), time.perf_counter()
-            study.record(ask, proposal, evaluation)
+            ledger.record(ask, proposal, evaluation)
             spent.append(1e3 * (selecting + time.process_time() - clock))
             waited.append(1e3 * (waiting + time.perf_counter() - wall) - spent[-1])
     return spent[-LAST:], waited[-LAST:]
@@ -142,7 +142,7 @@ def main() -> None:
         print(f"in a run   {median(spent):7.3f} ms a step, at most {max(spent):.3f}")
         print(f"           {median(waited):7.3f} ms a step waiting, at most {max(waited):.3f}")
         with open_run(path) as run:
-            print(f"resume: {timed(lambda: Study(run.store, {})):.2f} s")
+            print(f"resume: {timed(lambda: Ledger(run.store, {})):.2f} s")
             clock = time.process_time()
             page = render(summary_of(run.store, path))
             print(f"report: {time.process_time() - clock:.1f} s, {len(page) / 1e6:.1f} MB")

@@ -41,8 +41,8 @@ def test_only_public_names_are_imported(path):
 
 def test_private_imports_are_found():
     source = (
-        "import adaexplore.run.study\nfrom adaexplore.run.study import Study\n"
-        "from adaexplore.run import study\nfrom adaexplore.cli import main\n"
-        "job = 'adaexplore.evaluate.judge.examine:job'\nfrom adaexplore.run import Study\n"
+        "import adaexplore.run.ledger\nfrom adaexplore.run.ledger import Ledger\n"
+        "from adaexplore.run import ledger\nfrom adaexplore.cli import main\n"
+        "job = 'adaexplore.evaluate.judge.examine:job'\nfrom adaexplore.run import Ledger\n"
     )
     assert len(list(objections(source))) == 5

@@ -19,8 +19,8 @@ from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidat
 from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.search import Search
-from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run, export_run, open_run, read_run
 from adaexplore_lab.replay import retrace
 
@@ -141,30 +141,30 @@ def test_asks_that_were_answered_late_or_never_are_gone_through_too(new_run):
     path, time = new_run(ask_expires_h=2.0), [1000.0]
     client, judge = Computed(), Judge()
 
-    def answer(study, ask, turns=9):
-        number, turn = study.turn(ask.id)
+    def answer(ledger, ask, turns=9):
+        number, turn = ledger.turn(ask.id)
         while turns and not hasattr(turn, "candidate"):
-            turn = study.tell(ask.id, number, client.ask(turn))
+            turn = ledger.tell(ask.id, number, client.ask(turn))
             number, turns = number + 1, turns - 1
 
-    def record(study):
-        for ask, proposal in study.queued():
+    def record(ledger):
+        for ask, proposal in ledger.queued():
             verdict = judge.evaluate(proposal.candidate)
             failed = Failed("rejected", proposal.failure)
-            study.record(ask, proposal, failed if proposal.failure else verdict)
+            ledger.record(ask, proposal, failed if proposal.failure else verdict)
 
     with open_run(path) as directory:
         made = proposers(directory.store.run().config)
         for batch in range(6):
             time[0] += 3000.0
-            study = Study(directory.store, made, now=lambda: time[0])
-            asks = [study.ask(MODEL) for _ in range(4)]
+            ledger = Ledger(directory.store, made, now=lambda: time[0])
+            asks = [ledger.ask(MODEL) for _ in range(4)]
             for ask in asks[batch % 2 :][::-1]:
-                answer(study, ask)
-            record(study)
-        queued, half, _ = (study.ask(MODEL) for _ in range(3))
-        answer(study, queued)
-        answer(study, half, turns=1)
+                answer(ledger, ask)
+            record(ledger)
+        queued, half, _ = (ledger.ask(MODEL) for _ in range(3))
+        answer(ledger, queued)
+        answer(ledger, half, turns=1)
         states = {record.state for record in directory.store.asks()}
     assert states == {"open", "queued", "done", "expired"}
     found = retraced(path)

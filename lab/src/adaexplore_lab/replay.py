@@ -23,7 +23,7 @@ from adaexplore.core import (
     first_difference,
 )
 from adaexplore.evaluate import RecordedEvaluator, UnseenCandidateError
-from adaexplore.run import Study
+from adaexplore.run import Ledger
 from adaexplore.store import Store, memory_store
 
 Part = Literal["selection", "prompt", "candidate"]
@@ -79,7 +79,7 @@ class _Replaying:
         self._now = 0.0
         self._store = store
         self._again = memory_store(run)
-        self._study = Study(self._again, proposers, now=lambda: self._now)
+        self._ledger = Ledger(self._again, proposers, now=lambda: self._now)
         self._compared: Counter[Part] = Counter()
         self._differences: list[ReplayDifference] = []
 
@@ -89,25 +89,25 @@ class _Replaying:
             self._now = ask.opened_at
             self._record_steps(ask.seen)
             if ask.step_kind == "tune":
-                chosen = self._study.choose_variant(self._nodes[ask.parent_id - 1])
+                chosen = self._ledger.choose_variant(self._nodes[ask.parent_id - 1])
             else:
-                chosen = self._study.choose(ask.proposer)
+                chosen = self._ledger.choose(ask.proposer)
             self._note("selection", ask, _selection_change(ask, chosen))
             self._again.set_reference(self._store.reference_for(ask.id))
-            self._study.begin(ask)
+            self._ledger.begin(ask)
             for call in self._calls[ask.id]:
-                self._study.keep(ask.id, call.prompt, call.reply)
+                self._ledger.keep(ask.id, call.prompt, call.reply)
             outcome = record.proposal or self._outcomes.get(ask.id)
             if ask.proposer in self._proposers:
                 self._compare_talk(ask, outcome)
             if outcome:
-                self._study.queue(ask, outcome)
+                self._ledger.queue(ask, outcome)
         return ReplayResult(dict(self._compared), tuple(self._differences))
 
     def _record_steps(self, count: int) -> None:
         """Record the missing steps until there are `count`."""
-        for node in self._nodes[len(self._study.nodes) : count]:
-            self._study.record(
+        for node in self._nodes[len(self._ledger.nodes) : count]:
+            self._ledger.record(
                 self._ask_of[node.id],
                 node.proposal,
                 node.evaluation,
@@ -117,7 +117,7 @@ class _Replaying:
             )
 
     def _compare_talk(self, ask: Ask, outcome: Proposal | None) -> None:
-        prompts, proposal = self._study.replay(ask)
+        prompts, proposal = self._ledger.replay(ask)
         if self._calls[ask.id]:
             self._note("prompt", ask, _prompt_change(self._calls[ask.id], prompts))
         if outcome:

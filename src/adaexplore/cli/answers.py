@@ -55,15 +55,15 @@ def tell(
 
     from adaexplore.cli.printing import say
     from adaexplore.core.errors import BadInputError
-    from adaexplore.run.ask_files import reply_files, study_of, tell_one
+    from adaexplore.run.ask_files import ledger_of, reply_files, tell_one
     from adaexplore.store import open_run
 
     console, status = Console(), 0
     with open_run(run) as directory:
-        study = study_of(directory)
+        ledger = ledger_of(directory)
         for file in reply_files(replies):
             try:
-                result = tell_one(directory, study, file)
+                result = tell_one(directory, ledger, file)
             except BadInputError as error:
                 result, status = str(error), BadInputError.exit_code
             say(console, f"{file.name}: {result}")

@@ -1,4 +1,4 @@
-"""The application: processes, searches, studies and campaigns, without printing."""
+"""The application: processes, searches, campaigns and studies, without printing."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adaexplore.run.learning.machine import Machine as Machine
     from adaexplore.run.learning.machine import default_parallel as default_parallel
     from adaexplore.run.learning.rule_checks import check_rules as check_rules
+    from adaexplore.run.ledger import Ledger as Ledger
     from adaexplore.run.proposers import Plan as Plan
     from adaexplore.run.proposers import make_plan as make_plan
     from adaexplore.run.proposers import model_proposers as model_proposers
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from adaexplore.run.session import open_session as open_session
     from adaexplore.run.session import session_on as session_on
     from adaexplore.run.session import start_server as start_server
-    from adaexplore.run.study import Study as Study
     from adaexplore.run.workers import map_parallel as map_parallel
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)

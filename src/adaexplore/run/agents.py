@@ -16,12 +16,12 @@ from adaexplore.core.node import Node
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
 from adaexplore.core.protocols.listener import follow
 from adaexplore.core.text.feedback import render, verdict
-from adaexplore.run.ask_files import study_of
+from adaexplore.run.ask_files import ledger_of
 from adaexplore.run.explore import begin, make_order, run_path
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.results import summary_of, write_report_of
 from adaexplore.run.search import Search
 from adaexplore.run.session import Session, load_problem, open_session
-from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, open_run, read_run
 
 
@@ -57,26 +57,26 @@ class AgentRuns:
 
     def next_prompt(self, path: Path, ask_id: int | None = None) -> dict[str, Any]:
         """Return the prompt that an ask waits at; without `ask_id`, a prompt that is new."""
-        with self._open(path) as (directory, study):
+        with self._open(path) as (directory, ledger):
             if ask_id is None:
-                waiting = [ask.id for ask in study.open()]
+                waiting = [ask.id for ask in ledger.open()]
                 new = [id for id in waiting if (path.resolve(), id) not in self._handed_out]
-                if not new and study.left <= 0:
+                if not new and ledger.left <= 0:
                     planned = directory.store.run().steps
                     why = f"all {planned} steps are made or handed out"
                     return {"done": True, "why": why, "waiting": waiting}
-                ask_id = new[0] if new else study.prompt(MANUAL)[0].id
+                ask_id = new[0] if new else ledger.prompt(MANUAL)[0].id
             self._handed_out.add((path.resolve(), ask_id))
-            turn, prompt = study.turn(ask_id)
+            turn, prompt = ledger.turn(ask_id)
             if not isinstance(prompt, Prompt):
                 raise BadInputError(f"ask {ask_id} has been answered and waits for its evaluation")
             return _asked(ask_id, turn, prompt)
 
     def submit(self, path: Path, ask_id: int, turn: int, text: str) -> dict[str, Any]:
         """Take a reply; return a follow-up prompt, or the verdict on the candidate."""
-        with self._open(path) as (directory, study):
+        with self._open(path) as (directory, ledger):
             finish: Finish = "complete" if text.strip() else "empty"
-            after = study.tell(ask_id, turn - 1, Reply(text, MANUAL, finish))
+            after = ledger.tell(ask_id, turn - 1, Reply(text, MANUAL, finish))
             if isinstance(after, Prompt):
                 return _asked(ask_id, turn, after)
             follow(self._search(directory, path).finish_queued())
@@ -115,11 +115,11 @@ class AgentRuns:
         return best.node.candidate.source
 
     @contextmanager
-    def _open(self, path: Path) -> Iterator[tuple[RunDirectory, Study]]:
+    def _open(self, path: Path) -> Iterator[tuple[RunDirectory, Ledger]]:
         with self._guard:
             lock = self._locks.setdefault(path.resolve(), threading.Lock())
         with lock, open_run(path) as directory:
-            yield directory, study_of(directory)
+            yield directory, ledger_of(directory)
 
     def _search(self, directory: RunDirectory, path: Path) -> Search:
         run = directory.store.run()

@@ -9,6 +9,7 @@ from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.proposers import (
     Plan,
     check_answered,
@@ -16,7 +17,6 @@ from adaexplore.run.proposers import (
     try_templates,
     with_templates,
 )
-from adaexplore.run.study import Study
 from adaexplore.store import RunDirectory, Store, open_run
 
 REPLY_SUFFIX = ".reply.md"
@@ -27,16 +27,16 @@ _MOST_BYTES = 4 << 20
 
 def write_prompts(directory: RunDirectory, count: int, folder: Path) -> dict[Path, str]:
     """Open `count` asks, write every open prompt, and return the files with their purposes."""
-    study = study_of(directory)
-    require_left(study, directory, count)
+    ledger = ledger_of(directory)
+    require_left(ledger, directory, count)
     make_folder(folder)
     for _ in range(count):
-        study.prompt(MANUAL)
+        ledger.prompt(MANUAL)
     files = {}
-    for opened in study.open():
+    for opened in ledger.open():
         if opened.proposer != MANUAL:  # a seed that was stopped half-way
             continue
-        number, turn = study.turn(opened.id)
+        number, turn = ledger.turn(opened.id)
         if isinstance(turn, Prompt):
             file = _write(folder, opened.id, number, turn)
             files[file] = f"{opened.step_kind} step, {turn.label}"
@@ -49,13 +49,13 @@ def take_replies(path: Path, folder: Path) -> None:
     Raises `BadInputError` for a file that is no reply.
     """
     with open_run(path) as directory:
-        study = study_of(directory)
-        waiting = {opened.id for opened in study.open()}
+        ledger = ledger_of(directory)
+        waiting = {opened.id for opened in ledger.open()}
         for file in sorted(folder.glob(f"*{REPLY_SUFFIX}")):
             match = _NAME.fullmatch(file.name)
             if match is None or int(match[1]) in waiting:
                 try:
-                    tell_one(directory, study, file)
+                    tell_one(directory, ledger, file)
                 except BadInputError as error:
                     raise BadInputError(f"{file}: {error}") from None
 
@@ -73,14 +73,14 @@ def has_misnamed(folder: Path) -> bool:
     return any(not _NAME.fullmatch(file.name) for file in folder.glob(f"*{REPLY_SUFFIX}"))
 
 
-def study_of(directory: RunDirectory) -> Study:
-    """The study of an open run, for prompts that no machinery is needed for.
+def ledger_of(directory: RunDirectory) -> Ledger:
+    """The ledger of an open run, for prompts that no machinery is needed for.
 
     Raises `BadInputError` for a run that is no matter of ask and tell.
     """
     run = directory.store.run()
     check_answered(run, directory.path)
-    return Study(directory.store, model_proposers(Plan.of(run), run.config))
+    return Ledger(directory.store, model_proposers(Plan.of(run), run.config))
 
 
 def change_plan(directory: RunDirectory, given: Config) -> None:
@@ -99,14 +99,14 @@ def change_plan(directory: RunDirectory, given: Config) -> None:
         store.set_config(run.config.with_steps(max(given.steps, store.node_count())))
 
 
-def require_left(study: Study, directory: RunDirectory, count: int) -> None:
+def require_left(ledger: Ledger, directory: RunDirectory, count: int) -> None:
     """Raise `BadInputError` unless `count` more steps may be asked for."""
-    if count > max(study.left, 0):
-        planned, made = directory.store.run().steps, len(study.nodes)
+    if count > max(ledger.left, 0):
+        planned, made = directory.store.run().steps, len(ledger.nodes)
         waiting = len(directory.store.asks("open", "queued"))
         raise BadInputError(
             f"{directory.path}: of {planned} planned steps {made} are made and {waiting} are asked "
-            f"for, so there are {max(study.left, 0)} to ask for, not {count}; plan more with "
+            f"for, so there are {max(ledger.left, 0)} to ask for, not {count}; plan more with "
             "--steps, or write the open prompts again with -n 0"
         )
 
@@ -148,7 +148,7 @@ def reply_files(paths: list[Path]) -> list[Path]:
     return sorted(files, key=lambda f: [int(n) for n in re.findall(r"\d+", f.name)])
 
 
-def tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
+def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
     """Take one reply, and return the result as a line for a person."""
     match = _NAME.fullmatch(file.name)
     if match is None:
@@ -163,7 +163,7 @@ def tell_one(directory: RunDirectory, study: Study, file: Path) -> str:
     if 0 <= number < len(told) and told[number].reply.text == text:
         return "told before"
     finish: Finish = "complete" if text.strip() else "empty"
-    turn = study.tell(ask_id, number, Reply(text, MANUAL, finish))
+    turn = ledger.tell(ask_id, number, Reply(text, MANUAL, finish))
     if isinstance(turn, Prompt):
         after = _write(file.parent, ask_id, number + 1, turn)
         return f"taken; there is a follow-up, {turn.label}: {after.name}"

@@ -21,6 +21,7 @@ from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.parts import Parts
 from adaexplore.run.proposers import (
     COMPILER,
@@ -42,7 +43,6 @@ from adaexplore.run.records import command, record_of, settled
 from adaexplore.run.results import write_report_of
 from adaexplore.run.search import Search
 from adaexplore.run.session import Session, notices, open_session, preparation
-from adaexplore.run.study import Study
 from adaexplore.run.winner import confirmed_of, to_confirm, write_best
 from adaexplore.store import RunDirectory, RunRecord, Store, create_run, open_run, require_free
 
@@ -269,7 +269,7 @@ def tune(path: Path, variants: int, parallel: int = 1) -> Generator[Event]:
         directory = stack.enter_context(open_run(path))
         store = directory.store
         run = store.run()
-        base = Study(store, {TUNER: Tuner()}).to_tune
+        base = Ledger(store, {TUNER: Tuner()}).to_tune
         if base is None:
             raise BadInputError(f"{path} has no correct kernel to tune yet")
         yield Opened(path)
@@ -316,8 +316,8 @@ def _seed(directory: RunDirectory, running: Session) -> Generator[Event]:
         proposers = {COMPILER: running.compiler(run.config)}
         with closing(proposers[COMPILER]):
             for _ in range(min(run.config.compiler_seeds, run.steps)):
-                study = Study(store, proposers)
-                study.turn(study.ask(COMPILER).id)
+                ledger = Ledger(store, proposers)
+                ledger.turn(ledger.ask(COMPILER).id)
                 search = Search(store, proposers, running.evaluator, directory.best_path)
                 yield from search.finish_queued()
     write_report_of(directory)

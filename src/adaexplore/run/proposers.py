@@ -31,9 +31,9 @@ from adaexplore.propose.model.prompts import Briefing, Prompts, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.published import PublishedPrompts
 from adaexplore.propose.model.rehearsal import rehearse
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.parts import Parts
 from adaexplore.run.recall import linting, memory_for, recalling
-from adaexplore.run.study import Study
 from adaexplore.search.ensemble import choose_proposer
 from adaexplore.store import RunRecord, Store
 
@@ -266,11 +266,11 @@ def _client(name: str, config: Config) -> Client:
     return RecordingClient(client, Path(config.record)) if config.record else client
 
 
-def chooser(plan: Plan, config: Config, store: Store) -> Callable[[Study], str]:
+def chooser(plan: Plan, config: Config, store: Store) -> Callable[[Ledger], str]:
     """Return the choice of the next proposer: the compiler for its seeds, then by gain for cost."""
 
-    def choose(study: Study) -> str:
-        if max(len(study.nodes), store.ask_count()) < config.compiler_seeds:
+    def choose(ledger: Ledger) -> str:
+        if max(len(ledger.nodes), store.ask_count()) < config.compiler_seeds:
             return COMPILER
         if len(plan.proposers) == 1:
             return plan.proposers[0]
@@ -279,7 +279,7 @@ def chooser(plan: Plan, config: Config, store: Store) -> Callable[[Study], str]:
             cost_usd = call.reply.usage.cost_usd or 0.0
             spent_usd[call.reply.model] = spent_usd.get(call.reply.model, 0.0) + cost_usd
         under_way = [record.ask.proposer for record in store.asks("open", "queued")]
-        return choose_proposer(plan.proposers, study.nodes, spent_usd, under_way)
+        return choose_proposer(plan.proposers, ledger.nodes, spent_usd, under_way)
 
     return choose
 

@@ -38,7 +38,7 @@ from adaexplore.llm.outage import OutageTolerantClient
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
-from adaexplore.run.study import Study
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.winner import Winner
 from adaexplore.run.workers import Landed, Script, Work, Workers, advance, next_reply
 from adaexplore.search import worst_of
@@ -70,7 +70,7 @@ class Search:
         best_path: Path,
         *,
         clients: Mapping[str, Client] | None = None,
-        choose: Callable[[Study], str] | None = None,
+        choose: Callable[[Ledger], str] | None = None,
         spent: Callable[[], str | None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
         parallel: int = 1,
@@ -81,8 +81,8 @@ class Search:
         self._evaluator = evaluator
         self._choose = choose or (lambda _: next(iter(proposers)))
         self._spent = spent
-        self._study = Study(store, {TUNER: Tuner(), **proposers}, make_policy=make_policy)
-        self._winner = Winner(self._study, store, best_path, sleep)
+        self._ledger = Ledger(store, {TUNER: Tuner(), **proposers}, make_policy=make_policy)
+        self._winner = Winner(self._ledger, store, best_path, sleep)
         self._parallel = parallel
         self._workers: Workers[_Step | None] = Workers()
         self._in_flight: list[_Step] = []
@@ -140,7 +140,7 @@ class Search:
         self._store.set_reference(self._evaluator.prepare())
         self._winner.write()  # a kill may have come between recording and writing it
         yield from self._carry_out(iter(self._store.asks("queued")))
-        if self._study.searched >= self._run.steps:
+        if self._ledger.searched >= self._run.steps:
             yield from self._confirm()
 
     def _prepare(self) -> Generator[Event, None, ReferenceFacts]:
@@ -148,18 +148,20 @@ class Search:
         self._store.set_reference(facts)
         yield Prepared(facts)
         self._winner.write()  # a kill may have come between recording and writing it
-        self._study.expire_late()
+        self._ledger.expire_late()
         return facts
 
     def _planned(self, steps: int, facts: ReferenceFacts) -> Iterator[AskRecord | Event]:
         """Yield the asks that a kill left open, then new ones, until `steps` steps are planned."""
         left = iter(self._store.asks("open", "queued"))
-        while self._study.searched + self._searching < steps:
-            reason = self._spent() or stop_reason(self._study.nodes, facts, self._run.config)
+        while self._ledger.searched + self._searching < steps:
+            reason = self._spent() or stop_reason(self._ledger.nodes, facts, self._run.config)
             if reason:
                 yield from self._stop(reason)
                 return
-            yield next(left, None) or AskRecord(self._study.ask(self._choose(self._study)), "open")
+            yield next(left, None) or AskRecord(
+                self._ledger.ask(self._choose(self._ledger)), "open"
+            )
 
     def _judge_answered(self) -> Generator[Event]:
         """Evaluate and record every proposal that needs no further answer."""
@@ -169,7 +171,9 @@ class Search:
     def _answered(self) -> list[AskRecord]:
         """Return the asks that wait for an evaluation alone."""
         left = self._store.asks("open", "queued")
-        return [record for record in left if record.proposal or self._study.is_answered(record.ask)]
+        return [
+            record for record in left if record.proposal or self._ledger.is_answered(record.ask)
+        ]
 
     @property
     def _searching(self) -> int:
@@ -178,7 +182,7 @@ class Search:
 
     def _tune(self, variants: int) -> Generator[Event]:
         """Vary the numbers of the best kernel, which asks no model and spends no money."""
-        base = self._study.to_tune
+        base = self._ledger.to_tune
         if not variants or base is None or self._spent():
             return
         space = space_of(base.candidate, self._run.problem)
@@ -192,12 +196,12 @@ class Search:
         """Yield the asks for variants that a kill left open, then new ones."""
         under_way = self._store.asks("open", "queued")
         left = (record for record in under_way if record.ask.step_kind == "tune")
-        made = sum(n.parent_id == base.id and n.step_kind == "tune" for n in self._study.nodes)
+        made = sum(n.parent_id == base.id and n.step_kind == "tune" for n in self._ledger.nodes)
         while made < count and not self._tried_all(base):
             record = next(left, None)
             if record is None:
-                ask = self._study.choose_variant(base)
-                self._study.begin(ask)
+                ask = self._ledger.choose_variant(base)
+                self._ledger.begin(ask)
                 record = AskRecord(ask, "open")
             made += 1
             yield record
@@ -206,7 +210,7 @@ class Search:
         """Return True once the tuner knows no other variant."""
         return any(
             node.proposal.failure and node.step_kind == "tune" and node.parent_id == base.id
-            for node in self._study.nodes
+            for node in self._ledger.nodes
         )
 
     def _confirm(self) -> Generator[Event]:
@@ -222,7 +226,7 @@ class Search:
                     case None:
                         break
                     case AskRecord() as record:
-                        number = len(self._study.nodes) + len(self._in_flight) + 1
+                        number = len(self._ledger.nodes) + len(self._in_flight) + 1
                         step = _Step(record.ask, self._step(record, number))
                         self._in_flight.append(step)
                         yield from self._go_on(step, Landed(step))
@@ -278,8 +282,8 @@ class Search:
         if self._error:
             return
         evaluations = (known,) if known else (yield from self._evaluate(number, ask, proposal))
-        best = self._study.best
-        node = self._study.record(
+        best = self._ledger.best
+        node = self._ledger.record(
             ask,
             proposal,
             worst_of(evaluations),
@@ -289,7 +293,7 @@ class Search:
         )
         if isinstance(node.evaluation, Passed):
             self._winner.write()
-        yield Recorded(node, self._study.best is not best)
+        yield Recorded(node, self._ledger.best is not best)
 
     def _propose(self, ask: Ask) -> Generator[Work, Any, Proposal | None]:
         """Take the exchanges of an ask to a proposal, and keep every reply before it is used.
@@ -297,14 +301,14 @@ class Search:
         None where another step failed meanwhile.
         """
         client = self._clients.get(ask.proposer)
-        dialogue = self._study.dialogue(ask)
-        replies: list[Reply | None] = [None, *self._study.replies(ask)]
+        dialogue = self._ledger.dialogue(ask)
+        replies: list[Reply | None] = [None, *self._ledger.replies(ask)]
         while True:
             match (yield partial(next_reply, dialogue, replies, client)):
                 case Proposal() as proposal:
-                    return self._study.queue(ask, proposal)
+                    return self._ledger.queue(ask, proposal)
                 case prompt, reply:
-                    self._study.keep(ask.id, prompt, reply)
+                    self._ledger.keep(ask.id, prompt, reply)
                     replies = [reply]
             if self._error:
                 return None
@@ -313,7 +317,7 @@ class Search:
         """Return the evaluation of an identical candidate, waiting for one that is in flight."""
         while not self._error and (judging := self._judging.get(proposal.candidate.digest)):
             yield judging.wait
-        return self._study.cached(proposal)
+        return self._ledger.cached(proposal)
 
     def _evaluate(
         self, number: int, ask: Ask, proposal: Proposal
@@ -321,14 +325,14 @@ class Search:
         """Evaluate a candidate beside its parent, if that is correct; twice if it would lead."""
         if proposal.failure:
             return (Failed("rejected", proposal.failure),)
-        parent = self._study.parent(ask)
+        parent = self._ledger.parent(ask)
         passed = parent and isinstance(parent.evaluation, Passed)
         paired_with = parent.candidate if parent and passed else None
         evaluate = partial(self._evaluator.evaluate, proposal.candidate, paired_with)
         recorded = self._judging[proposal.candidate.digest] = threading.Event()
         try:
             first = yield partial(evaluate, again=False)
-            if self._error or not self._study.needs_remeasure(first):
+            if self._error or not self._ledger.needs_remeasure(first):
                 return (first,)
             yield Remeasuring(number, proposal)
             return (first, (yield partial(evaluate, again=True)))

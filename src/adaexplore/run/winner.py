@@ -12,7 +12,7 @@ from adaexplore.core.leader import is_claimable, leader_of
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Confirming, Waiting
-from adaexplore.run.study import Study
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.uses import header, with_uses
 from adaexplore.search import next_to_confirm, settled
 from adaexplore.store import Confirmation, Store
@@ -21,23 +21,23 @@ _PAUSES_S = (2.0, 10.0)
 
 
 class Winner:
-    """Keeps the best kernel of a study in the file `path`."""
+    """Keeps the best kernel of a search in the file `path`."""
 
     def __init__(
         self,
-        study: Study,
+        ledger: Ledger,
         store: Store,
         path: Path,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._sleep = sleep
-        self._study = study
+        self._ledger = ledger
         self._store = store
         self._path = path
 
     def write(self) -> None:
         """Write the kernel of the leading step."""
-        write_best(self._study.nodes, confirmed_of(self._study.nodes, self._store), self._path)
+        write_best(self._ledger.nodes, confirmed_of(self._ledger.nodes, self._store), self._path)
 
     def confirm(self, evaluator: Evaluator, limit: int) -> Iterator[Confirming | Waiting]:
         """Measure the best steps again, each in a fresh process, until the winner is certain.
@@ -45,7 +45,7 @@ class Winner:
         Measure at most `limit` steps, and wait before a noisy measurement is repeated. Raises as
         `Evaluator.evaluate` does.
         """
-        while (node := to_confirm(self._study.nodes, self._store, limit)) is not None:
+        while (node := to_confirm(self._ledger.nodes, self._store, limit)) is not None:
             earlier = _confirmations(self._store).get(node.id, [])
             if earlier:
                 yield from self._wait(node, earlier)
@@ -57,7 +57,7 @@ class Winner:
 
     def _try_uses(self, evaluator: Evaluator) -> None:
         """Try the confirmed leader as users use a module, and add that to its confirmation."""
-        nodes = self._study.nodes
+        nodes = self._ledger.nodes
         confirmed = confirmed_of(nodes, self._store)
         leader = leader_of({n.id: n.evaluation for n in nodes}, confirmed)
         if leader is None or not leader.confirmed:

@@ -10,8 +10,8 @@ from answering import LOCAL
 from test_search_commands import NOT_A_NUMBER, Renaming
 
 from adaexplore.core.candidate import Candidate
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.session import Session
-from adaexplore.run.study import Study
 from adaexplore.store import open_run, read_run
 
 CPU = ("--device", "cpu", "--set", "stop_near=0")
@@ -206,7 +206,7 @@ def test_a_campaign_that_ends_among_the_seeds_asks_nobody_yet(
     assert not list(folder.rglob("*.md"))
 
     with open_run(folder / "one") as run:  # a seed that was stopped half-way
-        Study(run.store, {"compiler": proposer}).ask("compiler")
+        Ledger(run.store, {"compiler": proposer}).ask("compiler")
     adaexplore("campaign", folder, "--budget", "1h")
     assert steps(folder) == {"one": 3}
     assert [path.name for path in (folder / "asks" / "one").iterdir()] == ["4.1.md"]

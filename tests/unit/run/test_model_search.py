@@ -20,8 +20,8 @@ from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.llm.retry import RetryPolicy
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.search import Search
-from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run, open_run
 from llm_server import Say, cut, cut_json, hang, html, status
 
@@ -235,9 +235,9 @@ def test_with_several_calls_in_flight_the_budget_holds_and_every_reply_is_kept(l
     with open_run(path) as directory:
         asks, calls = directory.store.asks(), directory.store.calls()
         assert sum(ask.state == "done" for ask in asks) == len(found) >= len(asks) - 4
-        study = Study(directory.store, {NAMES[0]: ModelProposer(Prompts(), SETTINGS)})
-        led_to = [study.replay(ask.ask)[1] for ask in asks if ask.state == "done"]
-    made = [node.proposal for node in study.nodes]
+        ledger = Ledger(directory.store, {NAMES[0]: ModelProposer(Prompts(), SETTINGS)})
+        led_to = [ledger.replay(ask.ask)[1] for ask in asks if ask.state == "done"]
+    made = [node.proposal for node in ledger.nodes]
     assert sorted(map(repr, led_to)) == sorted(map(repr, made))  # in whatever order
     usages = [call.reply.usage for call in calls]
     assert sum(usage.input_tokens + usage.output_tokens for usage in usages) == used

@@ -325,7 +325,7 @@ class TestStopping:
                 directory.store, proposers, run.evaluator, directory.best_path, parallel=3
             )
             for _ in range(5):
-                search._study.turn(search._study.ask("fake").id)
+                search._ledger.turn(search._ledger.ask("fake").id)
             follow(search.finish_queued(), heard)
         is_whole(run, 5)
         assert not heard.those("step_begun")

@@ -20,8 +20,8 @@ from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.rule import Rule, Signature
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.proposers import Plan, model_proposers
-from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run
 
 STEPS = 240
@@ -299,21 +299,21 @@ def test_every_step_is_the_published_one(tmp_path, preset, changed, published):
     steps, forms, systems, judged, repeats = set(), set(), set(), {}, 0
     with create_run(tmp_path / "run", record) as run:
         proposers = model_proposers(Plan(("model",), rules=RULES), settings)
-        study = Study(run.store, proposers)
+        ledger = Ledger(run.store, proposers)
         for number in range(1, STEPS + 1):
             parent, kind, pool, window = reference.next(number)
-            ask = study.ask("model")
+            ask = ledger.ask("model")
             assert (ask.parent_id, ask.step_kind) == (parent, kind), f"step {number}"
             assert (ask.pool, ask.window) == (pool, window), f"step {number}"
             guidance = ""
-            turn = study.turn(ask.id)[1]
+            turn = ledger.turn(ask.id)[1]
             for at, (label, kernels) in enumerate(reference.prompts(kind, pool, window).items()):
                 assert turn.label == label, f"step {number}"
                 assert_shows(turn, reference, kernels, guidance)
                 reply = answer(turn, number)
                 guidance = reply if label == "small.reviser" else ""
                 systems.add(turn.messages[0].text)
-                turn = study.tell(ask.id, at, Reply(reply, "test:model"))
+                turn = ledger.tell(ask.id, at, Reply(reply, "test:model"))
             assert not isinstance(turn, Prompt), f"step {number}"
             source = turn.candidate.source
             current = reference.step(window[-1]).source if window else ""
@@ -325,12 +325,12 @@ def test_every_step_is_the_published_one(tmp_path, preset, changed, published):
             else:
                 outcome = ("no module", 0.0)
             reference.steps.append(Recorded(parent, kind, *outcome, source))
-            known = study.cached(turn)
+            known = ledger.cached(turn)
             verdict = known or evaluation(*outcome)
-            study.record(ask, turn, verdict, reused=known is not None)
+            ledger.record(ask, turn, verdict, reused=known is not None)
             steps.add((kind, parent == 0, len(pool) > 1, len(window) > 1))
             forms.add(turn.settings["form"])
-        assert [node.parent_id for node in study.nodes] == [s.parent for s in reference.steps]
+        assert [node.parent_id for node in ledger.nodes] == [s.parent for s in reference.steps]
     assert repeats >= 5
     assert reference.sampled or changed == {}
     assert forms == {"large", "patch"}

@@ -17,8 +17,8 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols import listener as listener_module
 from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.core.uses import Use
+from adaexplore.run.ledger import Ledger
 from adaexplore.run.search import Search
-from adaexplore.run.study import Study
 from adaexplore.store import RunRecord, create_run, open_run
 
 STEPS = 30
@@ -310,10 +310,10 @@ class TestAnswered:
         run = new_run(confirm=False)
         run.proposer = Answered()
         with open_run(run.path) as directory:
-            study = Study(directory.store, {"fake": run.proposer})
-            ask, prompt = study.prompt("fake")
-            study.keep(ask.id, prompt, Reply("class ModelNew: number = 1", "some:model"))
-            study.prompt("fake")  # without a reply
+            ledger = Ledger(directory.store, {"fake": run.proposer})
+            ask, prompt = ledger.prompt("fake")
+            ledger.keep(ask.id, prompt, Reply("class ModelNew: number = 1", "some:model"))
+            ledger.prompt("fake")  # without a reply
         listener = run.search(spent=lambda: "time is over")
         assert [node.candidate.source for node in listener.nodes] == ["class ModelNew: number = 1"]
         with open_run(run.path) as directory:

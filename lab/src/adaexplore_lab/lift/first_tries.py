@@ -26,10 +26,10 @@ from adaexplore.core import (
     follow,
 )
 from adaexplore.run import (
+    Ledger,
     Plan,
     Search,
     Session,
-    Study,
     model_proposers,
     recalling,
     record_of,
@@ -224,13 +224,13 @@ class FirstTries:
         again = standing.spoiled[:missing]
         steps = store.node_count() + standing.under_way + missing
         store.set_config(store.run().config.with_steps(steps))
-        study = Study(store, _proposers(store))
+        ledger = Ledger(store, _proposers(store))
         for node in again:
-            ask = study.choose(self.proposer)
-            study.begin(ask)
-            study.queue(ask, node.proposal)
+            ask = ledger.choose(self.proposer)
+            ledger.begin(ask)
+            ledger.queue(ask, node.proposal)
         for _ in range(missing - len(again)):
-            study.prompt(self.proposer)
+            ledger.prompt(self.proposer)
         return missing
 
     def _go_on(self, run: RunDirectory, running: Session, clients: Mapping[str, Client]) -> None:

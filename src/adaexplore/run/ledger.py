@@ -1,12 +1,12 @@
 """Ask and tell: hand out the steps of a search and take back their results.
 
-    ask, turn = study.prompt("manual")
+    ask, turn = ledger.prompt("manual")
     while isinstance(turn, Prompt):                    # a person answers, now or next week
-        turn = study.tell(ask.id, turn_number, reply)
-    for ask, proposal in study.queued():               # on the machine with the GPU
-        study.record(ask, proposal, evaluation)
+        turn = ledger.tell(ask.id, turn_number, reply)
+    for ask, proposal in ledger.queued():               # on the machine with the GPU
+        ledger.record(ask, proposal, evaluation)
 
-Everything is in the store: every process makes a new study. Several asks may be open at once; they
+Everything is in the store: every process makes a new ledger. Several asks may be open at once; they
 are answered in any order, late, or never.
 """
 
@@ -43,8 +43,8 @@ Turn = Prompt | Proposal
 """The state of an ask: the prompt that waits for a reply, or the proposal."""
 
 
-class Study:
-    """The search of one run, over its store.
+class Ledger:
+    """The ledger of one run's steps, over its store: it hands out asks and records results.
 
     `proposers` answer asks and are keyed by name. `make_policy` replaces the policy that the
     configuration names.
