@@ -11,6 +11,7 @@ from adaexplore.core.protocols.client import Usage
 from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import claim as claim
 from adaexplore.core.text.feedback import estimate as estimate
+from adaexplore.core.text.feedback import measured_speedup as measured_speedup
 from adaexplore.core.text.feedback import quoted_speedups as quoted_speedups
 from adaexplore.core.text.feedback import unproven as unproven
 from adaexplore.core.text.units import amount

@@ -64,11 +64,10 @@ def verdict(evaluation: Evaluation) -> str:
     against = f"{baseline_name(timing.strongest)}, the strongest baseline"
     noise = "too noisy to tell: " if timing.is_too_noisy else ""
     noise = "measured under load: " if timing.is_under_load else noise
-    measured = f" (measured {speedup(timing.speedup)})" if timing.is_unproven else ""
     parts = [
-        f"{noise}{claim(timing)}{measured}, {evaluation.precision}-accurate",
+        f"{noise}{claim(timing)}, {evaluation.precision}-accurate",
         f"against {against}",
-        f"95 % interval {interval(timing.speedup_ci)}",
+        f"{measured_speedup(timing)}95 % interval {interval(timing.speedup_ci)}",
     ]
     if evaluation.roofline:
         parts.append(f"{share(evaluation.roofline.share)} of the roofline")
@@ -83,8 +82,14 @@ def claim(timing: Timing) -> str:
     return f"{at_least}{speedup(timing.claim)}"
 
 
+def measured_speedup(timing: Timing) -> str:
+    """Return `measured 1.60×, ` where a quiet measurement claims less; empty for any other."""
+    measured = speedup(timing.speedup)
+    return "" if timing.is_noisy or speedup(timing.claim) == measured else f"measured {measured}, "
+
+
 def unproven(timing: Timing) -> str:
-    """Return why a quiet measurement claims its lower end alone; empty for any other."""
+    """Return why a quiet measurement leaves a wide interval; empty for any other."""
     if not timing.is_unproven:
         return ""
     return f"calls of {duration_us(timing.time_us)}: {UNSEEN_US:g} µs of each are not proven"
@@ -157,9 +162,7 @@ def _times(timing: Timing) -> list[str]:
             "again on a quiet machine"
         )
     if timing.is_unproven:
-        lines.append(
-            f"{unproven(timing)}; the lower end of the interval is all that may be claimed"
-        )
+        lines.append(f"{unproven(timing)}; the claim assumes that they were spent")
     elif is_wide(timing.speedup_ci):
         lines.append("the interval is wide: its lower end is all that may be claimed")
     if timing.conditions and timing.conditions.throttled:

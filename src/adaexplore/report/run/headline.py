@@ -112,6 +112,7 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
     measured = f"95 % interval {text.interval(timing.speedup_ci)}, {passed.precision} class"
     if passed.workloads:
         measured += f", geometric mean of {len(passed.workloads)} workloads"
+    claimed = f"{text.measured_speedup(timing)}{measured}"
     verdict: Verdict = "too_noisy" if timing.is_too_noisy else "faster" if low > 1 else "no_gain"
     if timing.is_unproven:
         caveat = f"{text.unproven(timing).capitalize()}. {caveat}".rstrip()
@@ -123,11 +124,11 @@ def _claim(node: Node, passed: Passed, timing: Timing, caveat: str, *, confirmed
         )
     elif verdict == "faster" and timing.is_unproven:
         sentence = (
-            f"At least {text.speedup(low)} like-for-like speedup over {baseline} (measured "
-            f"{ratio}, {measured})."
+            f"At least {text.speedup(timing.claim)} like-for-like speedup over {baseline} "
+            f"({claimed})."
         )
     elif verdict == "faster":
-        sentence = f"{ratio} like-for-like speedup over {baseline} ({measured})."
+        sentence = f"{text.claim(timing)} like-for-like speedup over {baseline} ({claimed})."
     elif timing.is_under_load:
         sentence = (
             f"Measured under load: no claim. The best correct candidate measures {ratio} against "

@@ -221,7 +221,7 @@ class TestShortCalls:
         result = headline([node(1, short_calls(2.41, 1.3, 2.5))])
 
         assert result.verdict == "faster"
-        assert result.sentence.startswith("At least 1.30× like-for-like speedup over torch.compile")
+        assert result.sentence.startswith("At least 1.31× like-for-like speedup over torch.compile")
         assert "(measured 2.41×, 95 % interval 1.30–2.50" in result.sentence
         assert result.caveat.startswith(self.REASON)
 
