@@ -55,6 +55,8 @@ class LlmServer:
         self.script: deque = deque()
         self.conversations: list[Messages] = []
         """What was asked, faulty answers included, in order of arrival."""
+        self.bodies: list[dict] = []
+        """The requests themselves, with their options."""
 
     def __enter__(self) -> "LlmServer":
         self._thread.start()
@@ -89,6 +91,7 @@ class LlmServer:
 
     async def _chat(self, request: Request):
         body = await request.json()
+        self.bodies.append(body)
         reply = self._reply(_conversation(body["messages"]))
         if not isinstance(reply, Say):
             return reply
@@ -120,6 +123,7 @@ class LlmServer:
 
     async def _responses(self, request: Request):
         body = await request.json()
+        self.bodies.append(body)
         reply = self._reply(_conversation(body["input"], body.get("instructions")))
         if not isinstance(reply, Say):
             return reply
@@ -161,6 +165,7 @@ class LlmServer:
 
     async def _anthropic(self, request: Request):
         body = await request.json()
+        self.bodies.append(body)
         reply = self._reply(_conversation(body["messages"], body.get("system")))
         if not isinstance(reply, Say):
             return reply

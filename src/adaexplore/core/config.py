@@ -33,6 +33,8 @@ FOUNDERS = 8
 """Large steps from the reference that a long search should begin with, by simulation
 (docs/search.md)."""
 DEFAULT_STEPS = 20
+CONCURRENCY = 8
+"""Calls in flight at one provider, where neither `concurrency` nor `parallel` allows more."""
 CAMPAIGN_DEFAULTS: Mapping[str, float] = {"stop_near": 0.9, "stop_flat": 40}
 """Defaults of a campaign that differ: a search with little left to gain ends, and its steps go to
 the other problems."""
@@ -151,6 +153,35 @@ class Config(BaseModel):
         "model", "", "folder of recorded replies to use; no model is asked", metavar="DIR"
     )
     base_url: str = option("model", "", "server of an openai-compatible:MODEL", metavar="URL")
+    temperature: float | None = setting(
+        "model",
+        None,
+        "sampling temperature of the models. Default: the provider's. A model that takes none is "
+        "refused",
+        ge=0,
+        le=2,
+    )
+    reply_tokens: int | None = setting(
+        "model",
+        None,
+        "most tokens of a reply, reasoning included. Default: the provider's",
+        ge=256,
+        le=10**6,
+    )
+    reasoning: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = setting(
+        "model",
+        None,
+        "reasoning effort of the models; the nearest that a provider has. Default: the provider's. "
+        "A model that takes none is refused",
+    )
+    concurrency: int | None = setting(
+        "model",
+        None,
+        f"most calls in flight at one provider. Default: as many as `parallel`, at least "
+        f"{CONCURRENCY}",
+        ge=1,
+        le=256,
+    )
     demand: str = setting(
         "model", "", "a requirement on every kernel, in words, for the prompts", max_length=2000
     )
@@ -389,6 +420,11 @@ class Config(BaseModel):
     def limits(self) -> BudgetLimits:
         """The budget, parsed."""
         return parse_budget(self.budget) if self.budget else BudgetLimits()
+
+    @property
+    def calls_at_once(self) -> int:
+        """The number of calls that may be in flight at one provider."""
+        return self.concurrency or max(self.parallel, CONCURRENCY)
 
     @property
     def planned_steps(self) -> int:

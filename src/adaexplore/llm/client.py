@@ -139,6 +139,7 @@ def _settings(backend: Model, options: ClientOptions) -> ModelSettings:
         "max_retries": 0,  # `with_retries` retries
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
+        "thinking": options.reasoning,
     }
     known = {
         name: value

@@ -21,6 +21,7 @@ from adaexplore.llm.prices import provider_of
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
+    from pydantic_ai.profiles import ModelProfile
 
 BASE_URL_VARIABLE = "ADAEXPLORE_BASE_URL"
 _FORMER_NAMES = {"google-gla": "google", "google-vertex": "google-cloud"}
@@ -41,7 +42,8 @@ def open_client(
     in `ADAEXPLORE_API_KEY` if it wants one.
 
     Keys are read from the environment, here and nowhere else. Raises `BadInputError` for an unknown
-    name, a missing key (naming its variable), and a missing package.
+    name, a missing key (naming its variable), a missing package, and an option that the model would
+    ignore.
     """
     options = options or ClientOptions()
     name = name.strip()
@@ -56,6 +58,7 @@ def open_client(
     key = key_of(_FORMER_NAMES.get(provider, provider))
     key.check()
     backend = _backend(name, options)
+    _refuse_ignored(name, backend.profile, options)
 
     from adaexplore.llm.client import ProviderClient
 
@@ -103,6 +106,28 @@ def _backend(name: str, options: ClientOptions) -> Model:
         raise BadInputError(_unusable(name, error.message)) from None
     except credential_errors() as error:
         raise key_of(provider).unusable(name, error) from None
+
+
+def _refuse_ignored(name: str, profile: ModelProfile, options: ClientOptions) -> None:
+    """Raise `BadInputError` for an option that pydantic-ai would leave out of the calls."""
+    thinks = profile.get("supports_thinking") or profile.get("thinking_always_enabled")
+    if options.reasoning and not thinks:
+        raise BadInputError(
+            f"{name}: reasoning={options.reasoning}: this model takes no reasoning effort; leave "
+            "it out"
+        )
+    reasons = options.reasoning or any(
+        profile.get(flag) for flag in ("thinking_always_enabled", "thinking_enabled_by_default")
+    )
+    fixed = profile.get("anthropic_disallows_sampling_settings") or (
+        profile.get("openai_supports_reasoning") and reasons
+    )
+    if options.temperature is not None and fixed:
+        why = " while it reasons" if profile.get("openai_supports_reasoning") else ""
+        raise BadInputError(
+            f"{name}: temperature={options.temperature:g}: this model takes no temperature{why}; "
+            "leave it out"
+        )
 
 
 def _compatible(model: str, options: ClientOptions) -> Model:

@@ -35,7 +35,7 @@ _UNITS: dict[str, Axis] = {
 }
 _NO_FACETS = {
     *("device", "steps", "budget", "run", "record", "replay", "base_url", "model", "prompts"),
-    *("memory_update", "allocation", "turn_steps", "first_steps", "target"),
+    *("memory_update", "allocation", "turn_steps", "first_steps", "target", "concurrency"),
 }
 """Fields of `Config` that make no arms: they name places, or do not change the search."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
-from adaexplore.core.configure import option_name
+from adaexplore.core.configure import as_setting, option_name
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import Node, busy_s
@@ -174,6 +174,9 @@ def check(config: Config, plan: Plan, parts: Parts = NO_PARTS) -> None:
     for name in (*of_prompts, "record", "replay", "base_url", "memory_update"):
         if getattr(config, name) and not plan.models:
             raise BadInputError(f"{option_name(name)} goes with --model; there is none")
+    for name in ("temperature", "reply_tokens", "reasoning", "concurrency"):
+        if (value := getattr(config, name)) is not None and not plan.models:
+            raise BadInputError(f"{as_setting(name, value)} goes with --model; there is none")
     if config.record and config.replay:
         raise BadInputError("--record and --replay: a replay has nothing new to record")
     if config.base_url and not any(name.startswith(f"{COMPATIBLE}:") for name in plan.models):
@@ -262,7 +265,14 @@ def _client(name: str, config: Config) -> Client:
     if config.replay:
         return ReplayClient(Path(config.replay), name)
     base_url = config.base_url if name.startswith(f"{COMPATIBLE}:") else ""
-    client = open_client(name, options=ClientOptions(base_url=base_url or None))
+    options = ClientOptions(
+        base_url=base_url or None,
+        max_tokens=config.reply_tokens,
+        temperature=config.temperature,
+        reasoning=config.reasoning,
+        concurrency=config.calls_at_once,
+    )
+    client = open_client(name, options=options)
     return RecordingClient(client, Path(config.record)) if config.record else client
 
 

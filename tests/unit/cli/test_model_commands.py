@@ -25,11 +25,16 @@ def compiler(monkeypatch):
 def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
     monkeypatch.delenv("ADAEXPLORE_BASE_URL")
     words = ["--model", LOCAL, "--base-url", f"{llm.url}/v1", "--steps", 3, "--set", "p_large=0"]
+    words += ["--set", "temperature=0.5", "--set", "reply_tokens=9000"]
     result, path = explore(*words, *QUIET[2:])
     assert result.code == 0, result
     assert "step   3/3" in result.out
     assert "confirming" in result.out
+    assert {(body["temperature"], body["max_completion_tokens"]) for body in llm.bodies} == {
+        (0.5, 9000)
+    }
     record, nodes, calls = kept(path)
+    assert "--set temperature=0.5 --set reply_tokens=9000" in record.command
     assert [node.evaluation.status for node in nodes] == ["passed"] * 3
     assert {node.proposal.origin for node in nodes} == {LOCAL}
     assert len(calls) == len(llm.conversations) >= 3
@@ -227,6 +232,9 @@ class TestBadInput:
             (["--budget", "2usd,3usd"], "limits usd twice"),
             (["--budget", "2usd"], "a budget in usd or tokens goes with --model; there is none"),
             (["--prompts", "."], "--prompts goes with --model; there is none"),
+            (["--set", "temperature=1"], "--set temperature=1.0 goes with --model; there is none"),
+            (["--set", "temperature=3"], "--set temperature=3: Input should be less than or equal"),
+            (["--set", "reasoning=hard"], "--set reasoning=hard: Input should be 'minimal', 'low'"),
             (["--record", "replies"], "--record goes with --model; there is none"),
             (["--base-url", "http://localhost/v1"], "--base-url goes with --model; there is none"),
         ],

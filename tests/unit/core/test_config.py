@@ -215,3 +215,10 @@ def test_the_published_reward_asks_for_the_published_search():
     assert Config().chosen_policy == "archive"
     assert Config(reward="published").chosen_policy == "uct"
     assert Config(reward="published", policy="beam").chosen_policy == "beam"
+
+
+@pytest.mark.parametrize(
+    ("given", "calls"), [({}, 8), ({"parallel": 32}, 32), ({"parallel": 32, "concurrency": 2}, 2)]
+)
+def test_as_many_calls_are_in_flight_as_steps_unless_a_setting_bounds_them(given, calls):
+    assert Config(**given).calls_at_once == calls

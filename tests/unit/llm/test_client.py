@@ -143,3 +143,16 @@ def test_every_thread_gets_its_own_reply(client):
 
 def test_the_label_is_not_sent_to_the_model(client):
     assert client.ask(user("number 1", label="repair")).text == "You said: number 1"
+
+
+def test_sampling_options_reach_the_provider(llm, open_here):
+    options = {"temperature": 0.25, "max_tokens": 777}
+    open_here("openai-chat:gpt-4.1", **options).ask(user("hello"))
+    open_here("openai-chat:gpt-5-mini", reasoning="low").ask(user("hello"))
+
+    plain, thinking = llm.bodies
+    sent = plain.get("max_completion_tokens") or plain.get("max_tokens")
+    assert (plain["temperature"], sent) == (0.25, 777)
+    assert "reasoning_effort" not in plain
+    assert thinking["reasoning_effort"] == "low"
+    assert "temperature" not in thinking

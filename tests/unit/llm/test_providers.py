@@ -121,3 +121,33 @@ def test_the_variable_that_is_used_is_known(monkeypatch, given, variable):
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert key_of("google") == Key(variable, given=bool(given))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "refused"),
+    [
+        ("openai:gpt-5-mini", {"temperature": 0.6}, "temperature=0.6"),
+        ("openai:gpt-5.1", {"temperature": 0.0, "reasoning": "low"}, "temperature=0"),
+        ("anthropic:claude-opus-4-7", {"temperature": 0.6}, "temperature=0.6"),
+        ("openai:gpt-4.1", {"reasoning": "low"}, "reasoning=low"),
+    ],
+)
+def test_an_option_that_a_model_would_ignore_is_refused(monkeypatch, name, options, refused):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    with pytest.raises(BadInputError, match=f"{name}: {refused}.*leave it out"):
+        open_client(name, options=ClientOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("openai:gpt-5.1", {"temperature": 0.6}),
+        ("openai:gpt-4.1", {"temperature": 0.6}),
+        ("anthropic:claude-haiku-4-5", {"temperature": 0.6, "reasoning": "low"}),
+    ],
+)
+def test_an_option_that_a_model_takes_is_accepted(monkeypatch, name, options):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    open_client(name, options=ClientOptions(**options)).close()

@@ -24,7 +24,10 @@ from adaexplore.run.campaign.tasks import TASK_KEYS, Tasks, tasks_of
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
 _OF_CAMPAIGN = ("budget", "parallel", "allocation", "turn_steps", "first_steps")
 """Fields that the campaign has once, and its runs have not."""
-_SHARED = (*_OF_CAMPAIGN, "prompts", "memory", "record", "replay", "base_url")
+_SHARED = (
+    *(*_OF_CAMPAIGN, "prompts", "memory", "record", "replay", "base_url"),
+    *("temperature", "reply_tokens", "reasoning", "concurrency"),
+)
 """Fields that all problems have in common."""
 _NOT_IN_FILE = ("run", "memory_update")
 _PATHS = ("prompts", "record", "replay")
