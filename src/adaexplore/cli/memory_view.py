@@ -25,7 +25,8 @@ def show_all(memory: str) -> int:
     table = Table("rule", "kind", "holds on", "support", "statement", box=None)
     rules = load_memory(memory_path(memory))
     for rule in rules:
-        places = ", ".join(sorted({w.triton for w in rule.holds})) or "nowhere"
+        places = ", ".join(sorted({w.triton for w in rule.holds}))
+        places = places or ("nowhere" if rule.is_checked else "unchecked")
         if rule.gains:
             places += f" ({max(gain.speedup for gain in rule.gains):.3g}x)"
         table.add_row(rule.name, rule.kind, places, str(rule.support), escape(rule.statement))
@@ -51,6 +52,9 @@ def show(memory: str, name: str) -> int:
                 f"Triton {w.triton} ({', '.join(filter(None, [w.target, w.gpu]))})" for w in places
             )
             console.print(f"{label}: {text}", highlight=False, markup=False)
+    if not rule.is_checked:
+        console.print(f"unchecked: nobody tested it; seen {rule.support} times", highlight=False)
+        return 0
     console.print(_shortcoming(rule), highlight=False, markup=False, soft_wrap=True)
     if rule.lift is not None:
         lift = f"lift: {100 * rule.lift:+.0f} points of first tries that are right, over "
@@ -93,7 +97,7 @@ def check(
     left = [
         rule
         for rule in rules
-        if not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
+        if rule.is_checked and not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
     ]
     checked, status = check_with_progress(console, left, machine, parallel)
     say_failures(console, checked)
@@ -104,6 +108,8 @@ def check(
     if written and seen:
         save_memory(written, [seen.get(rule.name, rule) for rule in rules])
     say(console, f"{true} of {judged} rules hold on {machine}")
+    if unchecked := sum(not rule.is_checked for rule in rules):
+        say(console, f"{unchecked} unchecked rules have no programs to run")
     return status or (0 if true == judged else 1)
 
 

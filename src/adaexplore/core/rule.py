@@ -8,14 +8,17 @@ from typing import Literal, get_args
 
 from adaexplore.core.evaluation import FailureStatus
 
-Kind = Literal["compile", "launch", "resource", "numerics", "silent", "speed"]
+CheckedKind = Literal["compile", "launch", "resource", "numerics", "silent", "speed"]
 """Language and API; grid and meta-parameters; shared memory and registers; precision and overflow;
 code that compiles and gives a wrong answer; code that is correct and slow."""
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind = Literal[CheckedKind, "unchecked"]
+"""The kind of a rule with programs; `unchecked` for a sentence that nobody tested."""
 
-WitnessStatus = Literal[FailureStatus, "slow"]
-"""Fault of a witness; a slow witness is correct."""
+KINDS: tuple[CheckedKind, ...] = get_args(CheckedKind)
+
+WitnessStatus = Literal[FailureStatus, "slow", "unchecked"]
+"""Fault of a witness; a slow witness is correct, and an unchecked rule has none."""
 
 Source = Literal["probe", "failure", "import"]
 
@@ -101,6 +104,9 @@ class Rule:
     increase of first-try validity by the rule, None until it is measured, and `lift_tries` the
     number of first tries with the rule behind it. `matcher` finds modules that break the rule
     before they are evaluated, None if syntax does not tell.
+
+    A rule of kind `unchecked` is a sentence with a count: it has no reference and no programs, and
+    holds nowhere.
     """
 
     name: str
@@ -120,3 +126,26 @@ class Rule:
     lift_tries: int = 0
     matcher: Matcher | None = None
     gains: tuple[Gain, ...] = ()
+
+    @property
+    def is_checked(self) -> bool:
+        """True for a rule with programs, which were run."""
+        return self.kind != "unchecked"
+
+
+def unchecked_rule(
+    name: str, statement: str, *, support: int, source: Source, tasks: tuple[str, ...] = ()
+) -> Rule:
+    """Return a rule without programs: a statement that was seen `support` times."""
+    return Rule(
+        name=name,
+        kind="unchecked",
+        statement=statement,
+        reference="",
+        witness="",
+        remedy="",
+        signature=Signature("unchecked"),
+        support=support,
+        tasks=tasks,
+        source=source,
+    )

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.protocols.client import Message, Prompt, Reply
-from adaexplore.core.rule import KINDS, Kind, Matcher, Platform, Rule
+from adaexplore.core.rule import KINDS, CheckedKind, Matcher, Platform, Rule
 from adaexplore.core.text.feedback import render
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
@@ -132,7 +132,7 @@ def _draft(case: Case, text: str) -> Rule:
     if missing:
         raise ReplyError(f"there is no line that begins with {missing[0].upper()}:")
     kinds = {kind: kind for kind in KINDS if kind != "speed"}  # its witness fails
-    kind: Kind | None = kinds.get(fields["kind"].strip("`*. ").split(" ")[0].lower())
+    kind: CheckedKind | None = kinds.get(fields["kind"].strip("`*. ").split(" ")[0].lower())
     if kind is None:
         raise ReplyError(f"KIND is to be one of {', '.join(kinds)}.")
     topics = (topic.strip(" `") for topic in fields.get("topics", "").split(","))

@@ -1,7 +1,8 @@
 """A memory as a file that people review and share like code: TOML, one table for each rule.
 
 A rule's two programs are one listing (see `listing`). A reference that several rules share is
-written out at the first of them; the others name that rule in `reference_of`.
+written out at the first of them; the others name that rule in `reference_of`. Unchecked rules have
+neither reference nor programs.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from tomlkit.items import String, StringType
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import (
-    KINDS,
     Gain,
+    Kind,
     Matcher,
     Platform,
     Rule,
     Signature,
     Source,
     WitnessStatus,
+    unchecked_rule,
 )
 from adaexplore.memory.listing import listing, programs
 from adaexplore.memory.patterns import check_matcher
@@ -38,9 +40,10 @@ BUNDLED = "bundled"
 _FORMAT = 2
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 _CODE = ("reference", "programs")
-_TEXTS = ("statement", "programs")
+_ALL_KINDS: tuple[Kind, ...] = get_args(Kind)
 _FIELDS = {field.name for field in fields(Rule)} - {"name", "witness", "remedy"}
 _FIELDS |= {"reference_of", "programs"}
+_UNCHECKED_FIELDS = {"kind", "statement", "source", "support", "tasks"}
 
 
 def memory_path(name: str) -> Path:
@@ -88,7 +91,7 @@ def memory_to_json(rules: Iterable[Rule]) -> str:
 
 def to_data(rules: Iterable[Rule]) -> dict[str, Any]:
     """Return a memory as plain data: its format, and a table for each rule, by kind and name."""
-    ordered = sorted(rules, key=lambda rule: (KINDS.index(rule.kind), rule.name))
+    ordered = sorted(rules, key=lambda rule: (_ALL_KINDS.index(rule.kind), rule.name))
     first: dict[str, str] = {}
     for rule in ordered:
         first.setdefault(rule.reference, rule.name)
@@ -113,27 +116,31 @@ def from_data(data: Any, place: str) -> list[Rule]:
 
 def _plain(rule: Rule, first: str) -> dict[str, Any]:
     """Return a rule's table without empty fields; `first` is the first rule of its reference."""
+    told = {
+        "kind": rule.kind,
+        "statement": rule.statement,
+        "topics": list(rule.topics),
+        "source": rule.source,
+        "support": rule.support,
+        "tasks": list(rule.tasks),
+    }
+    return _filled(told | (_evidence(rule, first) if rule.is_checked else {}))
+
+
+def _evidence(rule: Rule, first: str) -> dict[str, Any]:
     own = first == rule.name
-    return _filled(
-        {
-            "kind": rule.kind,
-            "statement": rule.statement,
-            "topics": list(rule.topics),
-            "source": rule.source,
-            "support": rule.support,
-            "tasks": list(rule.tasks),
-            "lift": rule.lift,
-            "lift_tries": rule.lift_tries or None,
-            "holds": list(map(str, rule.holds)),
-            "gone": list(map(str, rule.gone)),
-            "gains": {str(gain.where): [gain.speedup, *gain.speedup_ci] for gain in rule.gains},
-            "signature": _filled(asdict(rule.signature)),
-            "matcher": None if rule.matcher is None else _filled(asdict(rule.matcher)),
-            "reference": rule.reference if own else "",
-            "reference_of": "" if own else first,
-            "programs": listing(rule.witness, rule.remedy),
-        }
-    )
+    return {
+        "lift": rule.lift,
+        "lift_tries": rule.lift_tries or None,
+        "holds": list(map(str, rule.holds)),
+        "gone": list(map(str, rule.gone)),
+        "gains": {str(gain.where): [gain.speedup, *gain.speedup_ci] for gain in rule.gains},
+        "signature": _filled(asdict(rule.signature)),
+        "matcher": None if rule.matcher is None else _filled(asdict(rule.matcher)),
+        "reference": rule.reference if own else "",
+        "reference_of": "" if own else first,
+        "programs": listing(rule.witness, rule.remedy),
+    }
 
 
 def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,14 +189,25 @@ def _rule(place: str, name: str, table: Any, memory: Mapping[str, Any]) -> Rule:
     unknown = sorted(table.keys() - _FIELDS)
     if unknown:
         raise refuse(f"a rule has no field {unknown[0]!r}")
-    for field in _TEXTS:
+    if table.get("kind") not in _ALL_KINDS:
+        raise refuse(f"'kind' is to be one of {', '.join(_ALL_KINDS)}")
+    unchecked = table["kind"] == "unchecked"
+    for field in ("statement",) if unchecked else ("statement", "programs"):
         if not isinstance(table.get(field), str) or not table[field].strip():
             raise refuse(f"{field!r} is missing or empty")
-    if table.get("kind") not in KINDS:
-        raise refuse(f"'kind' is to be one of {', '.join(KINDS)}")
+    if unchecked and (beyond := sorted(table.keys() - _UNCHECKED_FIELDS)):
+        raise refuse(f"an unchecked rule has no {beyond[0]!r}")
     if table.get("source", "import") not in get_args(Source):
         raise refuse(f"'source' is to be one of {', '.join(get_args(Source))}")
     try:
+        if unchecked:
+            return unchecked_rule(
+                name,
+                table["statement"],
+                support=int(table.get("support", 1)),
+                source=table.get("source", "import"),
+                tasks=tuple(map(str, table.get("tasks", []))),
+            )
         witness, remedy = programs(table["programs"])
         return Rule(
             name=name,

@@ -39,10 +39,16 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
     """Return a recall of the rules about the code of a step or its last failure.
 
     Where that code is right they are also of what made such code faster. With a threshold of the
-    memory, all rules of that support are recalled at every step.
+    memory, all rules of that support are recalled at every step, unchecked rules too, which are
+    marked unless the prompt tells only what the published search shows.
     """
     if settings.memory_threshold:
-        whole = [rule.statement for rule in rules if rule.support >= settings.memory_threshold]
+        mark = "" if settings.contents == "published" else " (unchecked)"
+        whole = [
+            rule.statement if rule.is_checked else f"{rule.statement}{mark}"
+            for rule in rules
+            if rule.support >= settings.memory_threshold
+        ]
         return lambda context: whole if context.problem.language == "triton" else []
     most_tokens = settings.memory_tokens
 

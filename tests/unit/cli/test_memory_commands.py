@@ -6,7 +6,7 @@ import pytest
 
 from adaexplore.cli import checking
 from adaexplore.core.evaluation import Estimate, Failed, Passed
-from adaexplore.core.rule import Platform
+from adaexplore.core.rule import Platform, unchecked_rule
 from adaexplore.memory.check import Checked
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.store import read_run
@@ -40,6 +40,18 @@ class TestFiles:
     def test_statements_keep_their_brackets(self, adaexplore):
         listed = adaexplore("memory", "list")
         assert "[:, None]" in "".join(listed.out.split("\n"))
+
+
+    def test_unchecked_rules_are_marked(self, adaexplore, tmp_path):
+        memory = tmp_path / "seen.toml"
+        rule = unchecked_rule("seen-0001", "You cannot do so.", support=7, source="failure")
+        save_memory(memory, [rule])
+        listed = adaexplore("memory", "list", memory).out
+        assert listed.count("unchecked") == 2
+        shown = adaexplore("memory", "show", "seen-0001", memory).out
+        assert "unchecked: nobody tested it; seen 7 times" in shown
+        checked = adaexplore("memory", "check", memory, *TARGET)
+        assert "1 unchecked rules have no programs to run" in checked.out
 
 
 class TestTried:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.rule import Matcher, Platform, Rule, Signature
+from adaexplore.core.rule import Matcher, Platform, Rule, Signature, unchecked_rule
 from adaexplore.memory.files import load_memory, save_memory
 from adaexplore.memory.listing import listing, programs
 
@@ -116,6 +116,36 @@ def test_what_is_wrong_in_a_file_is_said_in_one_line(tmp_path, change, words):
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+UNCHECKED = unchecked_rule(
+    "seen-0001", "You cannot do so.", support=7, tasks=("p",), source="failure"
+)
+
+
+def test_an_unchecked_rule_is_a_sentence_with_a_count(tmp_path):
+    path = tmp_path / "memory.toml"
+    save_memory(path, [UNCHECKED, RULE])
+    assert load_memory(path) == [RULE, UNCHECKED]
+    table = path.read_text().partition("[seen-0001]\n")[2]
+    assert table.startswith('kind = "unchecked"\nstatement = "You cannot do so."\n')
+    assert "programs" not in table
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('holds = ["3.9.0 sm_90"]\n', "an unchecked rule has no 'holds'"),
+        ("programs = '  a'\n", "an unchecked rule has no 'programs'"),
+        ("odd = 1\n", "a rule has no field 'odd'"),
+    ],
+)
+def test_an_unchecked_rule_claims_no_evidence(tmp_path, more, words):
+    path = tmp_path / "memory.toml"
+    save_memory(path, [UNCHECKED])
+    path.write_text(path.read_text() + more)
+    with pytest.raises(BadInputError, match=words):
+        load_memory(path)
 
 
 def test_a_place_that_cannot_be_read_or_written(tmp_path):

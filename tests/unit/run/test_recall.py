@@ -8,7 +8,7 @@ from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context
-from adaexplore.core.rule import Gain, Matcher, Platform, Rule, Signature
+from adaexplore.core.rule import Gain, Matcher, Platform, Rule, Signature, unchecked_rule
 from adaexplore.run.recall import linting, recalling
 
 DOT = Rule(
@@ -45,6 +45,16 @@ def recalled(context, most_tokens=400):
 def test_rules_about_the_code_are_recalled():
     context = Context(PROBLEM, "small", 1, window=(node("tl.dot(a, b)"),), environment=HERE)
     assert recalled(context) == [DOT.statement]
+
+
+def test_unchecked_rules_are_recalled_by_their_count_alone_and_marked():
+    said = unchecked_rule("seen-0001", "You cannot use tl.dot.", support=3, source="failure")
+    context = Context(PROBLEM, "large", 1, environment=HERE)
+    assert said.statement not in recalling([DOT, said], Config())(context)
+    whole = recalling([DOT, said], Config(memory_threshold=3))
+    assert whole(context) == ["You cannot use tl.dot. (unchecked)"]
+    published = recalling([DOT, said], Config(memory_threshold=1, contents="published"))
+    assert published(context) == [DOT.statement, "You cannot use tl.dot."]
 
 
 def test_rules_about_the_demand_come_before_rules_about_the_problem():

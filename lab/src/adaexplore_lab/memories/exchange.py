@@ -16,6 +16,7 @@ _TITLES: dict[Kind, str] = {
     "numerics": "Precision and overflow",
     "silent": "What compiles and is wrong",
     "speed": "What is right and slow",
+    "unchecked": "Unchecked: nobody tested these",
 }
 
 
@@ -24,10 +25,10 @@ def as_markdown(rules: Sequence[Rule]) -> str:
     lines = ["# Rules of Triton", "", _checked_on(rules), ""]
     for kind, group in _by_kind(rules):
         lines += [f"## {_TITLES[kind]}", ""]
-        lines += [f"- [{rule.name}](#{rule.name}): {rule.statement}" for rule in group]
+        lines += [_entry(rule) for rule in group]
         lines.append("")
     lines += ["# Witnesses and remedies", ""]
-    for rule in rules:
+    for rule in filter(lambda rule: rule.is_checked, rules):
         lines += [f"## {rule.name}", "", rule.statement, "", _record(rule), ""]
         for title in ("reference", "witness", "remedy"):
             lines += [
@@ -39,6 +40,12 @@ def as_markdown(rules: Sequence[Rule]) -> str:
             ]
             lines.append("")
     return "\n".join(lines)
+
+
+def _entry(rule: Rule) -> str:
+    if not rule.is_checked:
+        return f"- {rule.statement} (seen {rule.support} times)"
+    return f"- [{rule.name}](#{rule.name}): {rule.statement}"
 
 
 def as_lines(rules: Iterable[Rule]) -> str:
