@@ -41,7 +41,6 @@ class TestFiles:
         listed = adaexplore("memory", "list")
         assert "[:, None]" in "".join(listed.out.split("\n"))
 
-
     def test_unchecked_rules_are_marked(self, adaexplore, tmp_path):
         memory = tmp_path / "seen.toml"
         rule = unchecked_rule("seen-0001", "You cannot do so.", support=7, source="failure")
