@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
@@ -17,23 +16,27 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.proposer import Context, Dialogue
-from adaexplore.llm.code import ReplyError, check_module, extract_code
+from adaexplore.llm.code import ReplyError
+from adaexplore.propose.model.answers import (
+    Answer,
+    ReadReply,
+    keeping,
+    one_line,
+    patching,
+    read_answer,
+    whole_module,
+)
 from adaexplore.propose.model.kernels import judged_before, tried_before
-from adaexplore.propose.model.patches import Patched, apply_patches, parse_patches
 from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.sections import SectionedPrompt
 from adaexplore.propose.model.strategies import find_strategy
 
 ORIGIN = "model"
-_NOTE_CHARS = 300
 _MAX_SUMMED = 60  # steps, one line each
-_FENCED = re.compile(r"^\s*(```|~~~|<{5,}|={5,}|>{5,})")
 
 T = TypeVar("T")
-AnswerFlow = Generator[Prompt, Reply, "_Answer"]
+AnswerFlow = Generator[Prompt, Reply, Answer]
 """Yields prompts, is sent the replies and returns the answer."""
-ReadReply = Callable[[str], Patched]
-"""Read a source from a reply's text, or raise `ReplyError`."""
 
 
 class _NoAnswerError(Exception):
@@ -42,16 +45,6 @@ class _NoAnswerError(Exception):
 
 class _TooLongError(_NoAnswerError):
     """The prompt is longer than the model's context."""
-
-
-class _Answer:
-    """A source, the conversation's last prompt and reply, and a note in one line."""
-
-    def __init__(self, source: str, prompt: Prompt, reply: Reply, note: str) -> None:
-        self.source = source
-        self.prompt = prompt
-        self.reply = reply
-        self.note = note
 
 
 class ModelProposer:
@@ -145,7 +138,7 @@ class ModelProposer:
         def asking(skip: int) -> Prompt:
             return self._prompts.large(briefing, pool[skip:], skip)
 
-        return (yield from self._asked_for(asking, len(pool), _module))
+        return (yield from self._asked_for(asking, len(pool), whole_module))
 
     def _strategy(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         """Ask for a named strategy, then for a kernel that follows it."""
@@ -158,9 +151,8 @@ class ModelProposer:
         def asking(skip: int) -> Prompt:
             return self._prompts.large_with_strategy(briefing, pool[skip:], strategy, plan, skip)
 
-        answer = yield from self._asked_for(asking, len(pool), _module)
-        answer.note = f"{strategy}; {answer.note}" if strategy else answer.note
-        return answer
+        answer = yield from self._asked_for(asking, len(pool), whole_module)
+        return replace(answer, note=f"{strategy}; {answer.note}") if strategy else answer
 
     def _contrast(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         ordered = sorted(pool, key=lambda node: rank(node.evaluation))
@@ -168,13 +160,13 @@ class ModelProposer:
         def asking(_: int) -> Prompt:
             return self._prompts.contrastive(briefing, ordered[-1], ordered[0])
 
-        return (yield from self._asked_for(asking, 0, _module))
+        return (yield from self._asked_for(asking, 0, whole_module))
 
     def _patch(self, briefing: Briefing, window: Sequence[Node]) -> AnswerFlow:
         """Ask a reviser for the most important changes, then a tuner for patches."""
         guidance, older = "", len(window) - 1
         source = window[-1].candidate.source
-        read = (_keeping if self._settings.unpatched == "repeat" else _patching)(source)
+        read = (keeping if self._settings.unpatched == "repeat" else patching)(source)
         if self._settings.reviser and any(map(_is_right, window)):
             _, reply = yield from self._fitting(
                 lambda skip: self._prompts.reviser(briefing, window[skip:]), older
@@ -190,7 +182,7 @@ class ModelProposer:
         def asking(_: int) -> Prompt:
             return self._prompts.repair(briefing, failed)
 
-        return (yield from self._asked_for(asking, 0, _patching(failed.candidate.source)))
+        return (yield from self._asked_for(asking, 0, patching(failed.candidate.source)))
 
     def _asked_for(
         self, asking: Callable[[int], Prompt], max_omitted: int, read: ReadReply
@@ -201,16 +193,16 @@ class ModelProposer:
         """
         prompt, reply = yield from self._fitting(asking, max_omitted)
         try:
-            return _answer(read, prompt, reply)
+            return read_answer(read, prompt, reply)
         except ReplyError as error:
             if not self._settings.ask_again:
-                raise _NoAnswerError(_one_line(str(error))) from None
+                raise _NoAnswerError(one_line(str(error))) from None
             prompt = prompt.after(reply.text, self._prompts.again(str(error)), "again")
         reply = yield from self._whole(prompt)
         try:
-            return _answer(read, prompt, reply)
+            return read_answer(read, prompt, reply)
         except ReplyError as error:
-            raise _NoAnswerError(f"asked twice: {_one_line(str(error))}") from None
+            raise _NoAnswerError(f"asked twice: {one_line(str(error))}") from None
 
     def _without_faults(self, context: Context, flow: AnswerFlow) -> AnswerFlow:
         """Return the answer with known faults fixed; unchanged if the model does not fix them."""
@@ -221,11 +213,10 @@ class ModelProposer:
         prompt = answer.prompt.after(answer.reply.text, self._prompts.lint(faults), "lint")
         try:
             reply = yield from self._whole(prompt)
-            fixed = _answer(_patching(answer.source), prompt, reply)
+            fixed = read_answer(patching(answer.source), prompt, reply)
         except (_NoAnswerError, ReplyError):
             return answer
-        fixed.note = f"{answer.note}; fixed known faults" if answer.note else fixed.note
-        return fixed
+        return replace(fixed, note=f"{answer.note}; fixed known faults") if answer.note else fixed
 
     def _fitting(
         self, asking: Callable[[int], Prompt], max_omitted: int
@@ -269,49 +260,6 @@ def _is_right(node: Node) -> bool:
     return isinstance(node.evaluation, Passed)
 
 
-def _answer(read: ReadReply, prompt: Prompt, reply: Reply) -> _Answer:
-    """Return the answer in a reply; raise `ReplyError` if there is none."""
-    made = read(reply.text)
-    return _Answer(made.source, prompt, reply, "; ".join([_note(reply.text), *made.notes]))
-
-
-def _module(text: str) -> Patched:
-    """Return the whole module in a reply."""
-    return Patched(extract_code(text), ())
-
-
-def _patching(source: str) -> ReadReply:
-    """Return a reader of replies with patches to `source`, or with a whole new module."""
-
-    def read(text: str) -> Patched:
-        try:
-            patched = apply_patches(source, parse_patches(text))
-        except ReplyError as error:
-            try:
-                whole = _module(text)
-            except ReplyError:
-                raise error from None
-            if whole.source == source:
-                raise
-            return whole
-        check_module(patched.source)
-        return patched
-
-    return read
-
-
-def _keeping(source: str) -> ReadReply:
-    """Return a reader of replies with patches; the source is kept where they do not apply."""
-
-    def read(text: str) -> Patched:
-        try:
-            return apply_patches(source, parse_patches(text))
-        except ReplyError as error:
-            return Patched(source, (f"unchanged: {_one_line(str(error))}",))
-
-    return read
-
-
 def _counting(
     flow: Generator[Prompt, Reply, T], tokens: Counter[str]
 ) -> Generator[Prompt, Reply, T]:
@@ -340,19 +288,3 @@ def _settings(form: str, tokens: Counter[str]) -> dict[str, Any]:
 
 def _as_text(prompt: Prompt) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.text}" for message in prompt.messages)
-
-
-def _note(text: str) -> str:
-    """Return the first line of prose in a reply."""
-    fenced = False
-    for line in text.splitlines():
-        if _FENCED.match(line):
-            fenced = not fenced
-        elif not fenced and line.strip():
-            return _one_line(line)
-    return ""
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _NOTE_CHARS else f"{line[: _NOTE_CHARS - 1]}…"

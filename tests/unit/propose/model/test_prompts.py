@@ -25,8 +25,9 @@ from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import LAUNCH_US
 from adaexplore.evaluate.truth.precision import FLOOR, NORM_FACTOR, floors
 from adaexplore.propose.model.patches import parse_patches
-from adaexplore.propose.model.prompts import OWN, SHARED, TEMPLATES, Prompts, read_prompts
+from adaexplore.propose.model.prompts import OWN, Prompts, read_prompts
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
+from adaexplore.propose.model.variables import SHARED, TEMPLATES
 
 PROMPTS = Prompts()
 POOL = [node(1), node(2, origin="compiler")]

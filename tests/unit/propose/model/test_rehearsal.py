@@ -3,9 +3,10 @@ from asked import CPU, H200, briefing
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import LANGUAGES
-from adaexplore.propose.model.prompts import TEMPLATES, Prompts
+from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.published import PublishedPrompts
 from adaexplore.propose.model.rehearsal import rehearse
+from adaexplore.propose.model.variables import TEMPLATES
 
 NOTES = {f"{language}.j2" for language in LANGUAGES}
 NEVER = {"compiler.j2", "kernel.j2"}  # no compiler's source is filled in; macros
