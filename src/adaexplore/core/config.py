@@ -26,6 +26,7 @@ from adaexplore.core.presets import PRESETS, PresetName
 from adaexplore.core.problem import Checks, Language, Mode, Precision, TargetName
 
 Allocation = Literal["headroom", "uniform"]
+Feedback = Literal["full", "verdict"]
 _SHOWING_NOTHING_ELSE = ("ps", "irs", "irl", "irb", "irle")
 """The paper's baselines: their prompts have the kernels of their context alone."""
 
@@ -214,6 +215,12 @@ class Config(BaseModel):
         "full",
         "what prompts tell: all that this package knows, or only what the published search shows",
     )
+    feedback: Feedback = setting(
+        "model",
+        "full",
+        "what prompts tell of a kernel's evaluation: all of it, or whether it passed or failed and "
+        "nothing else (no times, messages, profiles or contrasts)",
+    )
     memory_threshold: int = setting(
         "model",
         0,
@@ -282,7 +289,15 @@ class Config(BaseModel):
         "search", 0.2, "probability of a large step below the root", ge=0, le=1
     )
     small_limit: int = setting("search", 2, "small children of a node before a large step", ge=0)
-    pool_size: int = setting("search", 5, "representative kernels shown to a large step", ge=1)
+    step_kinds: Literal["both", "large", "small"] = setting(
+        "search",
+        "both",
+        "kinds of steps that a search may take, whatever the policy. small: after a first large "
+        "step, since there is no kernel to change before",
+    )
+    pool_size: int = setting(
+        "search", 5, "representative kernels shown to a large step (0: none)", ge=0
+    )
     extra_max: int = setting(
         "search", 0, "kernels of other components added to a small pool, at most", ge=0
     )

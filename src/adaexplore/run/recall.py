@@ -40,7 +40,8 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
 
     Where that code is right they are also of what made such code faster. With a threshold of the
     memory, all rules of that support are recalled at every step, unchecked rules too, which are
-    marked unless the prompt tells only what the published search shows.
+    marked unless the prompt tells only what the published search shows. Where prompts tell the
+    verdict alone, the last failure chooses no rule.
     """
     if settings.memory_threshold:
         mark = "" if settings.contents == "published" else " (unchecked)"
@@ -57,6 +58,7 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
             return []
         sources = [node.candidate.source for node in (*context.pool, *context.window)]
         last = context.window[-1].evaluation if context.window else None
+        told = last if settings.feedback == "full" else None
         text = "\n".join([implied(context.problem.source), *sources])
         triton = context.environment.triton
         target = context.problem.target or _target(context.environment)
@@ -71,7 +73,7 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
             text,
             triton=triton,
             target=target,
-            failure=signature_of(last) if isinstance(last, Failed) else None,
+            failure=signature_of(told) if isinstance(told, Failed) else None,
             demand=settings.demand,
             most_tokens=most_tokens - sum(tokens(rule) for rule, _ in fast),
             fill=not any(sources),

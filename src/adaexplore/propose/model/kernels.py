@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from adaexplore.core.config import Feedback
 from adaexplore.core.evaluation import Estimate, Evaluation, Passed, rank
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.proposer import Context
@@ -36,9 +37,9 @@ class KernelView:
     changes: str = ""
 
 
-def kernel_view(node: Node) -> KernelView:
-    """Return a kernel with its whole source."""
-    return KernelView(
+def kernel_view(node: Node, feedback: Feedback = "full") -> KernelView:
+    """Return a kernel with its whole source, and as much of its evaluation as `feedback` allows."""
+    view = KernelView(
         step=node.id,
         parent=node.parent_id,
         origin=node.proposal.origin,
@@ -48,12 +49,18 @@ def kernel_view(node: Node) -> KernelView:
         result=_result(node.evaluation),
         source=node.candidate.source,
     )
+    if feedback == "full":
+        return view
+    word = "passed" if view.passed else "failed"
+    note = "" if node.proposal.failure else view.note  # the note of a failed proposal says why
+    return replace(view, note=note, verdict=word, result=word)
 
 
-def tried_before(context: Context) -> list[Node]:
+def tried_before(context: Context, feedback: Feedback = "full") -> list[Node]:
     """Return steps like this one, best first, without those in the context's pool and window.
 
-    For a small step these are changes to the same kernel, for a large step other new modules.
+    For a small step these are changes to the same kernel, for a large step other new modules. Where
+    `feedback` is the verdict alone, the latest come first: the order would tell their speeds.
     """
     shown = {node.id for node in (*context.pool, *context.window)}
     if context.step_kind == "small":
@@ -62,6 +69,8 @@ def tried_before(context: Context) -> list[Node]:
     else:
         alike = [node for node in context.history if node.step_kind == "large"]
     others = [node for node in alike if node.id not in shown and node.candidate.source]
+    if feedback == "verdict":
+        return others[::-1][:_MAX_TRIED]
     return sorted(others, key=lambda node: rank(node.evaluation), reverse=True)[:_MAX_TRIED]
 
 
@@ -70,13 +79,13 @@ def judged_before(context: Context) -> list[Node]:
     return [node for node in context.history if node.evaluation.status != "infra_error"]
 
 
-def path_views(window: Sequence[Node]) -> list[KernelView]:
+def path_views(window: Sequence[Node], feedback: Feedback = "full") -> list[KernelView]:
     """Return kernels that were made one from another, oldest first, without repetition.
 
     The last has its whole source. An earlier kernel is replaced by the changes that its successor
     made, unless these are longer than half of its source.
     """
-    kernels = [kernel_view(node) for node in window]
+    kernels = [kernel_view(node, feedback) for node in window]
     for i in range(len(kernels) - 1, 0, -1):
         older, newer = kernels[i - 1], kernels[i]
         changes = _changes(window[i - 1].candidate.source, window[i].candidate.source)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from adaexplore.core.config import Feedback
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Fault, Passed
@@ -19,7 +20,7 @@ from adaexplore.core.problem import LANGUAGES, Problem
 from adaexplore.languages import DIALECTS
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of
-from adaexplore.propose.model.kernels import kernel_view, path_views
+from adaexplore.propose.model.kernels import KernelView, kernel_view, path_views
 from adaexplore.propose.model.patches import FORMAT
 from adaexplore.propose.model.sections import Section, SectionedPrompt, assembled
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
@@ -40,7 +41,7 @@ class Briefing:
     `facts` is the run's record of the reference, `environment` its record of the machine. `rules`
     come from memory, most useful first. `demand` is a further demand of the user on every kernel.
     `tried` are steps like this one, best first. `summary` is a model's, of the search so far.
-    `in_flight` counts the other steps in flight.
+    `in_flight` counts the other steps in flight. `feedback` says what is told of evaluations.
     """
 
     problem: Problem
@@ -51,6 +52,7 @@ class Briefing:
     tried: Sequence[Node] = ()
     summary: str = ""
     in_flight: int = 0
+    feedback: Feedback = "full"
 
 
 class Prompts:
@@ -88,7 +90,7 @@ class Prompts:
         parts = (*_COMMON, *known, "strategies", "task:task_strategy")
         hardware = hardware_of(briefing.problem, briefing.environment)
         choice = strategies_for(briefing.problem.language, hardware.generation)
-        more = {"pool": [kernel_view(node) for node in pool], "strategies": choice}
+        more = {"pool": _views(briefing, pool), "strategies": choice}
         return self._prompt("strategy", briefing, parts, more)
 
     def large_with_strategy(
@@ -113,14 +115,15 @@ class Prompts:
     def contrastive(self, briefing: Briefing, faster: Node, slower: Node) -> SectionedPrompt:
         """Ask for the cause of the difference between two kernels, and for a better kernel."""
         parts = (*_COMMON, "rules", "language", "contrast", "summary", "task:task_contrast")
-        more = {"faster": kernel_view(faster), "slower": kernel_view(slower)}
+        [first, second] = _views(briefing, (faster, slower))
+        more = {"faster": first, "slower": second}
         return self._prompt("large.contrast", briefing, parts, more)
 
     def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:
         """Ask for the one to three most important changes to the last kernel of `window`."""
         known = ("earlier", "current", "tried", "summary")
         parts = (*_COMMON, "language", *known, "task:task_reviser")
-        more = {"window": [kernel_view(node) for node in window]}
+        more = {"window": _views(briefing, window)}
         return self._prompt("small.reviser", briefing, parts, more)
 
     def tuner(
@@ -133,13 +136,15 @@ class Prompts:
         others = ("tried", "summary")  # the reviser has seen them
         known = ("guidance",) if guidance.strip() else others
         parts = (*_COMMON, "rules", "language", "window", *known, "task:task_tuner")
-        more = {"window": path_views(window), "guidance": guidance.strip(), "left_out": left_out}
+        views = path_views(window, briefing.feedback)
+        more = {"window": views, "guidance": guidance.strip(), "left_out": left_out}
         return self._prompt("small.tuner", briefing, parts, more)
 
     def repair(self, briefing: Briefing, node: Node) -> SectionedPrompt:
         """Ask for the smallest change that makes a failed kernel correct."""
         parts = ("system", "problem", "rules", "language", "failed", "summary", "task:task_repair")
-        more = {"kernel": kernel_view(node), "log": _telling_log(node)}
+        log = _telling_log(node) if briefing.feedback == "full" else ""
+        more = {"kernel": kernel_view(node, briefing.feedback), "log": log}
         return self._prompt("repair", briefing, parts, more)
 
     def summary(
@@ -150,7 +155,7 @@ class Prompts:
         `left_out` older steps were omitted; the prompt says so.
         """
         parts = (*_COMMON, "history", "task:task_summary")
-        more = {"history": [kernel_view(node) for node in history], "left_out": left_out}
+        more = {"history": _views(briefing, history), "left_out": left_out}
         return self._prompt("summary", briefing, parts, more)
 
     def again(self, reason: str) -> str:
@@ -180,7 +185,7 @@ class Prompts:
 
     def _with_pool(self, briefing: Briefing, pool: Sequence[Node], left_out: int) -> dict[str, Any]:
         return {
-            "pool": [kernel_view(node) for node in pool],
+            "pool": _views(briefing, pool),
             "left_out": left_out,
             "example": self._examples.get(briefing.problem.language, ""),
         }
@@ -229,11 +234,15 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "notes": facts.notes,
         "rules": briefing.rules,
         "demand": briefing.demand.strip(),
-        "tried": [kernel_view(node) for node in briefing.tried],
+        "tried": _views(briefing, briefing.tried),
         "summary": briefing.summary.strip(),
         "in_flight": briefing.in_flight,
         "patch_format": FORMAT,
     }
+
+
+def _views(briefing: Briefing, nodes: Iterable[Node]) -> list[KernelView]:
+    return [kernel_view(node, briefing.feedback) for node in nodes]
 
 
 def _version(text: str) -> tuple[int, ...]:

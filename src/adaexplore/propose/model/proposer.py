@@ -71,15 +71,16 @@ class ModelProposer:
 
     def begin(self, context: Context) -> Dialogue:
         """See `Proposer.begin`."""
-        others = self._settings.shows_tried
+        others, feedback = self._settings.shows_tried, self._settings.feedback
         briefing = Briefing(
             problem=context.problem,
             facts=context.facts,
             environment=context.environment,
             rules=tuple(self._rules(context)),
             demand=self._settings.demand,
-            tried=tried_before(context) if others else (),
+            tried=tried_before(context, feedback) if others else (),
             in_flight=context.in_flight if others else 0,
+            feedback=feedback,
         )
         tokens: Counter[str] = Counter()
         summary = yield from _counting(self._summary(context, briefing), tokens)
@@ -112,7 +113,8 @@ class ModelProposer:
                 return "repair", self._repair(briefing, last)
             return "patch", self._patch(briefing, window)
         right = [node for node in context.pool if _is_right(node)]
-        if len(right) >= 2 and rng.random() < settings.p_contrast:
+        p_contrast = settings.p_contrast if settings.feedback == "full" else 0.0
+        if len(right) >= 2 and rng.random() < p_contrast:
             return "contrast", self._contrast(briefing, right)
         if rng.random() < settings.p_strategy:
             return "strategy", self._strategy(briefing, context.pool)

@@ -30,13 +30,14 @@ class PublishedPrompts(Prompts):
         parts = (*_COMMON, "pool:published_kernels", *_ADDED, "task:published_task_large")
         right = all(isinstance(node.evaluation, Passed) for node in pool)
         title = "Kernels to beat" if right else "Earlier kernels"
-        more = {"title": title, "kernels": _measured(pool), "left_out": left_out}
+        more = {"title": title, "kernels": _measured(briefing, pool), "left_out": left_out}
         return self._prompt("large", briefing, parts, more)
 
     def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:
         """Ask for the one to three most important changes to the last kernel of `window`."""
         parts = (*_COMMON, "current:published_kernels", *_ADDED, "task:published_task_reviser")
-        more = {"title": "The kernel to change", "kernels": _measured(window[-1:]), "left_out": 0}
+        kernels = _measured(briefing, window[-1:])
+        more = {"title": "The kernel to change", "kernels": kernels, "left_out": 0}
         return self._prompt("small.reviser", briefing, parts, more)
 
     def tuner(
@@ -48,7 +49,7 @@ class PublishedPrompts(Prompts):
         parts = (*_COMMON, *known, "task:published_task_tuner")
         more = {
             "title": "Kernels, each made from the one before",
-            "kernels": _measured(window),
+            "kernels": _measured(briefing, window),
             "guidance": guidance.strip(),
             "left_out": left_out,
         }
@@ -74,5 +75,7 @@ def measurements(evaluation: Evaluation) -> str:
     )
 
 
-def _measured(nodes: Sequence[Node]) -> list[KernelView]:
+def _measured(briefing: Briefing, nodes: Sequence[Node]) -> list[KernelView]:
+    if briefing.feedback == "verdict":
+        return [kernel_view(node, "verdict") for node in nodes]
     return [replace(kernel_view(node), result=measurements(node.evaluation)) for node in nodes]

@@ -14,6 +14,7 @@ from adaexplore.search.policies.irl import RecentKernels
 from adaexplore.search.policies.irle import RecentAndElite
 from adaexplore.search.policies.irs import SmallSteps
 from adaexplore.search.policies.islands import Islands
+from adaexplore.search.policies.one_kind import OneKind
 from adaexplore.search.policies.polca import EpsilonNet
 from adaexplore.search.policies.ps import ParallelSampling
 from adaexplore.search.policies.uct import Uct
@@ -37,7 +38,8 @@ POLICIES: Mapping[PolicyName, Callable[..., Policy]] = {
 
 def make_policy(settings: Config) -> Policy:
     """Return the policy that the settings name, with its parameters and nothing recorded yet."""
-    return POLICIES[settings.chosen_policy](settings, **settings.policy_parameters)
+    policy = POLICIES[settings.chosen_policy](settings, **settings.policy_parameters)
+    return policy if settings.step_kinds == "both" else OneKind(policy, settings.step_kinds)
 
 
 __all__ = ["POLICIES", "make_policy"]

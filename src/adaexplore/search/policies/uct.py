@@ -61,6 +61,8 @@ class Uct(Policy):
             best_value = max(best_value, value)
             if score > best_score:
                 best_score, best_child = score, child
+        if vertex.id == ROOT_ID and settings.step_kinds == "small":
+            return best_child  # from the root, a step can only be large
         return None if self._expands(vertex, best_value, best_score) else best_child
 
     def _expands(self, vertex: Vertex, best_value: float, best_score: float) -> bool:
