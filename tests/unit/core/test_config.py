@@ -180,7 +180,7 @@ class TestComplaints:
             "memory_gb=1e30",
             "alpha=1.5",
             "small_limit=2.5",
-            "pool_size=0",
+            "pool_size=-1",
             "extra_p=1",
             "reward=best",
             "confirm=perhaps",

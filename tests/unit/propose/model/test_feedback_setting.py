@@ -1,4 +1,4 @@
-"""`feedback=verdict`: prompts depend on which kernels passed, and on nothing else of evaluations."""
+"""`feedback=verdict`: prompts depend on which kernels passed, and on nothing else of them."""
 
 from dataclasses import replace
 
