@@ -19,7 +19,7 @@ from adaexplore.core.errors import AdaExploreError
 from adaexplore.core.version import __version__
 from adaexplore.run.agents import AgentRuns
 
-_FIELDS = (*option_fields("problem"), "prompts", "memory", "steps", "run")
+_FIELDS = (*option_fields("problem"), "prompts", "memory", "start_from", "steps", "run")
 
 INSTRUCTIONS = """\
 AdaExplore searches for a faster kernel of a PyTorch module, and you are its model. Start a run (or

@@ -9,6 +9,7 @@ from rich.console import Console, RenderableType
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.node import planned_steps
 from adaexplore.report.run.terminal import headline, tree_table
 from adaexplore.run.results import summary_of
 from adaexplore.store import read_run
@@ -45,7 +46,7 @@ def show_end(console: Console, path: Path) -> None:
 def how_to_go_on(console: Console, path: Path) -> None:
     """Print the command that continues a stopped run."""
     with read_run(path) as directory:
-        done, planned = directory.store.node_count(), directory.store.run().steps
+        done, planned = len(planned_steps(directory.store.nodes())), directory.store.run().steps
     say(
         console,
         f"stopped after {done} of {planned} steps; nothing recorded is lost. Go on with:\n"

@@ -13,6 +13,7 @@ from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.listener import Listener
 from adaexplore.report.text import claim, duration_us, estimate, one_line
+from adaexplore.run.starts import starts_of
 from adaexplore.store import read_run
 
 
@@ -90,7 +91,8 @@ class SearchProgress(Listener):
         self.is_open = True
         with read_run(path) as directory:
             run, done = directory.store.run(), directory.store.node_count()
-        self._steps = done + self._variants if self._variants else run.steps + run.config.tune
+        planned = len(starts_of(run)) + run.steps + run.config.tune
+        self._steps = done + self._variants if self._variants else planned
         self._line(f"mode of the reference: {run.problem.mode}")
         self._bar.update(self._task, total=self._steps, completed=done)
 

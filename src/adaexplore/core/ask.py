@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from adaexplore.core.node import StepKind
+from adaexplore.core.node import START, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 
@@ -36,6 +36,11 @@ class Ask:
     seen: int
     proposer: str
     opened_at: float
+
+    @property
+    def is_planned(self) -> bool:
+        """True for an ask of a planned step (see `Node.is_planned`)."""
+        return self.step_kind != "tune" and self.proposer != START
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,6 +260,13 @@ class Config(BaseModel):
         ge=1,
         le=64,
     )
+    start_from: Annotated[tuple[PathText, ...], BeforeValidator(split)] = option(
+        "search",
+        (),
+        "a kernel to start from: a file with ModelNew, a folder of released kernels, or a run, of "
+        "the published search too; repeatable. They are judged before the first step",
+        metavar="PATH",
+    )
     tune: int = option(
         "search", 0, "variants of the winner's numbers to try at the end; no model is asked", ge=0
     )

@@ -23,7 +23,9 @@ def setting(group: Group, default: Any, description: str, **kw: Any) -> Any:
 
 
 def split(value: Any) -> Any:
-    """Return the parts of a text that commas separate; any other value unchanged."""
+    """Return the parts of a text that commas separate, and a path as the only part."""
+    if isinstance(value, Path):
+        return [value]
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(",") if part.strip()]

@@ -13,6 +13,9 @@ from adaexplore.core.proposal import Proposal
 StepKind = Literal["large", "small", "tune"]
 """A new structure; one change; other constants in the same source, without a model."""
 
+START = "start"
+"""Origin of the kernels that a search starts from, which are no steps of its plan."""
+
 ROOT_ID = 0
 """Id of the empty placeholder that every tree starts from; the first step is node 1."""
 
@@ -45,10 +48,15 @@ class Node:
         """Candidate that this step produced."""
         return self.proposal.candidate
 
+    @property
+    def is_planned(self) -> bool:
+        """True for a planned step: no variant of the tuner, and no starting kernel."""
+        return self.step_kind != "tune" and self.proposal.origin != START
+
 
 def planned_steps(nodes: Sequence[Node]) -> list[Node]:
-    """Return the planned steps, without the variants that the tuner adds."""
-    return [node for node in nodes if node.step_kind != "tune"]
+    """Return the planned steps, without starting kernels and the variants of the tuner."""
+    return [node for node in nodes if node.is_planned]
 
 
 def busy_s(nodes: Sequence[Node]) -> list[float]:

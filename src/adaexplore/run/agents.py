@@ -49,6 +49,9 @@ class AgentRuns:
             path = run_path(loaded.name, config)
             order = make_order(loaded, config, path, source=problem)
             directory, running = follow(begin(stack, order))
+            if config.start_from:
+                best = directory.best_path
+                follow(Search(directory.store, {}, running.evaluator, best).start())
             directory.close()
             with self._guard:
                 self._sessions[path.resolve()] = running

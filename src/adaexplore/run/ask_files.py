@@ -8,6 +8,7 @@ from pathlib import Path
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.node import planned_steps
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
 from adaexplore.run.ledger import Ledger
 from adaexplore.run.proposers import (
@@ -96,13 +97,13 @@ def change_plan(directory: RunDirectory, given: Config) -> None:
         try_templates(plan, run)
         store.set_plan(plan.to_json())
     if given.steps is not None:
-        store.set_config(run.config.with_steps(max(given.steps, store.node_count())))
+        store.set_config(run.config.with_steps(max(given.steps, len(planned_steps(store.nodes())))))
 
 
 def require_left(ledger: Ledger, directory: RunDirectory, count: int) -> None:
     """Raise `BadInputError` unless `count` more steps may be asked for."""
     if count > max(ledger.left, 0):
-        planned, made = directory.store.run().steps, len(ledger.nodes)
+        planned, made = directory.store.run().steps, ledger.searched
         waiting = len(directory.store.asks("open", "queued"))
         raise BadInputError(
             f"{directory.path}: of {planned} planned steps {made} are made and {waiting} are asked "

@@ -19,6 +19,7 @@ from adaexplore.report.compare.compute import checkpoints, compare
 from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace, judged_on, points
 from adaexplore.run.proposers import Plan
 from adaexplore.run.results import summary_of
+from adaexplore.run.starts import starts_digest
 from adaexplore.search.headroom import stop_reason
 from adaexplore.store import RunRecord, Store, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
@@ -36,6 +37,7 @@ _UNITS: dict[str, Axis] = {
 _NO_FACETS = {
     *("device", "steps", "budget", "run", "record", "replay", "base_url", "model", "prompts"),
     *("memory_update", "allocation", "turn_steps", "first_steps", "target", "concurrency"),
+    "start_from",
 }
 """Fields of `Config` that make no arms: they name places, or do not change the search."""
 
@@ -138,6 +140,7 @@ def _facets(run: RunRecord, path: Path) -> dict[str, Any]:
         "policy": run.config.policy_text,
         "proposer": "+".join(plan.proposers),
         "memory": run.config.memory or "none",
+        "start_from": starts_digest(plan.starts),
         "prompts": plan.digest[:8] if plan.templates else "bundled",
         "language": run.problem.language,
         "folder": path.resolve().parent.name,

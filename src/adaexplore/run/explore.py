@@ -37,12 +37,14 @@ from adaexplore.run.proposers import (
     open_clients,
     try_templates,
     with_memory,
+    with_starts,
     with_templates,
 )
 from adaexplore.run.records import command, record_of, settled
 from adaexplore.run.results import write_report_of
 from adaexplore.run.search import Search
 from adaexplore.run.session import Session, notices, open_session, preparation
+from adaexplore.run.starts import starts_left
 from adaexplore.run.winner import confirmed_of, to_confirm, write_best
 from adaexplore.store import RunDirectory, RunRecord, Store, create_run, open_run, require_free
 
@@ -85,7 +87,7 @@ def make_order(
     `source` is the file of the problem, None where no command line can name it. Raises
     `BadInputError` for an order that cannot be carried out. No process is started.
     """
-    plan = make_plan(config, parts)
+    plan = with_starts(make_plan(config, parts), config, source or Path(problem.name))
     if COMPILER in plan.proposers or config.compiler_seeds:
         check_compiler(problem)
     require_free(path)
@@ -187,7 +189,7 @@ def _is_work_left(store: Store, config: Config) -> bool:
     """True where a step is under way or planned, or the winner is not confirmed yet."""
     nodes = store.nodes()
     if MANUAL in store.run().proposers:
-        return bool(store.asks("queued"))
+        return bool(store.asks("queued")) or starts_left(store)
     if len(planned_steps(nodes)) < store.run().steps:
         return True
     return config.confirm and to_confirm(nodes, store, config.confirm_top) is not None
@@ -300,6 +302,7 @@ def _evaluate_queued(directory: RunDirectory, running: Session) -> Generator[Eve
     parallel = store.run().config.parallel
     try:
         search = Search(store, nobody, running.evaluator, directory.best_path, parallel=parallel)
+        yield from search.start()
         yield from search.finish_queued()
     finally:
         running.evaluator.close()
@@ -308,10 +311,12 @@ def _evaluate_queued(directory: RunDirectory, running: Session) -> Generator[Eve
 
 
 def _seed(directory: RunDirectory, running: Session) -> Generator[Event]:
-    """Have the compiler make the first steps of a run whose prompts wait for answers."""
+    """Judge starting kernels and have the compiler make the first steps; then prompts wait."""
     yield Opened(directory.path)
     store = directory.store
     run = store.run()
+    if run.config.start_from:
+        yield from Search(store, {}, running.evaluator, directory.best_path).start()
     if run.config.compiler_seeds:
         proposers = {COMPILER: running.compiler(run.config)}
         with closing(proposers[COMPILER]):

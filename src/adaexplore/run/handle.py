@@ -166,7 +166,7 @@ class Run:
         lines = [
             f"<b>{escape(headline.sentence)}</b>",
             escape(headline.caveat),
-            f"{len(self.nodes)} of {self.record.steps} steps",
+            self.summary.progress,
             f'<a href="{escape(str(self.report_path))}">{escape(str(self.report_path))}</a>',
         ]
         return "<br>".join(line for line in lines if line)

@@ -30,6 +30,7 @@ from adaexplore.run.proposers import (
 from adaexplore.run.records import record_of, settled
 from adaexplore.run.search import Search
 from adaexplore.run.session import Session, session_on, start_server
+from adaexplore.run.starts import starts_left, starts_of
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.store import RunDirectory, make_run, open_run, read_run
 from adaexplore.store.directory import DATABASE_NAME
@@ -174,8 +175,13 @@ class Job:
         with self._open() as directory:
             store = directory.store
             store.set_config(store.run().config.with_steps(self.most_steps))
+            if starts_left(store):
+                follow(self._search(directory, limits).start(), self._listener)
+                if starts_left(store):
+                    return []
             seeds = min(store.run().config.compiler_seeds, store.run().steps)
-            if len(planned_steps(store.nodes())) < seeds and store.ask_count() <= seeds:
+            asked = store.ask_count() - len(starts_of(store.run()))
+            if len(planned_steps(store.nodes())) < seeds and asked <= seeds:
                 follow(self._search(directory, limits).run(seeds), self._listener)
                 if len(planned_steps(store.nodes())) < seeds:
                     return []  # stopped on the way: the rest of the seeds comes first

@@ -20,7 +20,7 @@ from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Passed, rank
-from adaexplore.core.node import Node
+from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.policy import Policy
@@ -68,7 +68,7 @@ class Ledger:
         self._cache = EvaluationCache()
         self.nodes: list[Node] = []
         self.best: Node | None = None
-        self._tuned = 0
+        self._searched = 0
         for node in store.nodes():
             self._add(node)
         self._in_flight: dict[int, Ask] = {}
@@ -98,31 +98,34 @@ class Ledger:
         rng = step_rng(self._run.seed, number)
         place = self._policy.select(self._tree, rng)
         shown = context_ids(self._tree, place, self._run.config, rng)
-        large = place.step_kind == "large"
-        return Ask(
-            id=number,
-            parent_id=place.node_id,
-            step_kind=place.step_kind,
-            seed=rng.randrange(2**31),
-            pool=shown if large else (),
-            window=() if large else shown,
-            seen=len(self.nodes),
-            proposer=proposer,
-            opened_at=self._now(),
-        )
+        seed = rng.randrange(2**31)
+        return self.ask_at(place.node_id, place.step_kind, seed, proposer, shown)
 
     def choose_variant(self, base: Node) -> Ask:
         """Return an ask for a variant of a kernel, with other numbers, without opening it."""
         number = self._store.ask_count() + 1
+        seed = step_rng(self._run.seed, number).randrange(2**31)
+        return self.ask_at(base.id, "tune", seed, TUNER, (base.id,))
+
+    def ask_at(
+        self,
+        parent_id: int,
+        step_kind: StepKind,
+        seed: int,
+        proposer: str,
+        shown: tuple[int, ...] = (),
+    ) -> Ask:
+        """Return an ask at a place of the caller's choice, without opening it."""
+        large = step_kind == "large"
         return Ask(
-            id=number,
-            parent_id=base.id,
-            step_kind="tune",
-            seed=step_rng(self._run.seed, number).randrange(2**31),
-            pool=(),
-            window=(base.id,),
+            id=self._store.ask_count() + 1,
+            parent_id=parent_id,
+            step_kind=step_kind,
+            seed=seed,
+            pool=shown if large else (),
+            window=() if large else shown,
             seen=len(self.nodes),
-            proposer=TUNER,
+            proposer=proposer,
             opened_at=self._now(),
         )
 
@@ -141,13 +144,13 @@ class Ledger:
 
     @property
     def searched(self) -> int:
-        """The number of recorded steps that were planned; variants of the tuner are not."""
-        return len(self.nodes) - self._tuned
+        """The number of recorded steps that were planned."""
+        return self._searched
 
     @property
     def left(self) -> int:
         """The number of planned steps that are neither recorded nor in flight."""
-        under_way = sum(ask.step_kind != "tune" for ask in self._in_flight.values())
+        under_way = sum(ask.is_planned for ask in self._in_flight.values())
         return self._run.steps - self.searched - under_way
 
     def open(self) -> list[Ask]:
@@ -325,7 +328,7 @@ class Ledger:
         """Add a recorded node to the tree, the policy and the cache."""
         evaluation = node.evaluation
         self.nodes.append(node)
-        self._tuned += node.step_kind == "tune"
+        self._searched += node.is_planned
         if evaluation.status == "infra_error":
             self._tree.add_unjudged(node.id, node.parent_id, node.step_kind)
             return

@@ -34,6 +34,7 @@ from adaexplore.propose.model.rehearsal import rehearse
 from adaexplore.run.ledger import Ledger
 from adaexplore.run.parts import Parts
 from adaexplore.run.recall import linting, memory_for, recalling
+from adaexplore.run.starts import Start, read_starts, starts_of
 from adaexplore.search.ensemble import choose_proposer
 from adaexplore.store import RunRecord, Store
 
@@ -48,13 +49,14 @@ class Plan:
     `proposers` are the names of those that propose: models, objects of the user, "compiler",
     "manual". `objects` are those that the user passed as Python objects. `templates`, by file, and
     `rules` are the contents of `Config.prompts` and `Config.memory`: prompts are the same wherever
-    the run goes on.
+    the run goes on. `starts` are the kernels of `Config.start_from`.
     """
 
     proposers: tuple[str, ...]
     objects: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     templates: Mapping[str, str] = field(default_factory=dict, repr=False)
+    starts: tuple[Start, ...] = field(default=(), repr=False)
 
     @staticmethod
     def of(run: RunRecord) -> Plan:
@@ -65,6 +67,7 @@ class Plan:
             tuple(run.plan.get("objects", ())),
             tuple(from_data(rules, "the run's memory")) if rules else (),
             run.plan.get("templates", {}),
+            starts_of(run),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -74,6 +77,7 @@ class Plan:
             "rules": to_data(self.rules),
             "templates": dict(self.templates),
             "prompts_digest": self.digest,
+            "starts": [start.to_json() for start in self.starts],
         }
 
     @property
@@ -148,6 +152,14 @@ def try_templates(plan: Plan, run: RunRecord) -> None:
         briefing = Briefing(run.problem, run.reference, run.environment, rules)
         rehearse(plan.prompts, briefing)
         rehearse(plan.published_prompts, briefing)
+
+
+def with_starts(plan: Plan, config: Config, problem: Path) -> Plan:
+    """Return the plan with the kernels to start from, for the problem in a file.
+
+    Raises `BadInputError` for a place without a usable kernel.
+    """
+    return replace(plan, starts=read_starts(config.start_from, problem))
 
 
 def with_memory(plan: Plan, config: Config, problem: Problem) -> tuple[Plan, Config]:
@@ -280,7 +292,8 @@ def chooser(plan: Plan, config: Config, store: Store) -> Callable[[Ledger], str]
     """Return the choice of the next proposer: the compiler for its seeds, then by gain for cost."""
 
     def choose(ledger: Ledger) -> str:
-        if max(len(ledger.nodes), store.ask_count()) < config.compiler_seeds:
+        made = max(len(ledger.nodes), store.ask_count()) - len(plan.starts)
+        if made < config.compiler_seeds:
             return COMPILER
         if len(plan.proposers) == 1:
             return plan.proposers[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from adaexplore.core.ask import Ask, AskRecord
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
 from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.node import Node
+from adaexplore.core.node import START
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import (
     BudgetSpentError,
@@ -39,6 +39,8 @@ from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
 from adaexplore.run.ledger import Ledger
+from adaexplore.run.starts import Starts, generations, start_asks, starts_of
+from adaexplore.run.variants import variant_asks
 from adaexplore.run.winner import Winner
 from adaexplore.run.workers import Landed, Script, Work, Workers, advance, next_reply
 from adaexplore.search import worst_of
@@ -81,7 +83,9 @@ class Search:
         self._evaluator = evaluator
         self._choose = choose or (lambda _: next(iter(proposers)))
         self._spent = spent
-        self._ledger = Ledger(store, {TUNER: Tuner(), **proposers}, make_policy=make_policy)
+        self._starts = starts_of(self._run)
+        own: dict[str, Proposer] = {TUNER: Tuner(), START: Starts(self._starts)}
+        self._ledger = Ledger(store, own | dict(proposers), make_policy=make_policy)
         self._winner = Winner(self._ledger, store, best_path, sleep)
         self._parallel = parallel
         self._workers: Workers[_Step | None] = Workers()
@@ -110,6 +114,7 @@ class Search:
         """
         facts = yield from self._prepare()
         steps = min(until or self._run.steps, self._run.steps)
+        yield from self._judge_starts()
         yield from self._carry_out(self._planned(steps, facts))
         reason = self._stopped
         if reason:
@@ -118,6 +123,11 @@ class Search:
             yield from self._tune(self._run.config.tune)
             yield from self._confirm()
         return reason
+
+    def start(self) -> Generator[Event]:
+        """Judge the kernels that the search starts from; raises as `run`."""
+        yield from self._prepare()
+        yield from self._judge_starts()
 
     def tune(self, variants: int) -> Generator[Event]:
         """Make `variants` variants of the best kernel in all, then confirm; raises as `run`."""
@@ -151,6 +161,19 @@ class Search:
         self._ledger.expire_late()
         return facts
 
+    def _judge_starts(self) -> Generator[Event]:
+        """Make nodes of the starting kernels, parents before their children."""
+        for generation in generations(self._starts):
+            yield from self._carry_out(self._starting(generation))
+
+    def _starting(self, numbers: Sequence[int]) -> Iterator[AskRecord | Event]:
+        """Yield the asks of starting kernels: those that a kill left open, and new ones."""
+        asks = start_asks(self._ledger, self._store, self._starts, numbers)
+        while not (reason := self._spent()) and (record := next(asks, None)):
+            yield record
+        if reason:
+            yield from self._stop(reason)
+
     def _planned(self, steps: int, facts: ReferenceFacts) -> Iterator[AskRecord | Event]:
         """Yield the asks that a kill left open, then new ones, until `steps` steps are planned."""
         left = iter(self._store.asks("open", "queued"))
@@ -178,7 +201,7 @@ class Search:
     @property
     def _searching(self) -> int:
         """The number of planned steps in flight; variants are not planned."""
-        return sum(step.ask.step_kind != "tune" for step in self._in_flight)
+        return sum(step.ask.is_planned for step in self._in_flight)
 
     def _tune(self, variants: int) -> Generator[Event]:
         """Vary the numbers of the best kernel, which asks no model and spends no money."""
@@ -190,27 +213,8 @@ class Search:
             yield Stopping(f"step {base.id} has no numbers to tune")
             return
         self._stopped = ""
-        yield from self._carry_out(self._variants(base, min(variants, space.size - 1)))
-
-    def _variants(self, base: Node, count: int) -> Iterator[AskRecord]:
-        """Yield the asks for variants that a kill left open, then new ones."""
-        under_way = self._store.asks("open", "queued")
-        left = (record for record in under_way if record.ask.step_kind == "tune")
-        made = sum(n.parent_id == base.id and n.step_kind == "tune" for n in self._ledger.nodes)
-        while made < count and not self._tried_all(base):
-            record = next(left, None)
-            if record is None:
-                ask = self._ledger.choose_variant(base)
-                self._ledger.begin(ask)
-                record = AskRecord(ask, "open")
-            made += 1
-            yield record
-
-    def _tried_all(self, base: Node) -> bool:
-        """Return True once the tuner knows no other variant."""
-        return any(
-            node.proposal.failure and node.step_kind == "tune" and node.parent_id == base.id
-            for node in self._ledger.nodes
+        yield from self._carry_out(
+            variant_asks(self._ledger, self._store, base, min(variants, space.size - 1))
         )
 
     def _confirm(self) -> Generator[Event]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.node import Node
+from adaexplore.core.node import START, Node
 from adaexplore.core.text.units import share as percent
 from adaexplore.search.ensemble import gains
 
@@ -60,7 +60,7 @@ def stop_reason(nodes: Sequence[Node], facts: ReferenceFacts, settings: Config) 
     With `settings.stop_near`, a search stops once it has a correct kernel and that kernel or a
     baseline reaches this share of the roofline. With `settings.stop_flat`, it stops once this many
     last steps have together raised the best speedup by less than `settings.stop_flat_gain`.
-    Infrastructure errors do not count as steps.
+    Infrastructure errors and starting kernels do not count as steps.
     """
     near = settings.stop_near and best_measured(nodes)
     reached = roofline_share(nodes, facts) if near else None
@@ -68,8 +68,12 @@ def stop_reason(nodes: Sequence[Node], facts: ReferenceFacts, settings: Config) 
         return f"near the roofline: {percent(reached)} of it reached"
     if not settings.stop_flat:
         return None
-    judged = [node for node in nodes if node.evaluation.status != "infra_error"]
-    if is_flat(gains(judged), settings):
+    judged = [
+        gain
+        for node, gain in zip(nodes, gains(nodes), strict=True)
+        if node.evaluation.status != "infra_error" and node.proposal.origin != START
+    ]
+    if is_flat(judged, settings):
         least = percent(settings.stop_flat_gain)
         return f"flat: the last {settings.stop_flat} steps gained less than {least}"
     return None

@@ -146,6 +146,11 @@ def is_run(path: Path) -> bool:
     return (path / DATABASE_NAME).is_file()
 
 
+def holds_run(path: Path) -> bool:
+    """Return True for what `read_run` reads: the folder of a run, or an exported run."""
+    return is_run(path) or (path.is_file() and path.name.endswith(SUFFIX))
+
+
 def _require_run(path: Path) -> None:
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Passed, Timing
-from adaexplore.core.node import Node, busy_s
+from adaexplore.core.node import START, Node, busy_s
 from adaexplore.core.problem import Problem
 from adaexplore.report import text
 from adaexplore.report.run.diversity import DiversityPoint
@@ -96,11 +96,10 @@ def points(
     `spent` has the dollars and tokens of each step's calls, `spread` the diversity after it.
     """
     found, seen = [], set()
-    evaluations, tokens = 0, 0
+    steps, evaluations, tokens = 0, 0, 0
     usd = device_s = 0.0
-    for number, (node, bill, apart, seconds) in enumerate(
-        zip(nodes, spent, spread, busy_s(nodes), strict=True), 1
-    ):
+    for node, bill, apart, seconds in zip(nodes, spent, spread, busy_s(nodes), strict=True):
+        steps += node.proposal.origin != START
         known = node.reused and (node.candidate in seen or not node.evaluation.cost.wall_s)
         if not known and not node.proposal.failure:
             evaluations += max(len(node.repeats), 1)
@@ -111,7 +110,7 @@ def points(
         found.append(
             Point(
                 used={
-                    "steps": number,
+                    "steps": steps,
                     "evaluations": evaluations,
                     "usd": usd,
                     "tokens": tokens,

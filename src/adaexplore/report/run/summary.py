@@ -11,7 +11,7 @@ from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Evaluation, Passed, Status, Timing, rank
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.leader import Leader, leader_of
-from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.node import ROOT_ID, START, Node
 from adaexplore.core.problem import Problem
 from adaexplore.report.run.costs import Costs
 from adaexplore.report.run.diversity import DiversityPoint, sentence
@@ -137,6 +137,15 @@ class Summary:
     totals: Totals
     costs: Costs
     diversity: tuple[DiversityPoint, ...] = ()
+
+    @property
+    def progress(self) -> str:
+        """The number of steps made and planned, and that of the kernels that it started from."""
+        starts = sum(row.node.proposal.origin == START for row in self.rows)
+        made = f"{len(self.rows) - starts} of {self.info.planned_steps} steps"
+        if not starts:
+            return made
+        return f"{made} after {starts} starting kernel{'s' if starts > 1 else ''}"
 
     @property
     def estimated(self) -> bool:

@@ -151,9 +151,8 @@ def _measurement(head: Headline, claimed: Passed, timing: Timing) -> Text:
 def _totals(summary: Summary) -> Text:
     totals = summary.totals
     counts = ", ".join(f"{count} {status}" for status, count in summary.status_counts.items())
-    steps = f"{len(summary.rows)} of {summary.info.planned_steps} steps"
     return Text(
-        f"{steps}{f' ({counts})' if counts else ''}; "
+        f"{summary.progress}{f' ({counts})' if counts else ''}; "
         f"proposing {text.duration_s(totals.propose_s)}, "
         f"evaluating {text.duration_s(totals.evaluate_s)}, "
         f"device held {text.duration_s(totals.device_s)}",

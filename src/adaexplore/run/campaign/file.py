@@ -30,7 +30,7 @@ _SHARED = (
 )
 """Fields that all problems have in common."""
 _NOT_IN_FILE = ("run", "memory_update")
-_PATHS = ("prompts", "record", "replay")
+_PATHS = ("prompts", "record", "replay", "start_from")
 _OF_FILES = ("file", "files", "name")
 _OF_TABLE = (*_OF_FILES, *TASK_KEYS)
 
@@ -166,7 +166,8 @@ def _order(
     found: list[CampaignEntry] = []
     tasks = Tasks()
     for i, table in enumerate(tables):
-        made = _config_of(i, table, config, given)
+        anchored = {key: _anchored(key, value, folder) for key, value in table.items()}
+        made = _config_of(i, anchored, config, given)
         if "benchmark" in table:
             tasks = tasks.with_more(own := tasks_of(table, folder))
             found += [CampaignEntry("", path, _of_entry(made), c) for path, c in own.places]
@@ -202,7 +203,11 @@ def _dumped(config: Config) -> dict[str, Any]:
 
 
 def _anchored(key: str, value: Any, folder: Path) -> Any:
-    return str(folder / value) if key in _PATHS and isinstance(value, str) and value else value
+    if key not in _PATHS or not value:
+        return value
+    if isinstance(value, list):
+        return [_anchored(key, one, folder) for one in value]
+    return str(folder / value) if isinstance(value, str) else value
 
 
 def _as_toml(place: str) -> Spelling:

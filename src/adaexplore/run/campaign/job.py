@@ -17,7 +17,7 @@ from adaexplore.core.protocols.listener import Listener
 from adaexplore.run.campaign.file import CampaignEntry
 from adaexplore.run.campaign.turns import Progress
 from adaexplore.run.job import Job, NewRun, Servers, Slice
-from adaexplore.run.proposers import COMPILER, check_compiler, make_plan
+from adaexplore.run.proposers import COMPILER, check_compiler, make_plan, with_starts
 from adaexplore.run.records import command
 from adaexplore.run.session import device_of, load_problem
 from adaexplore.run.winner import to_confirm
@@ -124,7 +124,7 @@ class CampaignJob:
         nodes, facts = self.nodes()
         steps = planned_steps(nodes)
         arm = Arm(
-            gains=gains(steps),
+            gains=[gain for node, gain in zip(nodes, gains(nodes), strict=True) if node.is_planned],
             costs=[_seconds(node) if self._shared.by_time else 1.0 for node in steps],
             headroom=headroom(nodes, facts),
         )
@@ -186,7 +186,7 @@ class CampaignJob:
     def _new(self) -> NewRun:
         config = self._config.model_copy(update={"device": self.device or None})
         problem = load_problem(self._file, config)
-        plan = make_plan(config)
+        plan = with_starts(make_plan(config), config, self._file)
         if COMPILER in plan.proposers or config.compiler_seeds:
             check_compiler(problem)
         return NewRun(problem, config, plan, partial(command, self._file))

@@ -33,6 +33,7 @@ from adaexplore.run.job import Servers
 from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
 from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.session import device_of
+from adaexplore.run.starts import read_starts
 from adaexplore.store import read_run
 from adaexplore.store.campaign import (
     create_campaign,
@@ -97,6 +98,8 @@ def change_campaign(path: Path, given: Config) -> None:
 def _check(order: CampaignOrder) -> None:
     """Check that the searches can be carried out; raises `BadInputError` as `check` does."""
     check(order.config, _plan(order))
+    for entry in order.entries:
+        read_starts(entry.config.start_from, Path(entry.path))
 
 
 def _plan(order: CampaignOrder) -> Plan:
