@@ -66,6 +66,7 @@ class Baselines:
         self._may_place = runs.problem.device == "cpu"  # not with threads that a call creates
         self._overheads_us: list[float] = []
         self._excesses: list[float] = []
+        self._entering_us: list[float] = []
 
     @property
     def offered(self) -> list[str]:
@@ -92,7 +93,8 @@ class Baselines:
         """What the judge's clock found on the last blocks."""
         overheads_us, excesses = self._overheads_us[-_OVERHEADS:], self._excesses[-_OVERHEADS:]
         typical = _TYPICAL[self._runs.problem.device.partition(":")[0]]
-        return Own(sorted(overheads_us)[int(typical * len(overheads_us))], max(excesses))
+        overhead_us = sorted(overheads_us)[int(typical * len(overheads_us))]
+        return Own(overhead_us, max(excesses), median(self._entering_us[-_OVERHEADS:] or [0.0]))
 
     def build(self, name: str) -> bool:
         """Build a baseline and check its results; return whether it can be timed."""
@@ -165,6 +167,8 @@ class Baselines:
             around_us = [w - t for w, t in zip(passages.windows_us, times, strict=True)]
             self._overheads_us.append(median(around_us))
             self._excesses.append(excess(times))
+            if passages.entering_us:
+                self._entering_us.append(median(passages.entering_us))
             return times
 
         return block

@@ -51,13 +51,23 @@ def process():
 
 
 def block(
-    audit, window_us, times_us, *, own=OWN, waited_us=0.0, cpu_s=0.0, between_us=0.0, worked_us=0.0
+    audit,
+    window_us,
+    times_us,
+    *,
+    own=OWN,
+    waited_us=0.0,
+    cpu_s=0.0,
+    between_us=0.0,
+    worked_us=0.0,
+    entering_us=(),
 ):
     """Tell the audit of a block whose calls have windows of one length."""
     start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
     windows = window_us if isinstance(window_us, list) else [window_us] * len(times_us)
     worked = [worked_us] * len(times_us)
-    audit.block(start, end, Passages(windows, between_us, worked), times_us, own)
+    passages = Passages(windows, between_us, worked, entering_us=list(entering_us))
+    audit.block(start, end, passages, times_us, own)
 
 
 def counted(window_us, times_us, *, device="cpu", **more):
@@ -154,6 +164,18 @@ class TestBlocks:
     def test_on_a_gpu_windows_that_were_disturbed_add_nothing(self):
         windows = [110.0] * 38 + [4_000.0] * 2
         assert counted(windows, [100.0] * 40, device="cuda:0") == [100.0] * 40
+
+    def test_on_a_gpu_work_that_is_launched_before_the_window_is_added_to_the_times(self):
+        own = Own(overhead_us=10.0, entering_us=60.0)
+        for late, added_us in ((11, 700.0), (9, 0.0)):
+            entering = [1070.0] * late + [100.0] * (20 - late)
+            times = counted(110.0, [100.0] * 20, device="cuda:0", own=own, entering_us=entering)
+            assert times == pytest.approx([100.0 + added_us] * 20, abs=4.0)
+
+    def test_on_a_gpu_short_calls_do_not_pay_for_a_busy_host(self):
+        own = Own(overhead_us=10.0, entering_us=60.0)
+        times = counted(110.0, [100.0] * 9, device="cuda:0", own=own, entering_us=[370.0] * 8)
+        assert times == [100.0] * 9
 
     def test_work_while_inputs_are_opened_is_added_to_the_times(self):
         assert counted(110.0, [100.0] * 10, worked_us=5.0) == [100.0] * 10

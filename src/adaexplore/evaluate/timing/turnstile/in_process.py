@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from adaexplore.evaluate.timing.clock import timing_event
-from adaexplore.evaluate.timing.turnstile.on_device import HEAD_START_S, DeviceGate, DeviceTurnstile
+from adaexplore.evaluate.timing.turnstile.on_device import DeviceGate, DeviceTurnstile
 from adaexplore.evaluate.timing.turnstile.protocol import (
+    HEAD_START_S,
     Left,
     Opened,
     Passages,
@@ -42,6 +43,7 @@ class OwnDevicePassage:
         self._device = torch.device(device)
         self._entered: SimpleQueue[int] = SimpleQueue()
         self._queued: SimpleQueue[int] = SimpleQueue()
+        self._entering_us: list[float] = []
         self._opened: list[torch.cuda.Event] = []
         self._closed: list[torch.cuda.Event] = []
 
@@ -68,7 +70,7 @@ class OwnDevicePassage:
         """See `Turnstile.attended`; the body makes all calls, or raises."""
         passages, over = Passages(), threading.Event()
         self._turnstile.begin()
-        self._opened, self._closed = [], []
+        self._opened, self._closed, self._entering_us = [], [], []
         self._entered, self._queued = SimpleQueue(), SimpleQueue()
         with ThreadPoolExecutor(1) as threads:
             admitting = threads.submit(self._admit, count, opened, over)
@@ -84,6 +86,7 @@ class OwnDevicePassage:
         pairs = zip(self._opened, self._closed, strict=True)
         passages.windows_us = [1000.0 * begin.elapsed_time(end) for begin, end in pairs]
         passages.worked_us = [0.0] * count
+        passages.entering_us = self._entering_us[1:]
 
     def enter(
         self, call: int, addresses: Sequence[int] = (), unseal: Unseal = nothing_sealed
@@ -96,7 +99,9 @@ class OwnDevicePassage:
             self._opened.append(_recorded())
             unseal()
 
+        began = time.perf_counter()
         self._gate.enter(call, addresses, opening)
+        self._entering_us.append(1e6 * (time.perf_counter() - began))
         self._entered.put(call)
 
     def delivered(self, call: int, sums: Sums | None = None) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from adaexplore.evaluate.timing.turnstile.protocol import (
+    HEAD_START_S,
     Left,
     Opened,
     Passages,
@@ -51,9 +52,6 @@ for the key with a kernel, which takes a microsecond to see it.
 
 _WORDS = 8
 _ALL = 1 << 62
-HEAD_START_S = 2e-4
-"""The time to launch some twenty kernels, before the device may begin with a call."""
-
 _STUCK_S = 0.5  # the process may wait for the device, which waits for admission
 _SPIN_S = 0.02
 _ASLEEP, _WAKING_US = 0.9, 100.0
@@ -115,13 +113,16 @@ class DeviceTurnstile:
     ) -> None:
         page, now = self._page, time.perf_counter
         try:
-            asked, shortest_us = now(), 0.0
+            asked = done = now()
+            shortest_us = 0.0
             for i in range(count):
                 self._reaches(_AT_GATE, i + 1, over, _STUCK_S)
                 self._reaches(_QUEUED, i + 1, over, HEAD_START_S)
                 page[_ADMITTED] = i + 1
                 if not self._reaches(_WAITING, i + 1, over):
                     return
+                if i:
+                    passages.entering_us.append(1e6 * (now() - done))
                 key = opened(i)
                 since = now()
                 self.open(i, key)
@@ -139,6 +140,7 @@ class DeviceTurnstile:
                 shortest_us = 0.0 if overslept else min(shortest_us or inf, passages.windows_us[-1])
                 if left:
                     left(i, ())
+                done = now()
         finally:
             if len(passages.windows_us) < count:
                 self.release()

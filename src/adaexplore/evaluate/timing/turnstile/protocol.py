@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from adaexplore.evaluate.timing.turnstile.sums import Sums
 
+HEAD_START_S = 2e-4
+"""The time to launch some twenty kernels, before a GPU may begin with a call."""
+
 _LAST_S = 1.0
 _LOOK_S = 0.01
 
@@ -69,14 +72,17 @@ class Passages:
     `windows_us` are the times from the opening of a call's inputs to the next question;
     `between_us` is the time in which the judge opened inputs and took outputs. `worked_us` has for
     each call the CPU time that the timed process used while its inputs were being opened, at most
-    as long as that took. `sums` has on a GPU for each call the sum over its outputs that the timed
-    process gave with its notice.
+    as long as that took. On a GPU, `sums` has for each call the sum over its outputs that the timed
+    process gave with its notice, and `entering_us` for each call but the first the time from the
+    end of the passage before until the device waited for the key: what a process launches in it is
+    in no window. A baseline's is the time in which its host asked for the inputs.
     """
 
     windows_us: list[float] = field(default_factory=list)
     between_us: float = 0.0
     worked_us: list[float] = field(default_factory=list)
     sums: list[int] = field(default_factory=list)
+    entering_us: list[float] = field(default_factory=list)
 
 
 class Turnstile(Protocol):

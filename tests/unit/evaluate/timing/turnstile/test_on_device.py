@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from statistics import median
 
 import pytest
 import torch
@@ -82,6 +83,35 @@ def test_a_window_is_the_time_of_the_device(turnstile):
     first_us, second_us = passages.windows_us
     assert first_us < 20_000 < 30_000 <= second_us
     assert passages.between_us >= 40_000
+
+
+@pytest.mark.parametrize("word", [on_device._AT_GATE, on_device._WAITING])
+def test_the_time_until_a_process_asks_is_known_for_every_call_but_the_first(turnstile, word):
+    class Late(Played):
+        def _wait(self, awaited, i):
+            super()._wait(awaited, i)
+            if awaited == on_device._ADMITTED and word == on_device._WAITING:
+                time.sleep(0.03)
+
+        def _run(self):
+            for i in range(self._calls):
+                if word == on_device._AT_GATE:
+                    time.sleep(0.03)
+                self.page[on_device._AT_GATE] = self.page[on_device._QUEUED] = i + 1
+                self._wait(on_device._ADMITTED, i)
+                self.page[on_device._WAITING] = i + 1
+                self._wait(on_device._OPENED, i)
+                self.page[on_device._CLOSED] = i + 1
+
+    passages = {}
+    for kind in (Played, Late):
+        played = kind(turnstile, 5)
+        with turnstile.attended(5, lambda _: 1) as passages[kind]:
+            played.start()
+            played.end()
+    assert len(passages[Late].entering_us) == len(passages[Played].entering_us) == 4
+    assert min(passages[Late].entering_us) >= 30_000
+    assert median(passages[Played].entering_us) < 15_000
 
 
 def test_every_call_has_the_sum_that_came_with_its_notice(turnstile):
