@@ -44,6 +44,11 @@ class TestContenders:
         with pytest.raises(BadInputError, match=message):
             parse_contender(text)
 
+    @pytest.mark.parametrize("text", ["archive:contrast=true", "uct:p_strategy=0,c=0.5"])
+    def test_settings_that_only_change_prompts_cannot_be_simulated(self, text):
+        with pytest.raises(BadInputError, match="cannot be simulated: it changes prompts alone"):
+            parse_contender(text)
+
 
 class TestSearches:
     @pytest.mark.parametrize("landscape", SYNTHETIC.values(), ids=list(SYNTHETIC))

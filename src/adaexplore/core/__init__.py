@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from adaexplore.core.config import CAMPAIGN_DEFAULTS as CAMPAIGN_DEFAULTS
     from adaexplore.core.config import Allocation as Allocation
     from adaexplore.core.config import Config as Config
+    from adaexplore.core.configure import changes as changes
+    from adaexplore.core.configure import group_of as group_of
     from adaexplore.core.configure import make_config as make_config
     from adaexplore.core.configure import parse_pairs as parse_pairs
     from adaexplore.core.configure import parse_settings as parse_settings

@@ -195,7 +195,13 @@ class Config(BaseModel):
         "model", 0.3, "probability that a large step first chooses a named strategy", ge=0, le=1
     )
     p_contrast: float = setting(
-        "model", 0.2, "probability that a large step contrasts two kernels of its pool", ge=0, le=1
+        "model", 0.2, "probability that a large step contrasts the kernels of its pool", ge=0, le=1
+    )
+    contrast: bool | None = setting(
+        "model",
+        None,
+        "steps compare several correct kernels of the search before they change or write code: "
+        "every large step and every reviser, or none. Default: large steps, with p_contrast",
     )
     tried: bool | None = setting(
         "model",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adaexplore.core import Config, make_config
+from adaexplore.core import BadInputError, Config, changes, group_of, make_config
 from adaexplore.search import Policy, make_policy
 
 
@@ -23,10 +23,18 @@ class Contender:
 def parse_contender(text: str) -> Contender:
     """`NAME` or `NAME:KEY=VALUE,...`, as the setting `policy` has it.
 
-    Raises `BadInputError` for a policy, a key or a value that there is not.
+    Raises `BadInputError` for a policy, a key or a value that there is not, and for a setting that
+    only changes prompts.
     """
 
     def spelled(name: str, value: object) -> str:
         return f"--policy {text}: {name}={value}"
 
-    return Contender(text, make_config({"policy": text}, spelling=spelled))
+    settings = make_config({"policy": text}, spelling=spelled)
+    for name in changes(settings):
+        if group_of(name) == "model":
+            raise BadInputError(
+                f"--policy {text}: {name} cannot be simulated: it changes prompts alone, and "
+                "landscapes read none"
+            )
+    return Contender(text, settings)

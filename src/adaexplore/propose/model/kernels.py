@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from adaexplore.core.config import Feedback
@@ -72,6 +73,29 @@ def tried_before(context: Context, feedback: Feedback = "full") -> list[Node]:
     if feedback == "verdict":
         return others[::-1][:_MAX_TRIED]
     return sorted(others, key=lambda node: rank(node.evaluation), reverse=True)[:_MAX_TRIED]
+
+
+def to_contrast(context: Context, most: int, rng: random.Random) -> list[Node]:
+    """Return correct kernels to compare, fastest first: the pool's, the best, and a draw of others.
+
+    At most `most`; none if there are fewer than two. The kernel that a small step changes is not
+    among them: it is shown anyway.
+    """
+    shown = {node.id for node in (*context.pool, *context.window[-1:])}
+    chosen = [node for node in context.pool if isinstance(node.evaluation, Passed)][:most]
+    others = [
+        node for node in _fastest_first(context.history) if node.id not in shown and not node.reused
+    ]
+    if len(chosen) < most:
+        chosen += others[:1]
+        chosen += rng.sample(others[1:], min(most - len(chosen), len(others[1:])))
+    return _fastest_first(chosen) if len(chosen) > 1 else []
+
+
+def _fastest_first(nodes: Iterable[Node]) -> list[Node]:
+    """Return the correct ones of these kernels."""
+    correct = [node for node in nodes if isinstance(node.evaluation, Passed)]
+    return sorted(correct, key=lambda node: rank(node.evaluation), reverse=True)
 
 
 def judged_before(context: Context) -> list[Node]:

@@ -40,8 +40,9 @@ class Briefing:
 
     `facts` is the run's record of the reference, `environment` its record of the machine. `rules`
     come from memory, most useful first. `demand` is a further demand of the user on every kernel.
-    `tried` are steps like this one, best first. `summary` is a model's, of the search so far.
-    `in_flight` counts the other steps in flight. `feedback` says what is told of evaluations.
+    `tried` are steps like this one, best first. `contrast` are kernels to compare, fastest first.
+    `summary` is a model's, of the search so far. `in_flight` counts the other steps in flight.
+    `feedback` says what is told of evaluations.
     """
 
     problem: Problem
@@ -50,6 +51,7 @@ class Briefing:
     rules: Sequence[str] = ()
     demand: str = ""
     tried: Sequence[Node] = ()
+    contrast: Sequence[Node] = ()
     summary: str = ""
     in_flight: int = 0
     feedback: Feedback = "full"
@@ -112,16 +114,17 @@ class Prompts:
         more |= self._with_pool(briefing, pool, left_out)
         return self._prompt("large.strategy", briefing, parts, more)
 
-    def contrastive(self, briefing: Briefing, faster: Node, slower: Node) -> SectionedPrompt:
-        """Ask for the cause of the difference between two kernels, and for a better kernel."""
+    def contrastive(self, briefing: Briefing) -> SectionedPrompt:
+        """Ask what makes the faster of the contrasted kernels faster, and for a better kernel."""
         parts = (*_COMMON, "rules", "language", "contrast", "summary", "task:task_contrast")
-        [first, second] = _views(briefing, (faster, slower))
-        more = {"faster": first, "slower": second}
-        return self._prompt("large.contrast", briefing, parts, more)
+        return self._prompt("large.contrast", briefing, parts, {})
 
     def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:
-        """Ask for the one to three most important changes to the last kernel of `window`."""
-        known = ("earlier", "current", "tried", "summary")
+        """Ask for the one to three most important changes to the last kernel of `window`.
+
+        Kernels to compare with are shown, and the comparison is asked for first.
+        """
+        known = ("earlier", "current", "contrast", "tried", "summary")
         parts = (*_COMMON, "language", *known, "task:task_reviser")
         more = {"window": _views(briefing, window)}
         return self._prompt("small.reviser", briefing, parts, more)
@@ -171,6 +174,10 @@ class Prompts:
         variables = {"faults": faults, "patch_format": FORMAT}
         return self._templates.render("lint.j2", variables)
 
+    def _contrasted(self, briefing: Briefing) -> list[KernelView]:
+        """Return the kernels to compare, with what these prompts tell of them."""
+        return _views(briefing, briefing.contrast)
+
     def _for_writing(self, pool: Sequence[Node]) -> tuple[str, ...]:
         """Return the sections before the pool in a prompt for a whole module.
 
@@ -194,7 +201,7 @@ class Prompts:
         self, label: str, briefing: Briefing, parts: Iterable[str], more: Mapping[str, Any]
     ) -> SectionedPrompt:
         """Render a prompt from sections, each `name` or `name:template`."""
-        variables = {**_variables(briefing), **more}
+        variables = {**_variables(briefing), "contrast": self._contrasted(briefing), **more}
         sections = []
         for part in parts:
             name, _, template = part.partition(":")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Passed, rank
+from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
@@ -26,7 +26,7 @@ from adaexplore.propose.model.answers import (
     read_answer,
     whole_module,
 )
-from adaexplore.propose.model.kernels import judged_before, tried_before
+from adaexplore.propose.model.kernels import judged_before, to_contrast, tried_before
 from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.sections import SectionedPrompt
 from adaexplore.propose.model.strategies import find_strategy
@@ -53,8 +53,8 @@ class ModelProposer:
     `rules` returns memory's rules for a context, most useful first. `lint` returns the known faults
     of a source; the model is told of them once and may fix them before the evaluation. The settings
     choose the form of a step. A large step writes a new module, alone, from a chosen strategy or
-    from a contrast of two kernels. A small step repairs a failed kernel, or revises and patches.
-    Before either, a call may sum up the search so far.
+    from a contrast of kernels. A small step repairs a failed kernel, or revises and patches. Before
+    either, a call may sum up the search so far.
     """
 
     def __init__(
@@ -111,14 +111,26 @@ class ModelProposer:
                 return "large", self._large(briefing, [n for n in window if _is_right(n)])
             if settings.repair and not _is_right(last):
                 return "repair", self._repair(briefing, last)
-            return "patch", self._patch(briefing, window)
-        right = [node for node in context.pool if _is_right(node)]
-        p_contrast = settings.p_contrast if settings.feedback == "full" else 0.0
-        if len(right) >= 2 and rng.random() < p_contrast:
-            return "contrast", self._contrast(briefing, right)
+            contrast = self._to_contrast(context, rng)
+            return "patch", self._patch(replace(briefing, contrast=contrast), window)
+        if contrast := self._to_contrast(context, rng):
+            return "contrast", self._contrast(briefing, contrast)
         if rng.random() < settings.p_strategy:
             return "strategy", self._strategy(briefing, context.pool)
         return "large", self._large(briefing, context.pool)
+
+    def _to_contrast(self, context: Context, rng: random.Random) -> list[Node]:
+        """Return the kernels that this step compares first, fastest first; none for most steps."""
+        settings = self._settings
+        if settings.feedback != "full":
+            return []
+        if settings.contrast is not None:
+            most = max(settings.pool_size, 2)
+            return to_contrast(context, most, rng) if settings.contrast else []
+        of_pool = to_contrast(replace(context, history=()), len(context.pool), rng)
+        if context.step_kind == "large" and of_pool and rng.random() < settings.p_contrast:
+            return of_pool
+        return []
 
     def _summary(self, context: Context, briefing: Briefing) -> Generator[Prompt, Reply, str]:
         """Return a summary of the search so far; empty if the settings or the model give none."""
@@ -156,13 +168,12 @@ class ModelProposer:
         answer = yield from self._asked_for(asking, len(pool), whole_module)
         return replace(answer, note=f"{strategy}; {answer.note}") if strategy else answer
 
-    def _contrast(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
-        ordered = sorted(pool, key=lambda node: rank(node.evaluation))
+    def _contrast(self, briefing: Briefing, kernels: Sequence[Node]) -> AnswerFlow:
+        def asking(skip: int) -> Prompt:
+            kept = kernels[: len(kernels) - skip]
+            return self._prompts.contrastive(replace(briefing, contrast=kept))
 
-        def asking(_: int) -> Prompt:
-            return self._prompts.contrastive(briefing, ordered[-1], ordered[0])
-
-        return (yield from self._asked_for(asking, 0, whole_module))
+        return (yield from self._asked_for(asking, len(kernels) - 2, whole_module))
 
     def _patch(self, briefing: Briefing, window: Sequence[Node]) -> AnswerFlow:
         """Ask a reviser for the most important changes, then a tuner for patches."""
@@ -225,7 +236,8 @@ class ModelProposer:
     ) -> Generator[Prompt, Reply, tuple[Prompt, Reply]]:
         """Return the first prompt that fits the model's context, and its reply.
 
-        `asking(n)` returns the prompt without the `n` oldest kernels, `n` from 0 to `max_omitted`.
+        `asking(n)` returns the prompt without `n` kernels, `n` from 0 to `max_omitted`: the oldest,
+        or the slowest of a contrast.
         """
         for skip in range(max_omitted + 1):
             prompt = asking(skip)

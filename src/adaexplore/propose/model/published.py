@@ -14,15 +14,15 @@ from adaexplore.propose.model.sections import SectionedPrompt
 
 _LOG_CHARS = 2000
 _COMMON = ("system:published_system", "problem:published_problem", "rules:published_rules")
-_ADDED = ("tried", "summary")
+_ADDED = ("contrast", "tried", "summary")
 """Sections that are empty unless settings ask for them."""
 
 
 class PublishedPrompts(Prompts):
     """Prompts of the published search: the reference, the memory and kernels with measurements.
 
-    Hardware, roofline, notes on the language and an example are left out; other steps and a summary
-    are there only where settings ask for them.
+    Hardware, roofline, notes on the language and an example are left out; other steps, kernels to
+    compare and a summary are there only where settings ask for them.
     """
 
     def large(self, briefing: Briefing, pool: Sequence[Node], left_out: int = 0) -> SectionedPrompt:
@@ -32,6 +32,11 @@ class PublishedPrompts(Prompts):
         title = "Kernels to beat" if right else "Earlier kernels"
         more = {"title": title, "kernels": _measured(briefing, pool), "left_out": left_out}
         return self._prompt("large", briefing, parts, more)
+
+    def contrastive(self, briefing: Briefing) -> SectionedPrompt:
+        """Ask what makes the faster of the contrasted kernels faster, and for a better kernel."""
+        parts = (*_COMMON, *_ADDED, "task:task_contrast")
+        return self._prompt("large.contrast", briefing, parts, {})
 
     def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:
         """Ask for the one to three most important changes to the last kernel of `window`."""
@@ -54,6 +59,9 @@ class PublishedPrompts(Prompts):
             "left_out": left_out,
         }
         return self._prompt("small.tuner", briefing, parts, more)
+
+    def _contrasted(self, briefing: Briefing) -> list[KernelView]:
+        return [replace(kernel, note="") for kernel in _measured(briefing, briefing.contrast)]
 
 
 def measurements(evaluation: Evaluation) -> str:

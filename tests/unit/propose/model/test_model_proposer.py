@@ -1,6 +1,8 @@
 """Dialogues with a model whose replies are written here."""
 
+import re
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -10,6 +12,7 @@ from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
+from adaexplore.core.policies import PolicyName
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
@@ -139,14 +142,6 @@ class TestLarge:
         assert talk.labels == ["strategy", "large.strategy"]
         assert "one pass over x" in talk.prompts[1].messages[-1].text
         assert talk.proposal.note == "strategy: fusion; Fuses everything."
-
-    def test_contrasts_two_kernels_if_enabled(self):
-        settings = PLAIN.model_copy(update={"p_contrast": 1.0})
-        pool = (node(1, ONE), node(2, TWO))
-        talk = Talk([module(TWO)], Context(PROBLEM, "large", 1, pool=pool), settings)
-        assert talk.labels == ["large.contrast"]
-        alone = Context(PROBLEM, "large", 1, pool=pool[:1])
-        assert Talk([module(TWO)], alone, settings).labels == ["large"]
 
     def test_omits_older_kernels_that_do_not_fit_the_context(self):
         pool = (node(1, ONE), node(2, TWO))
@@ -375,6 +370,87 @@ class TestSummary:
     def test_its_tokens_are_counted(self):
         proposal = Talk(["Tiles help.", module(TWO)], self.LARGE, self.POLCA).proposal
         assert proposal.settings["prompt_tokens"].keys() >= {"history", "summary"}
+
+
+class TestContrast:
+    """Kernels 1 to 6 of a run, 1.1 to 1.6 times as fast as PyTorch."""
+
+    ON = PLAIN.model_copy(update={"contrast": True, "pool_size": 3})
+    CHANCE = PLAIN.model_copy(update={"p_contrast": 1.0})
+    RUN = tuple(node(i, f"class ModelNew:\n    number = {i}\n") for i in range(1, 7))
+
+    @staticmethod
+    def compared(prompt: Prompt) -> list[int]:
+        """Return the kernels to compare in a prompt, as it shows them."""
+        text = prompt.messages[-1].text.partition("# Kernels to compare\n")[2]
+        return [int(i) for i in re.findall(r"## Step (\d)", text.partition("\n# ")[0])]
+
+    def large(self, settings, *pool, seed=1, run=RUN) -> Prompt:
+        context = Context(PROBLEM, "large", seed, pool=pool, history=run)
+        [prompt] = Talk([module(TWO)], context, settings).prompts
+        return prompt
+
+    def test_by_chance_a_large_step_compares_its_pool(self):
+        prompt = self.large(self.CHANCE, self.RUN[3], self.RUN[0], self.RUN[5])
+        assert prompt.label == "large.contrast"
+        assert self.compared(prompt) == [6, 4, 1]
+        assert self.large(self.CHANCE, self.RUN[3]).label == "large"
+        assert self.large(PLAIN, *self.RUN).label == "large"
+
+    @pytest.mark.parametrize("policy", get_args(PolicyName))
+    def test_with_any_policy_it_is_on_or_off(self, policy):
+        for contrast, label in ((True, "large.contrast"), (False, "large")):
+            update = {"policy": policy, "contrast": contrast, "summary": False}
+            prompt = self.large(self.CHANCE.model_copy(update=update), *self.RUN[:2])
+            assert prompt.label == label
+
+    def test_takes_the_best_and_others_of_the_run_where_the_pool_has_too_few(self):
+        seen = [self.compared(self.large(self.ON, seed=seed)) for seed in range(20)]
+        assert {kernels[0] for kernels in seen} == {6}
+        assert all(kernels == sorted(set(kernels), reverse=True) for kernels in seen)
+        assert {len(kernels) for kernels in seen} == {3}
+        assert {kernel for kernels in seen for kernel in kernels} == {1, 2, 3, 4, 5, 6}
+        with_pool = self.compared(self.large(self.ON, self.RUN[1]))
+        assert with_pool[0] == 6
+        assert 2 in with_pool
+
+    def test_asks_for_the_comparison_before_the_code_and_shows_measured_speeds(self):
+        text = self.large(self.ON).messages[-1].text
+        assert text.index("1.60× ") < text.index("First compare the kernels")
+        assert text.index("First compare the kernels") < text.index("Then write a `ModelNew`")
+
+    def test_failures_and_repeats_are_not_compared(self):
+        failed, repeated = node(7, ONE, WRONG), replace(node(8, TWO), reused=True)
+        few = (self.RUN[0], self.RUN[1], failed, repeated)
+        assert self.compared(self.large(self.ON, run=few)) == [2, 1]
+        assert self.large(self.ON, run=(self.RUN[0], failed, repeated)).label == "large"
+        assert self.large(self.ON, run=()).label == "large"
+
+    def test_the_reviser_of_a_small_step_compares_others_with_the_current_kernel(self):
+        context = Context(PROBLEM, "small", 1, window=self.RUN[5:], history=self.RUN)
+        reviser, tuner = Talk(["Use two.", module(TWO)], context, self.ON).prompts
+        assert reviser.label == "small.reviser"
+        assert self.compared(reviser)[0] == 5
+        assert len(self.compared(reviser)) == 3
+        assert "First compare the kernels" in reviser.messages[-1].text
+        assert not self.compared(tuner)
+        reviser, _ = Talk(["Use two.", module(TWO)], context, self.CHANCE).prompts
+        assert not self.compared(reviser)
+
+    def test_the_slowest_is_left_out_of_a_prompt_that_is_too_long(self):
+        too_long = Reply("", "m", finish="too_long")
+        context = Context(PROBLEM, "large", 1, pool=self.RUN[:3])
+        talk = Talk([too_long, module(TWO)], context, self.CHANCE)
+        assert list(map(self.compared, talk.prompts)) == [[3, 2, 1], [3, 2]]
+
+    def test_published_contents_tell_the_measurements_alone(self):
+        prompts = PublishedPrompts()
+        asked = Briefing(PROBLEM, ReferenceFacts(), Environment(), contrast=self.RUN[:2])
+        for prompt in (prompts.contrastive(asked), prompts.reviser(asked, self.RUN[5:])):
+            text = prompt.messages[-1].text
+            assert "## Step 2\n" in text
+            assert "compiled, correct, 10.0 µs, 1.20× over eager" in text
+            assert "First compare the kernels" in text
 
 
 class TestFailuresInThePool:

@@ -36,12 +36,13 @@ FORMS = {
     "large, first": lambda s: PROMPTS.large(s, []),
     "strategy": lambda s: PROMPTS.strategy(s, POOL),
     "with strategy": lambda s: PROMPTS.large_with_strategy(s, POOL, "fusion", "Fuse the relu."),
-    "contrastive": lambda s: PROMPTS.contrastive(s, *POOL),
+    "contrastive": lambda s: PROMPTS.contrastive(replace(s, contrast=POOL)),
+    "reviser, contrasting": lambda s: PROMPTS.reviser(replace(s, contrast=POOL), [node(3)]),
     "reviser": lambda s: PROMPTS.reviser(s, [*POOL, node(3)]),
     "tuner": lambda s: PROMPTS.tuner(s, [*POOL, node(3)], "1. Use larger tiles."),
     "repair": lambda s: PROMPTS.repair(s, node(3, FAILED)),
 }
-WRITING = [form for form in FORMS if form not in ("strategy", "reviser")]
+WRITING = [form for form in FORMS if form not in ("strategy", "reviser", "reviser, contrasting")]
 
 
 @pytest.fixture(params=FORMS)
@@ -361,16 +362,30 @@ class TestStrategy:
         assert "# The plan to follow\nDo it by magic." in told
 
 
-def test_contrast_shows_the_faster_kernel_first():
-    told = text(PROMPTS.contrastive(briefing(), node(7), node(8)))
-    assert told.index(module(7).rstrip()) < told.index(module(8).rstrip())
+class TestContrast:
+    def test_shows_every_kernel_whole_with_its_result(self):
+        kernels = [node(7), node(9), node(8)]
+        told = text(PROMPTS.contrastive(replace(briefing(), contrast=kernels)))
+        places = [told.index(module(kernel.id).rstrip()) for kernel in kernels]
+        assert places == sorted(places)
+        assert told.count(render(kernels[0].evaluation)) == 3
 
+    def test_asks_for_the_comparison_before_the_code(self):
+        asked = replace(briefing(), contrast=POOL)
+        for prompt, then in (
+            (PROMPTS.contrastive(asked), "write a `ModelNew` that is faster"),
+            (PROMPTS.reviser(asked, [node(3)]), "Name the one to three changes"),
+        ):
+            task = prompt.sections[-1].text
+            assert 0 < task.index("First compare the kernels") < task.index(then)
+        assert "compare the kernels" not in text(PROMPTS.reviser(briefing(), [node(3)]))
 
-def test_contrast_marks_estimates():
-    fast = replace(ESTIMATED, timing=Estimate(9.0, "memory", "sm_90"))
-    asked = briefing(environment=CPU, target="sm_90")
-    told = text(PROMPTS.contrastive(asked, node(7, fast), node(8, ESTIMATED)))
-    assert "The faster kernel, by estimate" in told
+    def test_marks_estimates(self):
+        fast = replace(ESTIMATED, timing=Estimate(9.0, "memory", "sm_90"))
+        asked = briefing(environment=CPU, target="sm_90")
+        asked = replace(asked, contrast=[node(7, fast), node(8, ESTIMATED)])
+        assert "the fastest first, by estimate" in text(PROMPTS.contrastive(asked))
+        assert "estimate." not in text(PROMPTS.contrastive(replace(briefing(), contrast=POOL)))
 
 
 class TestReviser:
