@@ -54,7 +54,10 @@ FIRST = [PASSED, PASSED, SLOWER, FAILED, PASSED]
 SECOND = [SLOWER, PROFILED, PASSED, OTHER, ESTIMATED]
 BROKEN = [PASSED, FAILED, SLOWER, FAILED, PASSED], [PROFILED, OTHER, ESTIMATED, FAILED, SLOWER]
 STEPS = [
-    *(("large", FIRST, SECOND, changes) for changes in ({}, {"p_strategy": 1.0})),
+    *(
+        ("large", FIRST, SECOND, changes)
+        for changes in ({}, {"p_strategy": 1.0}, {"contrast": True})
+    ),
     *(("small", FIRST, SECOND, changes) for changes in ({}, {"reviser": False})),
     ("small", *BROKEN, {"repair": True}),
     ("small", *BROKEN, {"repair": False}),
