@@ -52,6 +52,7 @@ class Simulated:
     made: int = 0
     device: str = "simulated"
     devices: Sequence[str] = ("simulated",)
+    problem: str = "simulated"
 
     @property
     def best(self) -> float:

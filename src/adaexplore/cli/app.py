@@ -16,6 +16,7 @@ from adaexplore.cli import (
     explore,
     memory,
     results,
+    study,
     tune,
 )
 from adaexplore.core.version import __version__
@@ -52,6 +53,6 @@ def root(
     """
 
 
-for module in (explore, campaign, evaluate, bench, tune, results, compare, answers, adapt):
+for module in (explore, campaign, study, evaluate, bench, tune, results, compare, answers, adapt):
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")

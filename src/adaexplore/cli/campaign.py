@@ -56,7 +56,7 @@ def campaign(
         raise BadInputError(f"{there[0]} is a campaign: give nothing beside it")
     if there:
         raise typer.Exit(continue_campaign(there[0], ctx.obj, json))
-    raise typer.Exit(_search(begin_campaign(what, ctx.obj, op_type), json))
+    raise typer.Exit(search_campaign(begin_campaign(what, ctx.obj, op_type), json))
 
 
 def continue_campaign(path: Path, given: Config, json: Path | None = None) -> int:
@@ -64,10 +64,10 @@ def continue_campaign(path: Path, given: Config, json: Path | None = None) -> in
     from adaexplore.run.campaign.run import change_campaign
 
     change_campaign(path, given)
-    return _search(path, json)
+    return search_campaign(path, json)
 
 
-def _search(path: Path, json: Path | None) -> int:
+def search_campaign(path: Path, json: Path | None) -> int:
     """Search until the end, the budget's or Ctrl-C; then show and write the results."""
     from rich.console import Console
 

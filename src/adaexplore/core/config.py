@@ -87,6 +87,13 @@ class Config(BaseModel):
     seed: int = option(
         "problem", 0, "fixes weights, inputs and the choices of the search", ge=0, lt=2**31
     )
+    inputs_seed: int | None = setting(
+        "problem",
+        None,
+        "seed of weights and inputs alone, where several searches share a reference. Default: seed",
+        ge=0,
+        lt=2**31,
+    )
     require_custom: bool = option(
         "problem",
         False,
@@ -463,6 +470,11 @@ class Config(BaseModel):
     def with_steps(self, steps: int) -> Config:
         """Return a copy with another number of planned steps."""
         return self.model_copy(update={"steps": steps})
+
+    @property
+    def problem_seed(self) -> int:
+        """The seed of weights and inputs."""
+        return self.seed if self.inputs_seed is None else self.inputs_seed
 
     @property
     def checks(self) -> Checks:

@@ -37,7 +37,7 @@ _UNITS: dict[str, Axis] = {
 _NO_FACETS = {
     *("device", "steps", "budget", "run", "record", "replay", "base_url", "model", "prompts"),
     *("memory_update", "allocation", "turn_steps", "first_steps", "target", "concurrency"),
-    "start_from",
+    *("start_from", "inputs_seed"),
 }
 """Fields of `Config` that make no arms: they name places, or do not change the search."""
 

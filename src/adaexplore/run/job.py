@@ -54,6 +54,12 @@ class Servers:
                 self._servers[key] = start_server(problem)
             return self._servers[key]
 
+    @contextmanager
+    def session(self, problem: Problem, config: Config) -> Iterator[Session]:
+        """Open a session for a job."""
+        with session_on(self.get(problem), problem, config) as session:
+            yield session
+
     def close(self) -> None:
         """End all servers, also one that is starting, and every process that they started."""
         for server in list(self._servers.values()):
@@ -247,8 +253,8 @@ class Job:
     def _prepare(self, problem: Problem, config: Config, plan: Plan) -> Ready:
         if self._ready is None:
             with _as_bad_problem():
-                server = self._servers.get(problem)
-                running = self._resources.enter_context(session_on(server, problem, config))
+                session = self._servers.session(problem, config)
+                running = self._resources.enter_context(session)
             proposers = model_proposers(plan, config) | running.tuning(problem)
             proposers[COMPILER] = running.compiler(config)
             self._ready = Ready(running, plan, proposers)

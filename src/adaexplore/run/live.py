@@ -54,7 +54,7 @@ def capture_module(
         calls=_calls(inputs, kwargs),
         language=config.language,
         checks=config.checks,
-        seed=config.seed,
+        seed=config.problem_seed,
     )
     problem = captured.problem
     setup = setup_of(config.model_copy(update={"device": problem.device}))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Evaluation, PublishedVerdict
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem, Workload
@@ -30,6 +31,16 @@ _TOLD = 400
 def published_judge_fits(problem: Problem) -> bool:
     """Return True for a problem in KernelBench's form that is measured on this machine."""
     return problem.target is None and problem.workloads == (Workload(),)
+
+
+def beside_published(
+    evaluator: Evaluator, server: ForkServer, problem: Problem, settings: Config
+) -> Evaluator:
+    """Return the evaluator, with the published judge beside it where the settings ask for it."""
+    if not (settings.published_judge and published_judge_fits(problem)):
+        return evaluator
+    memory_bytes = int(settings.memory_gb * 2**30)
+    return WithPublishedJudge(evaluator, server, problem, settings.timeout_s, memory_bytes)
 
 
 class WithPublishedJudge:

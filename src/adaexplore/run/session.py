@@ -28,7 +28,7 @@ from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
-from adaexplore.run.published_judge import WithPublishedJudge, published_judge_fits
+from adaexplore.run.published_judge import beside_published
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
@@ -115,7 +115,7 @@ def load_problem(path: Path, config: Config) -> Problem:
         device=setup.device,
         language=setup.language,
         checks=config.checks,
-        seed=config.seed,
+        seed=config.problem_seed,
         mode=config.mode,
         target=setup.target,
         allow=config.allow,
@@ -248,10 +248,8 @@ def session_on(
     """Open a session as `open_session` does, on a server that others may share."""
     environment = describe(server, problem)
     evaluators = [evaluator_on(server, problem, settings) for _ in range(evaluators_for(parallel))]
-    evaluator: Evaluator = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
-    if settings.published_judge and published_judge_fits(problem):
-        memory_bytes = int(settings.memory_gb * 2**30)
-        evaluator = WithPublishedJudge(evaluator, server, problem, settings.timeout_s, memory_bytes)
+    pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
+    evaluator = beside_published(pool, server, problem, settings)
     try:
         yield Session(server, evaluator, environment)
     finally:

@@ -22,14 +22,16 @@ from adaexplore.problems.flashinfer.dataset import TASK, dataset_entries, entry_
 from adaexplore.run.campaign.tasks import TASK_KEYS, Tasks, tasks_of
 
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
-_OF_CAMPAIGN = ("budget", "parallel", "allocation", "turn_steps", "first_steps")
+OF_CAMPAIGN = ("budget", "parallel", "allocation", "turn_steps", "first_steps")
 """Fields that the campaign has once, and its runs have not."""
-_SHARED = (
-    *(*_OF_CAMPAIGN, "prompts", "memory", "record", "replay", "base_url"),
+OF_CLIENTS = (
+    *("record", "replay", "base_url"),
     *("temperature", "reply_tokens", "reasoning", "concurrency"),
 )
+"""Fields of the clients, which all runs share."""
+_SHARED = (*OF_CAMPAIGN, *OF_CLIENTS, "prompts", "memory")
 """Fields that all problems have in common."""
-_NOT_IN_FILE = ("run", "memory_update")
+NOT_IN_FILE = ("run", "memory_update")
 _PATHS = ("prompts", "record", "replay", "start_from")
 _OF_FILES = ("file", "files", "name")
 _OF_TABLE = (*_OF_FILES, *TASK_KEYS)
@@ -41,13 +43,15 @@ class CampaignEntry:
 
     A `path` that is not absolute begins at the campaign's folder. `config.device` may list several
     devices; `config.steps` is None where only the budget limits the steps. `category` is that of a
-    benchmark's task, else empty.
+    benchmark's task, else empty. `arm` is that of a study, else empty; its run's folder lies in the
+    arm's.
     """
 
     name: str
     path: str
     config: Config
     category: str = ""
+    arm: str = ""
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -57,6 +61,7 @@ class CampaignEntry:
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         fields = {"name": self.name, "path": self.path, "category": self.category}
+        fields |= {"arm": self.arm} if self.arm else {}
         return {**fields, "config": _dumped(self.config)}
 
     @staticmethod
@@ -69,31 +74,35 @@ class CampaignEntry:
 class CampaignOrder:
     """A campaign: its own configuration, and its problems in order, each with a unique name.
 
-    `excluded` are the tasks of benchmarks that were chosen and cannot become problems. `files` are
-    the texts of files to write into the folder, by name; they are no part of the plain data.
+    `excluded` are the tasks of benchmarks that were chosen and cannot become problems. `arms` are
+    the names of a study's arms in their order, none in other campaigns. `files` are the texts of
+    files to write into the folder, by name; they are no part of the plain data.
     """
 
     config: Config
     entries: tuple[CampaignEntry, ...]
     excluded: tuple[Exclusion, ...] = ()
+    arms: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         entries = [entry.to_json() for entry in self.entries]
         excluded = [asdict(one) for one in self.excluded]
-        return {"config": _dumped(self.config), "entries": entries, "excluded": excluded}
+        data = {"config": _dumped(self.config), "entries": entries, "excluded": excluded}
+        return data | ({"arms": list(self.arms)} if self.arms else {})
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CampaignOrder:
         """Return the order that `to_json` wrote."""
         entries = tuple(CampaignEntry.from_json(entry) for entry in data["entries"])
         excluded = tuple(Exclusion(**one) for one in data.get("excluded", ()))
-        return CampaignOrder(Config(**data["config"]), entries, excluded)
+        arms = tuple(data.get("arms", ()))
+        return CampaignOrder(Config(**data["config"]), entries, excluded, arms)
 
     def changed(self, given: Config) -> CampaignOrder:
         """Return the order with the fields that were given in place of its own."""
-        entries = tuple(replace(e, config=_of_entry(given.over(e.config))) for e in self.entries)
+        entries = tuple(replace(e, config=of_entry(given.over(e.config))) for e in self.entries)
         return replace(self, config=given.over(self.config), entries=entries)
 
 
@@ -117,12 +126,12 @@ def campaign_order(what: Sequence[Path], given: Config, op_type: str = "") -> Ca
             )
     if files:
         return read_campaign_file(files[0], given)
-    return _order({}, [{"file": str(path)} for path in paths], Path.cwd(), given)
+    return order_of({}, [{"file": str(path)} for path in paths], Path.cwd(), given)
 
 
 def benchmark_order(table: Mapping[str, Any], given: Config) -> CampaignOrder:
     """Return the campaign over the tasks of a benchmark; `table` has the keys of `TASK_KEYS`."""
-    return _order({}, [table], Path.cwd(), given)
+    return order_of({}, [table], Path.cwd(), given)
 
 
 def _definitions(path: Path, given: Config, op_type: str = "") -> list[Path]:
@@ -141,60 +150,79 @@ def read_campaign_file(path: Path, given: Config | None = None) -> CampaignOrder
 
     Raises `BadInputError` as `campaign_order` does.
     """
+    data = read_toml(path)
+    if "arm" in data:
+        raise BadInputError(f"{path} has arms: adaexplore study {path}")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path} is not TOML: {error}") from None
-    tables = data.pop("problem", [])
-    try:
-        if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
-            raise BadInputError(f"problem is no table; write {_EXAMPLE}")
-        return _order(data, tables, path.resolve().parent, given or Config())
+        tables = tables_of(data, "problem", _EXAMPLE)
+        return order_of(data, tables, path.resolve().parent, given or Config())
     except BadInputError as error:
         raise BadInputError(f"{path}: {error}") from None
 
 
-def _order(
-    data: Mapping[str, Any], tables: Sequence[Mapping[str, Any]], folder: Path, given: Config
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the contents of a TOML file; `BadInputError` if it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInputError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path} is not TOML: {error}") from None
+
+
+def tables_of(data: dict[str, Any], key: str, example: str) -> list[dict[str, Any]]:
+    """Remove the tables of a key from the contents of a file, and return them."""
+    tables = data.pop(key, [])
+    if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
+        raise BadInputError(f"{key} is no table; write {example}")
+    return tables
+
+
+def order_of(
+    data: Mapping[str, Any],
+    tables: Sequence[Mapping[str, Any]],
+    folder: Path,
+    given: Config,
+    defaults: Mapping[str, Any] = CAMPAIGN_DEFAULTS,
 ) -> CampaignOrder:
-    _refuse_unknown(data, "", refused=_NOT_IN_FILE, also=("problem",))
-    anchored = {key: _anchored(key, value, folder) for key, value in data.items()}
-    base = Config.model_validate(CAMPAIGN_DEFAULTS)
-    config = given.over(make_config(anchored, base, spelling=_as_toml("")))
+    """Return the campaign of top-level keys and tables of problems; paths begin at `folder`.
+
+    Raises `BadInputError` as `campaign_order` does.
+    """
+    refuse_unknown(data, "", refused=NOT_IN_FILE, also=("problem",))
+    base = Config.model_validate(defaults)
+    config = given.over(make_config(anchored(data, folder), base, spelling=as_toml("")))
     found: list[CampaignEntry] = []
     tasks = Tasks()
     for i, table in enumerate(tables):
-        anchored = {key: _anchored(key, value, folder) for key, value in table.items()}
-        made = _config_of(i, anchored, config, given)
+        made = _config_of(i, anchored(table, folder), config, given)
         if "benchmark" in table:
             tasks = tasks.with_more(own := tasks_of(table, folder))
-            found += [CampaignEntry("", path, _of_entry(made), c) for path, c in own.places]
+            found += [CampaignEntry("", path, of_entry(made), c) for path, c in own.places]
         else:
             name = str(table.get("name", ""))
             paths = [o for path in _paths(table, folder) for o in _definitions(path, made)]
-            found += [CampaignEntry(name, str(path), _of_entry(made)) for path in paths]
+            found += [CampaignEntry(name, str(path), of_entry(made)) for path in paths]
     if not found:
         raise BadInputError(f"there are no problems; write {_EXAMPLE}, or give files")
     _refuse_duplicates(found)
-    return CampaignOrder(config, tuple(_named(found)), tasks.excluded, tasks.files)
+    return CampaignOrder(config, tuple(_named(found)), tasks.excluded, files=tasks.files)
 
 
 def _config_of(number: int, table: Mapping[str, Any], config: Config, given: Config) -> Config:
     """Return the configuration of the problems of a table."""
     place = f"problem.{number}."
-    _refuse_unknown(table, place, refused=(*_SHARED, *_NOT_IN_FILE), also=_OF_TABLE)
+    refuse_unknown(table, place, refused=(*_SHARED, *NOT_IN_FILE), also=_OF_TABLE)
     own = {key: value for key, value in table.items() if key not in _OF_TABLE}
-    made = given.over(make_config(own, config, spelling=_as_toml(place)))
+    made = given.over(make_config(own, config, spelling=as_toml(place)))
     if made.steps is None and made.budget is None:
         made = made.model_copy(update={"steps": DEFAULT_STEPS})
     return made
 
 
-def _of_entry(config: Config) -> Config:
+def of_entry(config: Config) -> Config:
     """Return the configuration of a run, without the fields that only the campaign has."""
-    defaults = {name: Config.model_fields[name].default for name in _OF_CAMPAIGN}
+    defaults = {name: Config.model_fields[name].default for name in OF_CAMPAIGN}
     return config.model_copy(update=defaults)
 
 
@@ -210,20 +238,29 @@ def _anchored(key: str, value: Any, folder: Path) -> Any:
     return str(folder / value) if isinstance(value, str) else value
 
 
-def _as_toml(place: str) -> Spelling:
+def anchored(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the keys of a table, its relative paths from `folder`."""
+    return {key: _anchored(key, value, folder) for key, value in table.items()}
+
+
+def as_toml(place: str) -> Spelling:
+    """Return a spelling of keys and values as they stand in the file."""
     return lambda name, value: f"{place}{name} = {value!r}"
 
 
-def _refuse_unknown(
-    table: Mapping[str, Any], place: str, *, refused: Sequence[str], also: Sequence[str]
+def refuse_unknown(
+    table: Mapping[str, Any],
+    place: str,
+    *,
+    refused: Sequence[str],
+    also: Sequence[str],
+    once: str = "a campaign has it once: write it above the problems",
 ) -> None:
     """Raise `BadInputError` for an unknown key; name the keys that resemble it."""
     known = [*also, *(name for name in Config.model_fields if name not in refused)]
     for key in table:
         if key in refused and place:
-            raise BadInputError(
-                f"{place}{key}: a campaign has it once: write it above the problems"
-            )
+            raise BadInputError(f"{place}{key}: {once}")
         if key not in known:
             near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"

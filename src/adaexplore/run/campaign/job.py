@@ -98,6 +98,11 @@ class CampaignJob:
             self.device, self._config = record.problem.device, record.config
 
     @property
+    def problem(self) -> str:
+        """See `campaign.ProblemJob`."""
+        return f"{self.entry.path} {self.entry.config.precision} {self.entry.config.mode}"
+
+    @property
     def devices(self) -> list[str]:
         """The devices that may judge it; `BadInputError` for a device that is not there."""
         if self.device:

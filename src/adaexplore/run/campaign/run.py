@@ -28,6 +28,7 @@ from adaexplore.run.campaign.file import (
     campaign_order,
 )
 from adaexplore.run.campaign.job import CampaignJob, ProgressRow, SharedLimits
+from adaexplore.run.campaign.sessions import SharedSessions
 from adaexplore.run.campaign.turns import Campaign, Rules
 from adaexplore.run.job import Servers
 from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
@@ -55,7 +56,7 @@ def begin_campaign(what: Sequence[Path], given: Config, op_type: str = "") -> Pa
     order = campaign_order(what, given, op_type)
     chosen = ["--op-type", op_type] if op_type else []
     command = shlex.join(["adaexplore", "campaign", *map(str, what), *chosen, *words(given)])
-    return _begin(order, command, "campaign")
+    return begin_order(order, command, "campaign")
 
 
 def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
@@ -63,10 +64,11 @@ def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
 
     `table` has the keys of `tasks.TASK_KEYS`. Raises as `begin_campaign` does.
     """
-    return _begin(benchmark_order(table, given), command, f"{table['benchmark']}")
+    return begin_order(benchmark_order(table, given), command, f"{table['benchmark']}")
 
 
-def _begin(order: CampaignOrder, command: str, kind: str) -> Path:
+def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
+    """Make the folder of a campaign; return it. Raises as `begin_campaign` does."""
     for name in {device for entry in order.entries for device in entry.devices}:
         device_of(name)
     _check(order)
@@ -82,14 +84,17 @@ def change_campaign(path: Path, given: Config) -> None:
 
     Raises `BadInputError` for any other field.
     """
-    for name in given.model_fields_set:
-        if name not in _MAY_CHANGE:
-            raise BadInputError(
-                f"{option_name(name)}: {path} is a campaign that goes on as it began; it may "
-                f"change {', '.join(map(option_name, _MAY_CHANGE))}"
-            )
     manifest = read_manifest(path)
-    order = CampaignOrder.from_json(manifest["order"]).changed(given)
+    order = CampaignOrder.from_json(manifest["order"])
+    may_change = [name for name in _MAY_CHANGE if not (order.arms and name == "allocation")]
+    for name in given.model_fields_set:
+        if name not in may_change:
+            what = "study" if order.arms else "campaign"
+            raise BadInputError(
+                f"{option_name(name)}: {path} is a {what} that goes on as it began; it may "
+                f"change {', '.join(map(option_name, may_change))}"
+            )
+    order = order.changed(given)
     _check(order)
     with hold_campaign(path):
         write_manifest(path, {**manifest, "order": order.to_json()})
@@ -108,6 +113,11 @@ def _plan(order: CampaignOrder) -> Plan:
     return Plan(tuple(dict.fromkeys(name for plan in plans for name in plan.proposers)))
 
 
+def _servers(order: CampaignOrder) -> Servers:
+    """Return the servers of the jobs, which in a study share the references of problems too."""
+    return SharedSessions(order.config.parallel) if order.arms else Servers()
+
+
 class CampaignRun:
     """The searches of a campaign's folder; `row` gives the progress row of a problem by its name.
 
@@ -119,7 +129,7 @@ class CampaignRun:
         self.path = path
         self.command: str = manifest["command"]
         self._order = CampaignOrder.from_json(manifest["order"])
-        self._servers = Servers()
+        self._servers = _servers(self._order)
         self._limits = self._order.config.limits
         self._shared = SharedLimits(self._servers, by_time=self._limits.seconds is not None)
         self._jobs = [self._job(entry, row(entry.name)) for entry in self._order.entries]
@@ -135,16 +145,9 @@ class CampaignRun:
         Raises as `Campaign.run` does; what was recorded stays.
         """
         config, shared = self._order.config, self._shared
-        rules = Rules(
-            allocation=config.allocation,
-            parallel=config.parallel,
-            turn_steps=config.turn_steps,
-            first_steps=config.first_steps,
-            steps=self._limits.steps,
-        )
         for job in self._jobs:
             job.show()
-        loop = Campaign(self._jobs, rules, shared.spent)
+        loop = Campaign(self._jobs, self._rules(), shared.spent)
         self.lost = loop.lost
         with hold_campaign(self.path), ExitStack() as stack:
             runs = [stack.enter_context(read_run(c.path)) for c in self._jobs if c.exists]
@@ -159,6 +162,27 @@ class CampaignRun:
                 loop.run()
             finally:
                 self.lost = loop.lost
+
+    def _rules(self) -> Rules:
+        """Return the rules of turns; a study without a budget makes each run in one turn."""
+        config = self._order.config
+        first = config.first_steps
+        if self._order.arms:
+            whole = max(entry.config.planned_steps for entry in self._order.entries)
+            first = config.turn_steps if config.budget else whole
+        return Rules(
+            allocation=config.allocation,
+            parallel=config.parallel,
+            turn_steps=config.turn_steps,
+            first_steps=first,
+            steps=self._limits.steps,
+            in_rounds=bool(self._order.arms),
+        )
+
+    @property
+    def is_study(self) -> bool:
+        """True for a campaign of arms."""
+        return bool(self._order.arms)
 
     @property
     def waits(self) -> bool:

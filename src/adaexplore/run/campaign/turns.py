@@ -47,6 +47,11 @@ class ProblemJob(Protocol):
     """The device that judges it, empty until one is chosen."""
 
     @property
+    def problem(self) -> str:
+        """A name of the problem that is equal in jobs which may share its reference."""
+        ...
+
+    @property
     def devices(self) -> Sequence[str]:
         """The devices that may judge it."""
         ...
@@ -74,7 +79,8 @@ class Rules:
 
     A slice is `turn_steps` steps, and every problem gets `first_steps` before any gets more.
     `parallel` steps are in flight at once, over all problems. `steps` is the limit for
-    all together, None for no limit.
+    all together, None for no limit. With `in_rounds`, every job makes a turn before any makes the
+    next, and jobs on the same problem follow each other.
     """
 
     allocation: Allocation = "headroom"
@@ -82,6 +88,7 @@ class Rules:
     turn_steps: int = 4
     first_steps: int = 8
     steps: int | None = None
+    in_rounds: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -134,6 +141,7 @@ class Campaign:
         self._workers: Workers[_Runner] = Workers()
         self._ready: list[_Runner] = []  # the one used last at the end
         self._error: AdaExploreError | None = None
+        self._latest = ""  # the problem of the turn that began last
 
     @property
     def lost(self) -> dict[int, AdaExploreError]:
@@ -148,7 +156,7 @@ class Campaign:
         """
         while True:
             while self._error is None and self._at_work() < self._rules.parallel:
-                if not (self._begin_turn() or self._begin_finish()):
+                if not self._begin_next():
                     break
             if not self._at_work():
                 break
@@ -161,17 +169,24 @@ class Campaign:
     def _at_work(self) -> int:
         return sum(runner.at_work for runner in self._runners)
 
+    def _begin_next(self) -> bool:
+        """Begin what comes next; in rounds, a search that ended is finished by its reference."""
+        if self._rules.in_rounds:
+            return self._begin_finish() or self._begin_turn()
+        return self._begin_turn() or self._begin_finish()
+
     def _begin_turn(self) -> bool:
         waiting = [runner for runner in self._runners if runner.to_search]
         allowed = self._allowed()
         if not waiting or allowed < 1 or self._spent():
             return False
-        waiting = self._on_free_devices(waiting)
+        waiting = self._in_this_round(self._on_free_devices(waiting))
         standings = [runner.standing for runner in waiting]
         runner = waiting[choose_problem(standings, self._rules.allocation, self._first)]
         first = self._first - runner.made
         wanted = first if first > 0 else self._rules.turn_steps
         runner.finished = False
+        self._latest = runner.job.problem
         runner.steps = min(wanted, runner.progress.left, allowed)
         in_flight = max(self._rules.parallel // max(self._unfinished(), 1), 1)
         if not runner.job.device:
@@ -210,6 +225,19 @@ class Campaign:
             if not runner.job.device or self._load(runner.job.device)[0] <= least
         ]
         return free or waiting
+
+    def _in_this_round(self, waiting: list[_Runner]) -> list[_Runner]:
+        """Return the jobs with the fewest turns; of these the ones on the latest problem, if any.
+
+        Without rounds, all.
+        """
+        if not self._rules.in_rounds:
+            return waiting
+        turn = max(self._first, self._rules.turn_steps)
+        round_of = {id(runner): runner.made // turn for runner in waiting}
+        first = min(round_of.values())
+        earliest = [runner for runner in waiting if round_of[id(runner)] == first]
+        return [r for r in earliest if r.job.problem == self._latest] or earliest
 
     def _load(self, device: str) -> tuple[int, int]:
         """Return the number of jobs at work on a device, and of jobs that have it."""

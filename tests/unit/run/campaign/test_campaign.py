@@ -12,6 +12,8 @@ from adaexplore.search.allocation import Arm
 class Job:
     """A search with given gains, which records the requested steps."""
 
+    problem = ""
+
     def __init__(self, *, steps=8, gain=0.0, room=1.0, devices=("cpu",), error=None, log=None):
         self.steps, self.gain, self.room, self.error = steps, gain, room, error
         self.device, self.devices = "", devices
@@ -41,6 +43,16 @@ class Job:
 
     def those(self, what):
         return [told[1:] for told in self.log if told[0] == what]
+
+
+class Told:
+    """The log of one job in that of all."""
+
+    def __init__(self, job, told):
+        self.job, self.told = job, told
+
+    def append(self, told):
+        self.told.append((self.job, told[0]))
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
@@ -166,3 +178,20 @@ def test_few_references_are_kept_ready_between_turns():
     parked = sum(len(job.those("suspend")) for job in jobs)
     assert turns == 60
     assert parked >= turns / 2
+
+
+def test_in_rounds_jobs_on_one_problem_follow_each_other_and_are_finished_there():
+    jobs, told = [Job(steps=4) for _ in range(6)], []
+    for i, job in enumerate(jobs):
+        job.problem, job.log = "ab"[i % 2], Told(i, told)
+    Campaign(jobs, Rules("uniform", first_steps=4, in_rounds=True)).run()
+    done = [(i, what) for i, what in told if what != "suspend"]
+    assert done == [(i, what) for i in (0, 2, 4, 1, 3, 5) for what in ("slice", "finish")]
+
+
+def test_in_rounds_every_job_has_a_turn_before_any_has_the_next():
+    jobs = [Job(steps=100) for _ in range(4)]
+    for job, name in zip(jobs, "aabb", strict=True):
+        job.problem = name
+    Campaign(jobs, Rules("uniform", turn_steps=2, first_steps=2, steps=20, in_rounds=True)).run()
+    assert [job.made for job in jobs] == [6, 6, 4, 4]

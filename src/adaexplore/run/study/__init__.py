@@ -1,0 +1,1 @@
+"""Studies: arms, problems and seeds as one campaign, and what the arms make of the problems."""
