@@ -29,19 +29,25 @@ def show(
 ) -> None:
     """Print the tree of a run: id, parent, step kind, status, time, speedup.
 
-    Of a campaign: its tables, with the results so far of every problem.
+    Of a campaign: its tables, with the results so far of every problem. Of a folder with runs or
+    released kernels of the published search: a line for each.
     """
     import json as json_format
     from dataclasses import asdict
 
+    from rich.text import Text
+
     from adaexplore.cli.printing import show_table
     from adaexplore.core.errors import BadInputError
     from adaexplore.report.campaign.tables import campaign_tables
+    from adaexplore.report.compare.reported import reported_summary, reported_table
     from adaexplore.report.run.cost_tables import cost_tables
     from adaexplore.report.run.terminal import headline, tree_table
+    from adaexplore.run.comparison import reported_in
     from adaexplore.run.results import summary_of
     from adaexplore.store import read_run
     from adaexplore.store.campaign import is_campaign
+    from adaexplore.store.published import published_runs
 
     if json and not cost:
         raise BadInputError("--json goes with --cost")
@@ -51,6 +57,11 @@ def show(
         if cost:
             raise BadInputError(f"--cost: {run} is a campaign; name one of its runs")
         show_table(campaign_tables(recorded(run, reports=False)))
+        return
+    if theirs := published_runs(run):
+        found = [reported_in(path) for path in theirs]
+        show_table(reported_table(found))
+        show_table(Text(reported_summary(found)))
         return
     with read_run(run) as directory:
         summary = summary_of(directory.store, run)
@@ -226,10 +237,12 @@ def _export_predictions(run: Path, output: Path, name: str, data: Path | None) -
 def _export_file(run: Path, output: Path, *, problem: bool) -> None:
     from adaexplore.core.errors import BadInputError
     from adaexplore.store import export_run, read_run
+    from adaexplore.store.directory import require_run
     from adaexplore.store.exported import SUFFIX
 
     if not output.name.endswith(SUFFIX):
         raise BadInputError(f"--output {output}: its name has to end in {SUFFIX}")
+    require_run(run)
     with read_run(run) as directory:
         export_run(directory.database_path, output, problem=problem)
     print(output)

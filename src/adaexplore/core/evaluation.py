@@ -19,6 +19,7 @@ FailureStatus = Literal[
     "wrong_output",
     "rejected",
     "infra_error",
+    "reported",
 ]
 Status = Literal["passed"] | FailureStatus
 
@@ -331,6 +332,8 @@ class Passed:
 @dataclass(frozen=True, slots=True)
 class Failed:
     """A candidate that is not a result: `reason` in one line, `detail` as long as it needs to be.
+
+    With the status "reported", others found it correct and nobody judged it here.
 
     `error` is the relative error against float64 where outputs could be compared, else None, and
     `absolute_error` that of the worst element.

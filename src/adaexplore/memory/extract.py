@@ -17,8 +17,8 @@ from adaexplore.memory.check import Checker
 from adaexplore.memory.reduce import Reduced, Size, recurs, reduced
 from adaexplore.memory.signature import alike, signature_of
 
-_TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout"})
-"""Failures of the machinery, of what a run allows, and those that a busy machine has too."""
+_TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout", "reported"})
+"""Failures of the machinery, of what a run allows, those that a busy machine has too, and none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,16 @@ from adaexplore.llm.budget import counted
 from adaexplore.report.compare.arms import make_arms
 from adaexplore.report.compare.comparison import Comparison
 from adaexplore.report.compare.compute import checkpoints, compare
+from adaexplore.report.compare.reported import ReportedRun, reported_run
 from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace, judged_on, points
 from adaexplore.run.proposers import Plan
 from adaexplore.run.results import summary_of
 from adaexplore.run.starts import starts_digest
 from adaexplore.search.headroom import stop_reason
-from adaexplore.store import RunRecord, Store, read_run
+from adaexplore.store import RunRecord, Store, is_run, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
 from adaexplore.store.directory import DATABASE_NAME
+from adaexplore.store.published import is_published, published_runs
 
 _AT = "write it as 10,25,50 (steps), 20evaluations, 0.5usd,2usd, 500ktok or 30min; or usd, tok, ..."
 _UNITS: dict[str, Axis] = {
@@ -50,8 +53,13 @@ def compare_runs(
     Raises `BadInputError` for runs that cannot be compared.
     """
     axis, amounts = parse_at(at)
-    recorded = [_trace(path) for path in dict.fromkeys(_runs(paths))]
+    every = list(dict.fromkeys(_runs(paths)))
+    theirs = [path for path in every if not is_run(path) and is_published(path)]
+    recorded = [_trace(path) for path in every if path not in theirs]
     traces = [trace for trace in recorded if trace.points]
+    reported = tuple(reported_in(path, traces) for path in theirs)
+    if reported and not traces:
+        return Comparison(axis, (), (), (), {}, command, reported)
     if not traces:
         raise BadInputError("none of these runs has a step: there is nothing to compare")
     for trace in traces:
@@ -60,7 +68,19 @@ def compare_runs(
     notes += [f"{trace.path} has no step yet" for trace in recorded if not trace.points]
     if len(arms) == 1:
         notes.append("there is one arm, so nothing to compare it with: --by says what makes arms")
-    return compare(arms, axis, _chooser(axis), at=amounts, notes=notes, command=command)
+    found = compare(arms, axis, _chooser(axis), at=amounts, notes=notes, command=command)
+    return replace(found, reported=reported)
+
+
+def reported_in(path: Path, beside: Sequence[Trace] = ()) -> ReportedRun:
+    """Return what a run of others reports, beside the runs of its problem that were measured."""
+    with read_run(path) as directory:
+        run, nodes = directory.store.run(), directory.store.nodes()
+    source = run.problem.source.strip()
+    alike = [trace for trace in beside if source and trace.problem.source.strip() == source]
+    timings = [point.timing for trace in alike for point in trace.points if point.timing]
+    measured = max((timing.speedup_eager for timing in timings), default=None)
+    return reported_run(str(path), nodes, run.environment.gpu, measured)
 
 
 def parse_at(text: str) -> tuple[Axis, list[float]]:
@@ -100,8 +120,11 @@ def _amount(part: str) -> tuple[Axis, float]:
 
 
 def _runs(paths: Iterable[Path]) -> Iterable[Path]:
-    """Runs as they are, and those of campaigns in their place."""
+    """Runs as they are, and those of campaigns and of the published search in their place."""
     for path in paths:
+        if there := published_runs(path):
+            yield from there
+            continue
         if not is_campaign(path):
             yield path
             continue

@@ -13,6 +13,7 @@ from types import TracebackType
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.store import RunRecord, Store
 from adaexplore.store.exported import SUFFIX, read_exported
+from adaexplore.store.published import is_published, published_runs, read_published
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
 
@@ -119,7 +120,7 @@ def open_run(path: Path) -> RunDirectory:
     Raises `BadInputError` if `path` is not a run, is in use by another process, was written by a
     newer release, is damaged or cannot be written.
     """
-    _require_run(path)
+    require_run(path)
     with ExitStack() as resources:
         hold_lock(path, resources)
         engine = sqlite_engine(path / DATABASE_NAME, "write")
@@ -128,13 +129,17 @@ def open_run(path: Path) -> RunDirectory:
 
 
 def read_run(path: Path) -> RunDirectory:
-    """Open a run or an exported run for reading, also while another process writes it.
+    """Open a run for reading, also while another process writes it.
+
+    An exported run and a run or a released kernel of the published search will do.
 
     Raises `BadInputError` as `open_run` does, except for a run in use.
     """
     if path.is_file() and path.name.endswith(SUFFIX):
         return RunDirectory(path, read_exported(path), ExitStack())
-    _require_run(path)
+    if not is_run(path) and is_published(path):
+        return RunDirectory(path, read_published(path), ExitStack())
+    require_run(path)
     with ExitStack() as resources:
         engine = sqlite_engine(path / DATABASE_NAME, "read")
         resources.callback(engine.dispose)
@@ -147,15 +152,27 @@ def is_run(path: Path) -> bool:
 
 
 def holds_run(path: Path) -> bool:
-    """Return True for what `read_run` reads: the folder of a run, or an exported run."""
-    return is_run(path) or (path.is_file() and path.name.endswith(SUFFIX))
+    """Return True for what `read_run` reads."""
+    exported = path.is_file() and path.name.endswith(SUFFIX)
+    return is_run(path) or exported or (path.exists() and is_published(path))
 
 
-def _require_run(path: Path) -> None:
+def require_run(path: Path) -> None:
+    """Raise `BadInputError` for anything but the folder of a run, and say what to do."""
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
         raise BadInputError(f"{path} is not a run directory: it {what}")
     if not is_run(path):
+        if is_published(path):
+            raise BadInputError(
+                f"{path} is a run of the published search and is read only; begin one with its "
+                f"kernels: adaexplore explore PROBLEM --start-from {path}"
+            )
+        if theirs := published_runs(path):
+            raise BadInputError(
+                f"{path} holds {len(theirs)} runs of the published search; name one, such as "
+                f"{theirs[0]}"
+            )
         raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
 
 

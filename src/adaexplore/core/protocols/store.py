@@ -28,7 +28,7 @@ class RunRecord:
     the names of those that propose. `command` is the line that reproduces the run, `created_at`
     seconds since the epoch. `reference` holds the measured facts about the reference, all defaults
     until they are known; `plan` is plain JSON: the rules and prompt templates of the run, empty
-    where no model is asked.
+    where no model is asked, and who reported a run whose verdicts are not this package's.
     """
 
     problem: Problem
@@ -46,6 +46,11 @@ class RunRecord:
     def steps(self) -> int:
         """The number of planned steps in total."""
         return self.config.steps or self.config.planned_steps
+
+    @property
+    def reported_by(self) -> str:
+        """Who judged the steps, where nobody did here; empty for a run of this package."""
+        return str(self.plan.get("reported_by", ""))
 
     @property
     def seed(self) -> int:

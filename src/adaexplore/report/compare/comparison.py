@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from adaexplore.core.problem import Precision
 from adaexplore.report.averages import Averages
+from adaexplore.report.compare.reported import ReportedRun
 from adaexplore.report.compare.resample import Interval
 from adaexplore.report.compare.traces import Axis
 
@@ -156,7 +157,10 @@ class RunGroup:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison. `labels` are those of the problems, each with its reason."""
+    """A comparison. `labels` are those of the problems, each with its reason.
+
+    `reported` are runs with verdicts of others, which are in no arm.
+    """
 
     axis: Axis
     arms: tuple[str, ...]
@@ -164,6 +168,7 @@ class Comparison:
     notes: tuple[str, ...]
     labels: Mapping[str, Mapping[str, str]]
     command: str = ""
+    reported: tuple[ReportedRun, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for JSON."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from adaexplore.report.compare import chart, tables
+from adaexplore.report.compare import chart, reported, tables
 from adaexplore.report.compare.comparison import Comparison
 from adaexplore.report.page import page
 
 
 def render_comparison(comparison: Comparison) -> str:
     """Return the whole page, to be written as UTF-8. It runs no script."""
-    return page("compare.html.j2", comparison=comparison, tables=tables, chart=chart)
+    names = {"tables": tables, "chart": chart, "reported": reported}
+    return page("compare.html.j2", comparison=comparison, **names)

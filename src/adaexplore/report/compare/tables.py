@@ -20,6 +20,7 @@ from adaexplore.report.compare.comparison import (
     Pair,
     RunGroup,
 )
+from adaexplore.report.compare.reported import reported_summary, reported_table
 from adaexplore.report.compare.traces import Axis, spelled
 
 
@@ -41,6 +42,8 @@ def comparison_tables(comparison: Comparison) -> RenderableType:
         parts.append(Text())
     for problem, labels in comparison.labels.items():
         parts += [Text(f"{problem}: {name}: {why}", style="yellow") for name, why in labels.items()]
+    if comparison.reported:
+        parts += [reported_table(comparison.reported), Text(reported_summary(comparison.reported))]
     parts += [Text(note, style="yellow") for note in comparison.notes]
     return Parts(*parts)
 

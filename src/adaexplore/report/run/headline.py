@@ -21,6 +21,7 @@ Verdict = Literal[
     "not_confirmed",
     "unmeasured",
     "no_correct",
+    "reported",
     "empty",
 ]
 
@@ -86,6 +87,8 @@ def _headline(
 ) -> Headline:
     if not nodes:
         return Headline("empty", "No step has been recorded yet.")
+    if leader is None and any(node.evaluation.status == "reported" for node in nodes):
+        return Headline("reported", _reported(nodes))
     if leader is None or not isinstance(leader.evaluation, Passed):
         return Headline("no_correct", f"No correct candidate in {_steps(nodes)}: {_counts(nodes)}.")
     by_id = {node.id: node for node in nodes}
@@ -165,6 +168,19 @@ def _unmeasured(nodes: Sequence[Node], best: Node, guess: Estimate) -> Headline:
         f"was no device to measure on. Node {best.id}: {text.estimate(guess)}."
     )
     return Headline("unmeasured", sentence, "", best.id, best.proposal.origin)
+
+
+def _reported(nodes: Sequence[Node]) -> str:
+    right = [node for node in nodes if node.evaluation.status == "reported"]
+    sentence = (
+        f"No speedup is claimed: others report {len(right)} of {_steps(nodes)} correct, and none "
+        "was judged here."
+    )
+    timed = [(found.speedup or 0.0, n.id) for n in right if (found := n.evaluation.published)]
+    best, step = max(timed, default=(0.0, 0))
+    if not best:
+        return sentence
+    return f"{sentence} The best, node {step}, is reported at {text.speedup(best)} over eager."
 
 
 def _withdrawn(node: Node, searched: Timing, failed: Failed) -> Headline:

@@ -10,9 +10,12 @@ from adaexplore.core.text.units import speedup
 
 
 def published_sentence(nodes: Iterable[Node]) -> str:
-    """Return how many steps each judge finds correct, and where they differ; empty for none."""
+    """Return how many steps each judge finds correct, and where they differ.
+
+    Empty where one of the two judged nothing.
+    """
     judged = [(n, n.evaluation.published) for n in nodes if n.evaluation.published]
-    if not judged:
+    if not judged or any(node.evaluation.status == "reported" for node, _ in judged):
         return ""
     right = {node.id for node, verdict in judged if not verdict.why}
     ours = {node.id for node, _ in judged if isinstance(node.evaluation, Passed)}

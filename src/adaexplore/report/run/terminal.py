@@ -19,6 +19,7 @@ VERDICT_STYLES = {
     "not_confirmed": "bold red",
     "unmeasured": "bold yellow",
     "no_correct": "bold red",
+    "reported": "bold yellow",
     "empty": "bold",
 }
 COLUMNS = (
@@ -128,8 +129,11 @@ def _note(row: Row) -> str:
 
 def _contradiction(row: Row) -> str:
     """Return what the published judge says of a step where the two judges differ."""
-    published = row.node.evaluation.published
-    if published is None or bool(published.why) != bool(row.passed):
+    evaluation = row.node.evaluation
+    published = evaluation.published
+    if published is None or evaluation.status == "reported":
+        return ""
+    if bool(published.why) != bool(row.passed):
         return ""
     return f"[published judge: {published.why or 'correct'}] "
 

@@ -15,6 +15,7 @@ from adaexplore.run.learning.attempts import Task
 from adaexplore.run.learning.machine import Machine
 from adaexplore.run.proposers import check, make_plan
 from adaexplore.store import read_run
+from adaexplore.store.published import published_runs
 
 ATTEMPT = Config(
     policy="uct",
@@ -85,6 +86,8 @@ def adaptation_tasks(
 
 
 def failures_in(run: Path) -> list[Failure]:
-    """Return the failures of a run that are its candidates' own fault."""
+    """Return the failures of a run, or of the published runs in a folder, by candidates' fault."""
+    if theirs := published_runs(run):
+        return [failure for one in theirs for failure in failures_in(one)]
     with read_run(run) as directory:
         return failures_of(directory.store.run().problem, directory.store.nodes())
