@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.cli.options import DeviceOption, ParallelOption, TargetOption
+from adaexplore.cli.options import DeviceOption, TargetOption, configured
 
 app = typer.Typer(rich_markup_mode=None)
+_FIELDS = ("model", "memory", "prompts", "preset", "steps", "budget")
 
 
-@app.command()
+@app.command(cls=configured(names=_FIELDS))
 def adapt(
+    ctx: typer.Context,
     runs: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[RUN]...", help="Folders of runs to learn from."),
@@ -30,31 +32,12 @@ def adapt(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
     ] = Path("memory.toml"),
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="PROVIDER:NAME",
-            help="The model that attempts tasks and writes rules. Default: you answer prompts in "
-            "files.",
-        ),
-    ] = "",
-    memory: Annotated[
-        str,
-        typer.Option(
-            metavar="MEMORY",
-            help="Rules for the prompts: a memory's file, bundled or none. Default: bundled for "
-            "Triton, else none.",
-        ),
-    ] = "",
     work: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR", help="Folder of runs, prompts and cases. Default: OUTPUT.learning."
         ),
     ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="LIMIT", help="When to stop asking: 2usd, 500ktok.")
-    ] = "",
     least_tasks: Annotated[
         int,
         typer.Option(
@@ -63,22 +46,33 @@ def adapt(
     ] = 1,
     device: DeviceOption = None,
     target: TargetOption = None,
-    parallel: ParallelOption = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Tasks at once; a GPU times one at a time. Default: by the cores, or 1 where the "
+            "memory grows from task to task.",
+        ),
+    ] = None,
     techniques: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--techniques/--no-techniques",
-            help="Ask each attempt to use a part of Triton, another for each task, that a safe "
-            "answer would do without.",
+            help="Ask each task's kernels to use a part of Triton, another for each task, that a "
+            "safe answer would do without. Default: in attempts, and not where the memory grows.",
         ),
-    ] = True,
+    ] = None,
 ) -> None:
-    """Learn rules about Triton from failures: of runs, or of attempts at the tasks of --problems.
+    """Learn rules about Triton from failures: of runs, or of the tasks of --problems.
 
     Each task gets a first try and one repair. Failures of one cause form a case; the shortest
     candidate is reduced as long as it fails the same way. The model writes the rule and a remedy
     that passes. Without --model the prompts wait in files below the work folder: answer ID.1.md in
     ID.1.reply.md and run the same command again. Nothing is done twice.
+
+    With --preset adaexplore-adapt, or --set grow=true, each task is a search, and its failures
+    become rules before the next task begins, whose prompts have them. The preset keeps rules
+    unchecked, as published; --set learning=checked checks them.
     """
     from adaexplore.cli import adapt_view
 
@@ -86,11 +80,9 @@ def adapt(
         output,
         runs or (),
         problems,
+        given=ctx.obj,
         tasks=tasks,
-        model=model,
-        memory=memory,
         work=work,
-        budget=budget,
         least_tasks=least_tasks,
         device=device,
         target=target,

@@ -150,8 +150,9 @@ class Config(BaseModel):
     memory_update: PathText = option(
         "model",
         "",
-        "memory file that gets rules made of this run's failures, at its end; the first model "
-        "writes them. Several runs may update one memory",
+        "memory file that gets rules made of failures; the first model writes them. A search "
+        "learns at its end; a campaign after every turn, and later turns see the new rules. "
+        "Several runs may update one memory",
         metavar="FILE",
     )
     record: PathText = option(
@@ -249,6 +250,18 @@ class Config(BaseModel):
         "fail",
         "a step whose patches do not apply: fails, after another try, or repeats the kernel as "
         "it was",
+    )
+    learning: Literal["checked", "published"] = setting(
+        "model",
+        "checked",
+        "how failures become rules: checked keeps a rule whose witness fails and whose remedy "
+        "passes; published keeps a model's sentence about each failure, unchecked, with a count",
+    )
+    grow: bool = setting(
+        "model",
+        False,
+        "adapt searches one task after the other, and each sees the rules that those before it "
+        "left; without it, tasks are attempted first, and the rules come at the end",
     )
     lint: bool = setting(
         "model", True, "tell the model which rules its candidate breaks, before the evaluation"

@@ -23,12 +23,13 @@ _TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout", "reported"})
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A candidate that failed, for the problem of a task."""
+    """A candidate that failed, for the problem of a task, in one of the steps of its run."""
 
     task: str
     reference: str
     source: str
     failed: Failed
+    step: int = 0
 
     @property
     def signature(self) -> Signature:
@@ -95,7 +96,9 @@ def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
             and evaluation.status not in _TEACHES_NOTHING
             and not node.proposal.failure
         ):
-            failure = Failure(problem.name, problem.source, node.candidate.source, evaluation)
+            failure = Failure(
+                problem.name, problem.source, node.candidate.source, evaluation, node.id
+            )
             found.setdefault(node.candidate.digest, failure)
     return list(found.values())
 
@@ -123,9 +126,10 @@ def grouped(failures: Iterable[Failure]) -> list[Group]:
 def same_cause(a: Signature, b: Signature) -> bool:
     """Return True for two failures of one cause, on one version of Triton.
 
-    Where no symbol is named the messages decide. Wrong outputs have every cause: never.
+    Where no symbol is named the messages decide. Wrong outputs have every cause, and the cause of
+    an unchecked rule is not known: never.
     """
-    if "wrong_output" in (a.status, b.status):
+    if {"wrong_output", "unchecked"} & {a.status, b.status}:
         return False
     return alike(a, b) and (bool(a.symbol) or a.message == b.message)
 

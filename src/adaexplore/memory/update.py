@@ -21,15 +21,25 @@ def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
     that are updating the same memory, in whichever process. Raises `BadInputError` for a file that
     is no memory or cannot be written.
     """
-    with _locked(path):
-        rules = load_memory(path) if path.exists() else []
+    with updating(path) as rules:
         for rule in learned:
             others = [known for known in rules if known.name != rule.name]
             there = len(others) < len(rules)
             same = None if there else counted(others, rule.signature, rule.tasks, rule.support)
-            rules = merge_memories(rules, [same or rule])
-        save_memory(path, rules)
+            rules[:] = merge_memories(rules, [same or rule])
     return rules
+
+
+@contextmanager
+def updating(path: Path) -> Iterator[list[Rule]]:
+    """Yield the rules of a memory, to be changed in place, and save them; nobody else updates it.
+
+    Nothing is saved where an exception ends the update. Raises `BadInputError` as `update` does.
+    """
+    with _locked(path):
+        rules = load_memory(path) if path.exists() else []
+        yield rules
+        save_memory(path, rules)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import Client
 from adaexplore.core.protocols.listener import Event, Listener, follow
 from adaexplore.core.protocols.proposer import Proposer
+from adaexplore.core.rule import Rule
 from adaexplore.run import ask_files
 from adaexplore.run.proposers import (
     COMPILER,
@@ -32,7 +33,7 @@ from adaexplore.run.search import Search
 from adaexplore.run.session import Session, session_on, start_server
 from adaexplore.run.starts import starts_left, starts_of
 from adaexplore.sandbox.process import ForkServer
-from adaexplore.store import RunDirectory, make_run, open_run, read_run
+from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
 from adaexplore.store.directory import DATABASE_NAME
 
 MOST_STEPS = 1000
@@ -92,10 +93,9 @@ class Slice:
 
 
 class Ready(NamedTuple):
-    """The processes and the proposers of a run, kept between slices."""
+    """The processes of a run and the proposers that need them, kept between slices."""
 
     session: Session
-    plan: Plan
     proposers: Mapping[str, Proposer]
 
 
@@ -104,7 +104,9 @@ class Job:
 
     The run is made at the first slice, from what `new` returns. Processes are kept between slices
     until `suspend`. Where a person proposes, prompts and replies are files in the folder `asks`.
-    `steps` is the number of planned steps in all, None where only a budget limits them.
+    `steps` is the number of planned steps in all, None where only a budget limits them. With
+    `rules`, each slice begins with the rules that it returns then, in place of the run's own; a
+    step that a slice left open keeps those that it began with.
     """
 
     def __init__(
@@ -115,9 +117,11 @@ class Job:
         listener: Callable[[Event], None] | None = None,
         asks: Path | None = None,
         steps: int | None = None,
+        rules: Callable[[], tuple[Rule, ...]] | None = None,
     ) -> None:
         self.path = path
         self._steps = steps
+        self._rules = rules
         self.asks = asks or path.with_name(f"{path.name}-asks")
         self._new = new
         self._servers = servers
@@ -156,6 +160,7 @@ class Job:
         with self._open() as directory:
             store = directory.store
             store.set_config(store.run().config.with_steps(self.most_steps))
+            self._renew_rules(store)
             search = self._search(directory, limits)
             reason = follow(search.run(limits.until), self._listener)
             if self._steps is None:
@@ -181,6 +186,7 @@ class Job:
         with self._open() as directory:
             store = directory.store
             store.set_config(store.run().config.with_steps(self.most_steps))
+            self._renew_rules(store)
             if starts_left(store):
                 follow(self._search(directory, limits).start(), self._listener)
                 if starts_left(store):
@@ -245,32 +251,41 @@ class Job:
             new = self._new()
             plan, config = with_memory(new.plan, settled(new.config, new.problem), new.problem)
         config = config.with_steps(self.most_steps)
-        ready = self._prepare(new.problem, config, plan)
+        ready = self._prepare(new.problem, config)
         record = record_of(ready.session, new.problem, config, plan, new.command(config))
         try_templates(plan, record)
         make_run(self.path, record)
 
-    def _prepare(self, problem: Problem, config: Config, plan: Plan) -> Ready:
+    def _prepare(self, problem: Problem, config: Config) -> Ready:
         if self._ready is None:
             with _as_bad_problem():
                 session = self._servers.session(problem, config)
                 running = self._resources.enter_context(session)
-            proposers = model_proposers(plan, config) | running.tuning(problem)
-            proposers[COMPILER] = running.compiler(config)
-            self._ready = Ready(running, plan, proposers)
+            proposers = {COMPILER: running.compiler(config), **running.tuning(problem)}
+            self._ready = Ready(running, proposers)
         return self._ready
+
+    def _renew_rules(self, store: Store) -> None:
+        """Give the run the rules for its next steps, unless a step is under way."""
+        plan = Plan.of(store.run())
+        if self._rules is None or not plan.asks_prompts or store.asks("open"):
+            return
+        rules = self._rules()
+        if rules != plan.rules:
+            store.set_plan(replace(plan, rules=rules).to_json())
 
     def _search(self, directory: RunDirectory, limits: Slice) -> Search:
         store = directory.store
         run = store.run()
-        ready = self._prepare(run.problem, run.config, Plan.of(run))
+        plan = Plan.of(run)
+        ready = self._prepare(run.problem, run.config)
         return Search(
             store,
-            ready.proposers,
+            {**model_proposers(plan, run.config), **ready.proposers},
             ready.session.evaluator,
             directory.best_path,
-            clients={name: limits.clients[name] for name in ready.plan.models},
-            choose=chooser(ready.plan, run.config, store),
+            clients={name: limits.clients[name] for name in plan.models},
+            choose=chooser(plan, run.config, store),
             spent=limits.spent,
             parallel=limits.parallel,
         )

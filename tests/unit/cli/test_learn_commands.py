@@ -2,8 +2,8 @@
 
 import pytest
 
-from adaexplore.cli import adapt_view as commands
 from adaexplore.memory.files import load_memory
+from adaexplore.run.learning import learn
 from adaexplore.store import read_run
 from elementwise import candidate, reference
 from llm_server import LlmServer
@@ -38,7 +38,7 @@ def model(monkeypatch):
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Reduce little: reduction is tested elsewhere."""
-    monkeypatch.setattr(commands, "MAX_EVALUATIONS", 4)
+    monkeypatch.setattr(learn, "MAX_EVALUATIONS", 4)
 
 
 def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, model, file, tmp_path):

@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.rule import Rule
 from adaexplore.memory.author import Written, written
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Case, Failure, Group, case_id, case_of, counted, grouped
 from adaexplore.memory.files import load_memory, write_whole
 from adaexplore.memory.update import update
+from adaexplore.run.learning.prompt_files import Ask, PromptFiles
 
-Ask = Callable[[Prompt], Reply]
+MAX_EVALUATIONS = 200
+"""Evaluations to reduce one failing candidate; each takes a fraction of a second."""
+
 Tell = Callable[[str], None]
 """Is told in one line of everything that happens."""
 
@@ -31,13 +32,15 @@ Tell = Callable[[str], None]
 class Learned:
     """Result of learning: new rules, known rules that explain failures, and the rest.
 
-    `open` are the prompts that wait for an answer; `dropped` says by case why there is no rule.
+    `open` are the prompts that wait for an answer; `dropped` says by case why there is no rule, and
+    `refused` why there is no case, for failures that do not recur here.
     """
 
     rules: list[Rule] = field(default_factory=list)
     counted: list[Rule] = field(default_factory=list)
     open: list[Path] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 def learn(
@@ -48,32 +51,36 @@ def learn(
     *,
     ask: Ask | None = None,
     least_tasks: int = 1,
-    most_evaluations: int = 200,
+    most_evaluations: int | None = None,
     tell: Tell = lambda _: None,
+    by: str = "",
 ) -> Learned:
     """Make rules of failures, and of the open cases of the folder, and add them to a memory.
 
     A rule is asked for where so many tasks met the failure; its exemplar is reduced within so many
-    evaluations. Without `ask`, prompts are left in the folder for somebody to answer. The memory
-    has every rule as soon as it is true. Raises `BadInputError` for a memory or a folder that
-    cannot be used, `InfrastructureError` where the checker's machinery is gone, and what `ask`
-    raises; what was learned until then stays.
+    evaluations, by default `MAX_EVALUATIONS`. Without `ask`, prompts are left in the folder for
+    somebody to answer. The memory has every rule as soon as it is true. `by` is noted with each
+    case that is decided.
+
+    Raises `BadInputError` for a memory or a folder that cannot be used, `InfrastructureError` where
+    the checker's machinery is gone, and what `ask` raises; what was learned until then stays.
     """
-    learned = Learned()
+    files = PromptFiles(folder, ask)
+    learned = Learned(open=files.open)
     known = load_memory(memory) if memory.exists() else []
-    _make(folder)
     for group in grouped(failures):
         exemplar = group.exemplar
         rule = counted(known, exemplar.signature, group.tasks, group.support)
         if rule:
             learned.counted.append(rule)
         elif len(group.tasks) >= least_tasks:
-            _take(group, folder, checker, most_evaluations, learned, tell)
+            most = most_evaluations or MAX_EVALUATIONS
+            _take(group, folder, checker, most, learned, tell)
     if learned.counted:
         update(memory, learned.counted)
     for path, case in _open_cases(folder):
         known = load_memory(memory) if memory.exists() else []
-        result = _talk(case, folder, checker, ask, learned, known)
+        result = _talk(case, files, checker, known)
         if result is None:
             continue
         if result.rule:
@@ -85,7 +92,8 @@ def learn(
             learned.dropped[case.id] = result.why
             tell(f"{case.id}: no rule: {result.why}")
         name = result.rule.name if result.rule else ""
-        _write(path, {"case": case.to_json(), "rule": name, "why": result.why})
+        decided = {"rule": name, "why": result.why, "known": result.known, "by": by}
+        _write(path, {"case": case.to_json(), **decided})
     return learned
 
 
@@ -105,7 +113,7 @@ def _take(
     try:
         case = case_of(group, checker, most_evaluations=most_evaluations)
     except ValueError as error:
-        learned.dropped[name] = str(error)
+        learned.refused[name] = str(error)
         tell(f"{name}: no case: {error}")
         return
     _write(path, {"case": case.to_json()})
@@ -128,51 +136,19 @@ def _open_cases(folder: Path) -> Iterator[tuple[Path, Case]]:
 
 
 def _talk(
-    case: Case,
-    folder: Path,
-    checker: Checker,
-    ask: Ask | None,
-    learned: Learned,
-    known: Sequence[Rule],
+    case: Case, files: PromptFiles, checker: Checker, known: Sequence[Rule]
 ) -> Written | None:
     """Return the result of a case; None while a prompt waits for its answer."""
-    talk = written(case, checker, known)
+    talk, turn = written(case, checker, known), 1
     try:
-        prompt, turn = next(talk), 1
-        while True:
-            answer = folder / f"{case.id}.{turn}.reply.md"
-            if not answer.exists():
-                question = folder / f"{case.id}.{turn}.md"
-                write_whole(question, _as_text(prompt))
-                if ask is None:
-                    learned.open.append(question)
-                    return None
-                reply = ask(prompt)
-                if reply.finish != "complete":
-                    prompt = talk.send(reply)
-                    continue
-                write_whole(answer, reply.text)
-            prompt, turn = talk.send(_read(answer)), turn + 1
+        prompt = next(talk)
+        while reply := files.reply(f"{case.id}.{turn}", prompt):
+            prompt, turn = talk.send(reply), turn + 1
     except StopIteration as end:
         result: Written = end.value
         return result
-
-
-def _as_text(prompt: Prompt) -> str:
-    return "\n\n".join(f"# {message.role}\n\n{message.text}" for message in prompt.messages) + "\n"
-
-
-def _read(path: Path) -> Reply:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return Reply(text, MANUAL, "complete" if text.strip() else "empty")
+    return None
 
 
 def _write(path: Path, data: object) -> None:
     write_whole(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInputError(f"cannot make {folder}: {error.strerror}") from None

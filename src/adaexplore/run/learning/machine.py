@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -65,10 +66,12 @@ class Machine:
     ) -> Iterator[Problem]:
         """Yield the Triton problems of a folder's first `limit` files, in the order of names.
 
+        Numbers in names count as numbers: 2.py comes before 10.py.
+
         `skipped` is called with a line for each file that is no problem. Raises `BadInputError` for
         a folder without Python files.
         """
-        files = sorted(folder.glob("*.py"))[:limit]
+        files = sorted(folder.glob("*.py"), key=_in_order)[:limit]
         if not files:
             raise BadInputError(f"{folder} holds no problems: files that end in .py")
         config = Config(language="triton", device=self.device, target=self.target)
@@ -91,6 +94,10 @@ def default_parallel(*, gpu: bool = False) -> int:
     """
     limit = _MAX_PARALLEL_ON_GPU if gpu else _MAX_PARALLEL
     return min(len(os.sched_getaffinity(0)), limit)
+
+
+def _in_order(file: Path) -> str:
+    return re.sub(r"\d+", lambda number: number[0].zfill(20), file.name)
 
 
 def _gpu_platform(triton: str, device: str) -> Platform:

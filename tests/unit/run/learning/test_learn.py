@@ -160,7 +160,7 @@ def test_rare_failures_can_be_left_out(learning):
 
 
 def test_a_candidate_that_passes_here_is_no_case(learning):
-    [why] = learning([failure(source="class ModelNew: ...")]).dropped.values()
+    [why] = learning([failure(source="class ModelNew: ...")]).refused.values()
     assert why == "it passes here"
 
 
