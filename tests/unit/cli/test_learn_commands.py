@@ -74,6 +74,71 @@ def test_adapt_attempts_tasks_and_learns_and_does_nothing_twice(adaexplore, mode
     assert [r.statement for r in load_memory(other)] == [rule.statement]
 
 
+def say(messages):
+    """A model that errs; as published, it says what cannot be done, in the same words."""
+    text = messages[-1]["text"]
+    if "You cannot" in text.partition("# Your answer")[2]:
+        return "You cannot call tl.tanh."
+    if "# The new rule" in text:
+        return '{"is_duplicate": true, "matched_index": 1, "confidence": 0.9}'
+    if "<<<<<<< OLD" in text:
+        return "<<<<<<< OLD\n    y = tl.tanh(x)\n=======\n    y = tl.tanh(x + 0)\n>>>>>>> NEW"
+    return answer(messages)
+
+
+@pytest.mark.parametrize(
+    ("way", "lines"),
+    [
+        pytest.param(
+            "published",
+            (
+                "t2: (1 of 2) 2 steps, 0 correct, 2 failed (2 compile_error); 1 new rules, "
+                "unchecked, 1 counted; 1 rules in memory, 1 of them in prompts",
+                "2 of 2 tasks, 4 steps: 0 correct, 4 failed (4 compile_error)",
+                "1 rules learned, unchecked; 3 counted for known rules, 0 without a rule",
+            ),
+            id="published",
+        ),
+        pytest.param(
+            "checked",
+            (
+                "t10: (2 of 2) 2 steps, 0 correct, 2 failed (2 compile_error); 0 new rules, "
+                "checked, 1 counted; 1 rules in memory, 1 of them in prompts",
+                "1 rules learned, checked; 1 counted for known rules, 0 without a rule",
+            ),
+            id="checked",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_memory_grows_from_task_to_task(adaexplore, monkeypatch, tmp_path, way, lines):
+    folder, memory = tmp_path / "tasks", tmp_path / "memory.toml"
+    folder.mkdir()
+    for name in ("t2", "t10"):
+        (folder / f"{name}.py").write_text(REFERENCE)
+    words = ("adapt", "--preset", "adaexplore-adapt", "--steps", 2, "--set", "memory_threshold=1")
+    words += ("--set", f"learning={way}", "--model", LOCAL, "--problems", folder, "-o", memory)
+    with LlmServer(say) as server:
+        server.use(monkeypatch)
+        result = adaexplore(*words, "--target", "sm_90")
+        assert result.code == 0, result
+        for line in lines:
+            assert line in result.out
+        [rule] = load_memory(memory)
+        assert (rule.is_checked, rule.tasks) == (way == "checked", ("t2", "t10"))
+        assert rule.support == 4
+        for name, shown in (("t2", False), ("t10", True)):
+            with read_run(tmp_path / "memory.learning" / "runs" / name) as run:
+                calls = run.store.calls()
+            assert {rule.statement in c.prompt.messages[-1].text for c in calls} == {shown}
+        asked = len(server.conversations)
+        again = adaexplore(*words, "--target", "sm_90")
+        assert lines[-1] in again.out
+        assert "2 steps" not in again.out.replace("2 of 2 tasks", "")
+        assert len(server.conversations) == asked
+        assert load_memory(memory) == [rule]
+
+
 @pytest.mark.slow
 def test_without_a_model_prompts_wait_in_files_and_the_same_command_goes_on(adaexplore, tmp_path):
     folder, memory = tmp_path / "tasks", tmp_path / "memory.toml"
@@ -139,6 +204,11 @@ def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path)
         (("adapt", "--problems", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("adapt", "nowhere", "--problems", "tasks"), "say what to learn from"),
         (("adapt", "nowhere"), "nowhere"),
+        (("adapt", "nowhere", "--set", "proposer=compiler"), "--proposer compiler: rules come"),
+        (
+            ("adapt", "nowhere", "--set", "learning=published", "--least-tasks", "2"),
+            "--least-tasks goes with --set learning=checked",
+        ),
         (("adapt", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("explore", "PROBLEM", "--memory-update", "m.toml"), "--memory-update goes with --model"),
     ],
