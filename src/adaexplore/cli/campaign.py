@@ -74,13 +74,14 @@ def search_campaign(path: Path, json: Path | None) -> int:
     from adaexplore.cli.campaign_view import CampaignView
     from adaexplore.cli.printing import say, show_table, write_text
     from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
+    from adaexplore.memory.files import load_memory
     from adaexplore.report.campaign.tables import campaign_tables
     from adaexplore.run.campaign.run import CampaignRun
     from adaexplore.run.session import INTERRUPTED
 
     console, status = Console(), 0
     view = CampaignView(console)
-    run = CampaignRun(path, view.row)
+    run = CampaignRun(path, view.row, view.say)
     go_on = f"  adaexplore resume {shlex.quote(str(path))}"
     try:
         with view:
@@ -96,6 +97,8 @@ def search_campaign(path: Path, json: Path | None) -> int:
     if json:
         write_text(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
     say(console, str(write_page(summary, path)))
+    if run.memory:
+        say(console, f"{run.memory}: {len(load_memory(run.memory))} rules")
     if run.waits:
         where = f"prompts wait in {path / 'asks'}: answer NAME/N.1.md in NAME/N.1.reply.md"
         say(console, f"{where}, and then:\n{go_on}")

@@ -92,7 +92,7 @@ def make_order(
         check_compiler(problem)
     require_free(path)
     check(config, plan, parts)
-    check_update(config, problem)
+    check_update(config, problem.language)
     plan, config = with_memory(plan, settled(config, problem), problem)
     words = command(source, config) if source and not plan.objects else ""
     return Order(problem, config, plan, path, words, parts, notices)

@@ -267,8 +267,10 @@ class Job:
 
     def _renew_rules(self, store: Store) -> None:
         """Give the run the rules for its next steps, unless a step is under way."""
-        plan = Plan.of(store.run())
-        if self._rules is None or not plan.asks_prompts or store.asks("open"):
+        run = store.run()
+        plan = Plan.of(run)
+        about_it = plan.asks_prompts and run.problem.language == "triton"
+        if self._rules is None or not about_it or store.asks("open"):
             return
         rules = self._rules()
         if rules != plan.rules:

@@ -16,7 +16,7 @@ from adaexplore.core.configure import as_setting, option_name
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import Node, busy_s
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Language, Problem
 from adaexplore.core.protocols.client import Client
 from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
@@ -200,12 +200,12 @@ def check(config: Config, plan: Plan, parts: Parts = NO_PARTS) -> None:
         pass
 
 
-def check_update(config: Config, problem: Problem) -> None:
+def check_update(config: Config, language: Language) -> None:
     """Raise `BadInputError` for a memory that cannot be updated, or has nothing to learn."""
     if not config.memory_update:
         return
     path = Path(config.memory_update)
-    if problem.language != "triton":
+    if language != "triton":
         raise BadInputError("--memory-update: rules are about Triton: --language triton")
     if not path.parent.is_dir():
         raise BadInputError(f"--memory-update {path}: {path.parent} is no folder")

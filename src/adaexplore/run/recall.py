@@ -32,7 +32,15 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
             f"{problem.language}; leave it out"
         )
     name = asked or (BUNDLED if problem.language == "triton" else NONE)
-    return name, () if name == NONE else tuple(load_memory(memory_path(name)))
+    return name, named_rules(name)
+
+
+def named_rules(name: str) -> tuple[Rule, ...]:
+    """Return the rules of a memory by its name, which is the bundled one without a name.
+
+    Raises `BadInputError` for a file that is none.
+    """
+    return () if name == NONE else tuple(load_memory(memory_path(name or BUNDLED)))
 
 
 def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:

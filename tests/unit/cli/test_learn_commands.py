@@ -195,6 +195,54 @@ def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path)
     assert rule.matcher.code == ("tl.tanh",)
 
 
+@pytest.fixture
+def campaign(adaexplore, monkeypatch, tmp_path):
+    """A function that runs a campaign of two problems, with turns of one step, or resumes it."""
+    for name in ("t1", "t2"):
+        (tmp_path / f"{name}.py").write_text(REFERENCE)
+    folder, problems = tmp_path / "night", [tmp_path / "t1.py", tmp_path / "t2.py"]
+    words = ("--memory-update", tmp_path / "memory.toml", "--memory", "none", "--run", folder)
+    words += ("--model", LOCAL, "--target", "sm_90", "--steps", 2, "--allocation", "uniform")
+    for pair in ("turn_steps=1", "first_steps=1", "memory_threshold=1", "confirm=false"):
+        words += ("--set", pair)
+
+    def run(way):
+        with LlmServer(say) as server:
+            server.use(monkeypatch)
+            begin = ("campaign", *problems, *words, "--set", f"learning={way}")
+            result = adaexplore(*(("resume", folder) if folder.exists() else begin))
+        assert result.code == 0, result
+        return result.out, len(server.conversations)
+
+    return run
+
+
+@pytest.mark.parametrize("way", ["published", pytest.param("checked", marks=pytest.mark.slow)])
+def test_a_campaign_learns_after_every_turn(campaign, tmp_path, way):
+    folder, memory = tmp_path / "night", tmp_path / "memory.toml"
+    out, _ = campaign(way)
+    assert f"{memory}: 1 rules" in out
+    [rule] = load_memory(memory)
+    seen = 4 if way == "published" else 3  # one kernel failed in two steps
+    assert (rule.is_checked, rule.support, rule.tasks) == (way == "checked", seen, ("t1", "t2"))
+    shown = {}
+    for name in ("t1", "t2"):
+        with read_run(folder / name) as run:
+            assert run.store.run().config.memory_update == ""
+            for call in run.store.calls():
+                text = "".join(message.text for message in call.prompt.messages)
+                shown.setdefault((name, call.ask_id), set()).add(rule.statement in text)
+    assert shown == {("t1", 1): {False}, ("t2", 1): {True}, ("t1", 2): {True}, ("t2", 2): {True}}
+
+    assert campaign(way)[1] == 0
+    assert load_memory(memory) == [rule]
+    if way == "published":
+        (folder / "rules" / "t2.2.json").unlink()  # as after a kill before the lessons of a turn
+        memory.write_text(memory.read_text().replace("support = 4", "support = 3"))
+        assert campaign(way)[1] == 0
+        assert load_memory(memory) == [rule]
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -211,6 +259,10 @@ def test_a_search_updates_a_memory_at_its_end(adaexplore, model, file, tmp_path)
         ),
         (("adapt", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("explore", "PROBLEM", "--memory-update", "m.toml"), "--memory-update goes with --model"),
+        (
+            ("campaign", "PROBLEM", "--device", "cpu", "--model", LOCAL, "--memory-update", "m"),
+            "--memory-update: rules are about Triton",
+        ),
     ],
 )
 def test_what_cannot_be_learned_from_is_said_in_one_line(adaexplore, problem, words, complaint):

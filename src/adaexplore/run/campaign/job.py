@@ -12,11 +12,13 @@ from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import AdaExploreError
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, planned_steps
-from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.client import BudgetSpentError, Client
 from adaexplore.core.protocols.listener import Listener
+from adaexplore.core.rule import Rule
 from adaexplore.run.campaign.file import CampaignEntry
 from adaexplore.run.campaign.turns import Progress
 from adaexplore.run.job import Job, NewRun, Servers, Slice
+from adaexplore.run.learning.lessons import Lessons
 from adaexplore.run.proposers import COMPILER, check_compiler, make_plan, with_starts
 from adaexplore.run.records import command
 from adaexplore.run.session import device_of, load_problem
@@ -44,12 +46,14 @@ class ProgressRow(Listener):
 class SharedLimits:
     """Limits and models that the jobs of a campaign share.
 
-    `clients` answer for all models. `spent` returns the reason to begin no further step, if any;
-    `out_of_money` is the reason that a client gave. With `by_time` the budget is time, else steps.
+    `clients` answer for all models. `lessons` make rules of failures, where a memory grows. `spent`
+    returns the reason to begin no further step, if any; `out_of_money` is the reason that a client
+    gave. With `by_time` the budget is time, else steps.
     """
 
     servers: Servers
     clients: Mapping[str, Client] = field(default_factory=dict)
+    lessons: Lessons | None = None
     over: Callable[[], str | None] = lambda: None
     by_time: bool = False
     out_of_money: str = ""
@@ -90,6 +94,7 @@ class CampaignJob:
             row,
             asks=folder / "asks" / entry.name,
             steps=entry.config.steps,
+            rules=self._rules if entry.config.memory_update else None,
         )
         self.device = ""
         if self.exists:
@@ -162,6 +167,7 @@ class CampaignJob:
                 self._job.answer(limits, lambda run: self._new_asks(run, made, steps))
                 return
             stopped = self._job.search(limits)
+            self.learn()
         nodes, facts = self.nodes()
         if stopped and not stop_reason(nodes, facts, self._config):
             self._shared.out_of_money = self._shared.out_of_money or stopped
@@ -170,6 +176,18 @@ class CampaignJob:
         """See `campaign.ProblemJob`."""
         with self._told():
             self._job.finish(replace(self._limits(parallel=1), spent=self._shared.over))
+
+    def learn(self) -> None:
+        """Make rules of the failures so far, where the campaign's memory grows."""
+        lessons = self._shared.lessons
+        if lessons is None or not self.exists:
+            return
+        with read_run(self.path) as run:
+            problem, nodes = run.store.run().problem, run.store.nodes()
+        try:
+            lessons.learn(self.entry.name, problem, nodes)
+        except BudgetSpentError as error:
+            self._shared.out_of_money = self._shared.out_of_money or str(error)
 
     def suspend(self) -> None:
         """See `campaign.ProblemJob`."""
@@ -189,12 +207,17 @@ class CampaignJob:
         return Slice(until, parallel, self._shared.clients, self._shared.spent)
 
     def _new(self) -> NewRun:
-        config = self._config.model_copy(update={"device": self.device or None})
+        own = {"device": self.device or None, "memory_update": ""}  # the campaign learns from it
+        config = self._config.model_copy(update=own)
         problem = load_problem(self._file, config)
         plan = with_starts(make_plan(config), config, self._file)
         if COMPILER in plan.proposers or config.compiler_seeds:
             check_compiler(problem)
         return NewRun(problem, config, plan, partial(command, self._file))
+
+    def _rules(self) -> tuple[Rule, ...]:
+        assert self._shared.lessons
+        return self._shared.lessons.rules()
 
     def _new_asks(self, run: RunDirectory, before: int, steps: int) -> int:
         """Return the number of steps to ask for, `before` steps having been made before."""

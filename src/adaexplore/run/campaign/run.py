@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,11 @@ from adaexplore.run.campaign.file import (
     campaign_order,
 )
 from adaexplore.run.campaign.job import CampaignJob, ProgressRow, SharedLimits
+from adaexplore.run.campaign.lessons import check_lessons, lessons_of
 from adaexplore.run.campaign.sessions import SharedSessions
 from adaexplore.run.campaign.turns import Campaign, Rules
 from adaexplore.run.job import Servers
+from adaexplore.run.learning.learn import Tell
 from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
 from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.session import device_of
@@ -103,6 +105,7 @@ def change_campaign(path: Path, given: Config) -> None:
 def _check(order: CampaignOrder) -> None:
     """Check that the searches can be carried out; raises `BadInputError` as `check` does."""
     check(order.config, _plan(order))
+    check_lessons(order)
     for entry in order.entries:
         read_starts(entry.config.start_from, Path(entry.path))
 
@@ -121,14 +124,18 @@ def _servers(order: CampaignOrder) -> Servers:
 class CampaignRun:
     """The searches of a campaign's folder; `row` gives the progress row of a problem by its name.
 
-    `lost` says why a problem was left out, by its index.
+    `tell` is called with a line for each rule that the campaign's memory gets. `lost` says why a
+    problem was left out, by its index.
     """
 
-    def __init__(self, path: Path, row: Callable[[str], ProgressRow]) -> None:
+    def __init__(
+        self, path: Path, row: Callable[[str], ProgressRow], tell: Tell = lambda _: None
+    ) -> None:
         manifest = read_manifest(path)
         self.path = path
         self.command: str = manifest["command"]
         self._order = CampaignOrder.from_json(manifest["order"])
+        self._tell = tell
         self._servers = _servers(self._order)
         self._limits = self._order.config.limits
         self._shared = SharedLimits(self._servers, by_time=self._limits.seconds is not None)
@@ -156,6 +163,11 @@ class CampaignRun:
             plan = _plan(self._order)
             shared.clients = stack.enter_context(open_clients(config, plan, *stores))
             stack.callback(self._servers.close)
+            if config.memory_update:
+                lessons = lessons_of(self._order, self.path, shared.clients, self._tell)
+                shared.lessons = stack.enter_context(closing(lessons))
+                for job in self._jobs:  # a kill may have come between a turn and its lessons
+                    job.learn()
             for job in self._jobs:  # after Ctrl-C, some are still at work
                 stack.callback(job.suspend)
             try:
@@ -183,6 +195,12 @@ class CampaignRun:
     def is_study(self) -> bool:
         """True for a campaign of arms."""
         return bool(self._order.arms)
+
+    @property
+    def memory(self) -> Path | None:
+        """The memory that grows, None where none does or it has no rule yet."""
+        path = Path(self._order.config.memory_update)
+        return path if path.is_file() else None
 
     @property
     def waits(self) -> bool:
