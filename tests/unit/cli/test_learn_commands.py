@@ -260,7 +260,10 @@ def test_a_campaign_learns_after_every_turn(campaign, tmp_path, way):
         (("adapt", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("explore", "PROBLEM", "--memory-update", "m.toml"), "--memory-update goes with --model"),
         (
-            ("campaign", "PROBLEM", "--device", "cpu", "--model", LOCAL, "--memory-update", "m"),
+            (
+                *("campaign", "PROBLEM", "--device", "cpu", "--model", LOCAL),
+                *("--base-url", "http://localhost:1/v1", "--memory-update", "m.toml"),
+            ),
             "--memory-update: rules are about Triton",
         ),
     ],
