@@ -3,8 +3,8 @@ import dataclasses
 from test_memory_files import RULE
 
 from adaexplore.core import Gain, Platform
+from adaexplore.memory import Saying, read_sayings
 from adaexplore_lab.memories.exchange import as_lines, as_markdown, difference
-from adaexplore_lab.memories.lines import Saying, sayings
 
 OTHER = dataclasses.replace(
     RULE, name="pad", kind="silent", statement="Mask\nagain.", support=7, gone=()
@@ -14,7 +14,7 @@ OTHER = dataclasses.replace(
 def test_lines_are_those_that_are_read_again(tmp_path):
     path = tmp_path / "rules.txt"
     path.write_text(as_lines([RULE, OTHER]))
-    assert sayings(path, 0) == [Saying("Mask again.", 7.0), Saying(RULE.statement, 4.0)]
+    assert read_sayings(path, 0) == [Saying("Mask again.", 7.0), Saying(RULE.statement, 4.0)]
 
 
 def test_a_page_has_each_rule_with_its_programs_and_places():

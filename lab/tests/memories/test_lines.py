@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from test_memory_files import RULE
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.memory.files import BUNDLED, load_memory, memory_path
-from adaexplore_lab import rules
-from adaexplore_lab.memories.lines import (
+from adaexplore.memory import (
     Saying,
     SayingMatch,
-    find,
+    find_rules,
     is_checkable,
-    sayings,
-    supported,
+    read_sayings,
+    supported_rules,
 )
+from adaexplore.memory.files import BUNDLED, load_memory, memory_path
+from adaexplore_lab import rules
 
 KNOWN = [*load_memory(memory_path(BUNDLED)), *rules.beliefs()]
 SAID = rules.sayings()
@@ -25,14 +25,14 @@ class TestSayings:
     def test_lines_that_were_met_often_enough(self, tmp_path):
         path = tmp_path / "rules.txt"
         path.write_text("Do this.||3.0\n\nDo || that. || 12\nSeldom.||2\n")
-        assert sayings(path, 3) == [Saying("Do this.", 3.0), Saying("Do || that.", 12.0)]
+        assert read_sayings(path, 3) == [Saying("Do this.", 3.0), Saying("Do || that.", 12.0)]
 
     @pytest.mark.parametrize("line", ["Do this.", "Do this.||often", "||3", "Do this.|3"])
     def test_what_is_no_such_line(self, tmp_path, line):
         path = tmp_path / "rules.txt"
         path.write_text(f"Fine.||3\n{line}\n")
         with pytest.raises(BadInputError, match="line 2: write it as statement"):
-            sayings(path, 0)
+            read_sayings(path, 0)
 
 
 class TestFind:
@@ -50,7 +50,7 @@ class TestFind:
         ],
     )
     def test_the_rule_that_says_the_same(self, statement, name):
-        [found] = find([Saying(statement, 3)], KNOWN, SAID)
+        [found] = find_rules([Saying(statement, 3)], KNOWN, SAID)
         assert found.rule is not None
         assert found.rule.name == name
 
@@ -64,17 +64,17 @@ class TestFind:
         ],
     )
     def test_what_could_be_true_of_no_other_program_is_no_rule(self, statement):
-        [found] = find([Saying(statement, 3)], KNOWN, SAID)
+        [found] = find_rules([Saying(statement, 3)], KNOWN, SAID)
         assert found.rule is None
         assert not is_checkable(found.saying)
 
     def test_what_nobody_knows_is_left_open(self):
-        [found] = find([Saying("tl.frobnicate wants a whizzle.", 3)], KNOWN, SAID)
+        [found] = find_rules([Saying("tl.frobnicate wants a whizzle.", 3)], KNOWN, SAID)
         assert found.rule is None
         assert is_checkable(found.saying)
 
     def test_nearly_every_rule_is_found_by_its_own_words(self):
-        found = find([Saying(rule.statement, 3) for rule in KNOWN], KNOWN, SAID)
+        found = find_rules([Saying(rule.statement, 3) for rule in KNOWN], KNOWN, SAID)
         others = [
             (rule.name, one.rule.name)
             for rule, one in zip(KNOWN, found, strict=True)
@@ -84,9 +84,9 @@ class TestFind:
 
     @given(st.text(max_size=80))
     def test_any_text_will_do(self, text):
-        [found] = find([Saying(text, 1)], KNOWN[:5])
+        [found] = find_rules([Saying(text, 1)], KNOWN[:5])
         assert found.likeness >= 0.0
-        assert find([Saying(text, 1)], []) == [SayingMatch(Saying(text, 1), None)]
+        assert find_rules([Saying(text, 1)], []) == [SayingMatch(Saying(text, 1), None)]
 
 
 def test_what_was_met_elsewhere_counts_as_support():
@@ -96,5 +96,5 @@ def test_what_was_met_elsewhere_counts_as_support():
         SayingMatch(Saying("b", 5), RULE),
         SayingMatch(Saying("c", 9), None),
     ]
-    [rule] = supported([RULE, other], found)
+    [rule] = supported_rules([RULE, other], found)
     assert (rule.name, rule.support, rule.source) == (RULE.name, 15, "import")

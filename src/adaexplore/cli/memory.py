@@ -59,7 +59,9 @@ def memory_check(
 ) -> None:
     """Run every witness and remedy on the installed Triton; record which rules hold.
 
-    Exit code 1 if one does not hold.
+    Lines `statement||count`, as the published search has them, have no programs: each is compared
+    with the bundled rules, the like are run, and those that hold become the memory FILE.toml, with
+    the lines' counts. Exit code 1 if one does not hold.
     """
     from adaexplore.cli import memory_view
 

@@ -11,12 +11,14 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from adaexplore.cli.checking import check_with_progress, say, say_failures
+from adaexplore.cli.statements_view import check_statements
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
 from adaexplore.core.rule import Rule
 from adaexplore.memory.describe import describe_gain
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.memory.merge import merge_memories
+from adaexplore.memory.statements import is_statements
 from adaexplore.run.learning.machine import Machine
 
 
@@ -88,10 +90,14 @@ def check(
     """Run witnesses and remedies here; return the exit code: 1 if a rule does not hold.
 
     With `unseen`, only those of rules that were not tried here yet. The results are written to
-    `output`, or else to the memory itself unless it is the bundled one.
+    `output`, or else to the memory itself unless it is the bundled one. Of lines
+    `statement||count`, the rules that say the same and hold are written (see `statements_view`).
     """
     console = Console()
-    rules = load_memory(memory_path(memory))
+    path = memory_path(memory)
+    if is_statements(path):
+        return check_statements(console, path, output, Machine(device, target), parallel)
+    rules = load_memory(path)
     machine = Machine(device, target)
     here = machine.platform
     left = [

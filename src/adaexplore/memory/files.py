@@ -33,6 +33,7 @@ from adaexplore.core.rule import (
 )
 from adaexplore.memory.listing import listing, programs
 from adaexplore.memory.patterns import check_matcher
+from adaexplore.memory.statements import is_statements, read_sayings, unchecked_rules
 
 BUNDLED = "bundled"
 """The name of the memory that ships with the package."""
@@ -54,8 +55,12 @@ def memory_path(name: str) -> Path:
 def load_memory(path: Path) -> list[Rule]:
     """Return the rules of a memory, in the file's order. A name that ends in .json means JSON.
 
+    Lines `statement||count`, as the published search has them, are unchecked rules.
+
     Raises `BadInputError`, in one line that names the rule, for a file that is no memory.
     """
+    if is_statements(path):
+        return unchecked_rules(read_sayings(path))
     try:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)

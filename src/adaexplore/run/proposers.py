@@ -33,7 +33,7 @@ from adaexplore.propose.model.published import PublishedPrompts
 from adaexplore.propose.model.rehearsal import rehearse
 from adaexplore.run.ledger import Ledger
 from adaexplore.run.parts import Parts
-from adaexplore.run.recall import linting, memory_for, recalling
+from adaexplore.run.recall import linting, memory_for, recalling, require_recalled
 from adaexplore.run.starts import Start, read_starts, starts_of
 from adaexplore.search.ensemble import choose_proposer
 from adaexplore.store import RunRecord, Store
@@ -170,6 +170,7 @@ def with_memory(plan: Plan, config: Config, problem: Problem) -> tuple[Plan, Con
     if not plan.asks_prompts:
         return plan, config
     name, rules = memory_for(problem, config.memory)
+    require_recalled(rules, config)
     return replace(plan, rules=rules), config.model_copy(update={"memory": name})
 
 

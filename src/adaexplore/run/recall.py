@@ -43,6 +43,16 @@ def named_rules(name: str) -> tuple[Rule, ...]:
     return () if name == NONE else tuple(load_memory(memory_path(name or BUNDLED)))
 
 
+def require_recalled(rules: Sequence[Rule], settings: Config) -> None:
+    """Raise `BadInputError` for a memory that no prompt would have a rule of, as it is set."""
+    if rules and not settings.memory_threshold and not any(rule.is_checked for rule in rules):
+        raise BadInputError(
+            f"--memory {settings.memory}: nobody tested its rules, so none is chosen by itself: "
+            "give the count from which they go into every prompt (--set memory_threshold=3, as "
+            "published), or check them first: adaexplore memory check"
+        )
+
+
 def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:
     """Return a recall of the rules about the code of a step or its last failure.
 

@@ -79,6 +79,57 @@ class TestTried:
         assert kept == {"no-break": (here,), "no-continue": known[1].holds}
 
 
+LINES = """There is no triton.language.log1p.||9.0
+Never write `break` in a kernel.||2.0
+You cannot have an else at line 41.||30.0
+tl.frobnicate wants a whizzle.||4.0
+"""
+
+
+class TestStatements:
+    """Lines `statement||count`, as the published search has them."""
+
+    @pytest.fixture
+    def lines(self, file):
+        return file("general_memory.txt", LINES)
+
+    def test_they_are_rules_that_nobody_tested(self, lines):
+        rules = load_memory(lines)
+        assert [(rule.support, rule.is_checked) for rule in rules] == [
+            (9, False),
+            (2, False),
+            (30, False),
+            (4, False),
+        ]
+        assert rules[0].statement == "There is no triton.language.log1p."
+
+    def test_checked_they_become_the_rules_that_bear_them_out(self, adaexplore, lines, monkeypatch):
+        tried = []
+
+        def nothing_new(rules, machine, report, *, parallel):
+            tried.extend(rules)
+
+        monkeypatch.setattr(checking, "check_rules", nothing_new)
+        checked = adaexplore("memory", "check", lines, *TARGET)
+        assert checked.code == 0, checked
+        assert "4 statements: 2 witnessed, 0 stale, 1 unverified, 1 no rule" in checked.out
+        assert tried == []  # both were seen to hold on this version
+        rules = load_memory(lines.with_suffix(".toml"))
+        assert {rule.name: rule.support for rule in rules}.keys() == {"no-tl-log1p", "no-break"}
+        assert all(rule.witness and rule.source == "import" for rule in rules)
+        assert lines.read_text() == LINES
+
+    def test_lines_that_nothing_bears_out_make_no_memory(self, adaexplore, file):
+        lines = file("lines.txt", "tl.frobnicate wants a whizzle.||4.0\n")
+        assert adaexplore("memory", "check", lines, *TARGET).code == 1
+        assert not lines.with_suffix(".toml").exists()
+
+    def test_a_line_that_is_none_is_named(self, adaexplore, file):
+        lines = file("lines.txt", "tl.frobnicate wants a whizzle.||4.0\nno count\n")
+        said = adaexplore("memory", "list", lines).complaint
+        assert "lines.txt, line 2: write it as statement||count" in said
+
+
 class TestInPrompts:
     HEADING = "# Rules, each verified by a run"
 
@@ -114,6 +165,22 @@ class TestInPrompts:
     @pytest.mark.parametrize("words", [("--memory", "none"), ("--set", "memory_tokens=0")])
     def test_or_none(self, prompt, words):
         assert self.HEADING not in prompt(*words)
+
+    def test_statements_go_in_by_their_counts_and_are_marked(self, prompt, file):
+        lines = file("general_memory.txt", LINES)
+        text = prompt("--memory", lines, "--set", "memory_threshold=3")
+        told = [line for line in LINES.splitlines() if f"- {line.partition('||')[0]}" in text]
+        assert len(told) == 3
+        assert text.count("(unchecked)") == 3
+        assert "Never write" not in text
+
+    def test_statements_that_nothing_chooses_are_refused(self, adaexplore, problem, file, tmp_path):
+        lines, run = file("general_memory.txt", LINES), tmp_path / "run"
+        words = ["explore", problem, "--proposer", "manual", *TARGET, "--run", run]
+        refused = adaexplore(*words, "--memory", lines)
+        assert "nobody tested its rules" in refused.complaint
+        assert "--set memory_threshold=3" in refused.complaint
+        assert not run.exists()
 
     def test_what_fits_no_problem_is_refused(self, adaexplore, problem, tmp_path):
         run = ("--run", tmp_path / "run", "--device", "cpu")

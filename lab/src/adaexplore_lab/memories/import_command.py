@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from adaexplore.core import Platform, Rule, TargetName
-from adaexplore.memory import load_memory, memory_path, merge_memories, save_memory
-from adaexplore.run import Machine
-from adaexplore_lab.console import observe, say
-from adaexplore_lab.memories.lines import (
+from adaexplore.core import Rule, TargetName
+from adaexplore.memory import (
     SayingMatch,
     SayingStatus,
-    find,
-    is_checkable,
-    sayings,
-    supported,
+    find_rules,
+    load_memory,
+    memory_path,
+    merge_memories,
+    read_sayings,
+    save_memory,
+    status_of,
+    supported_rules,
 )
+from adaexplore.run import Machine
+from adaexplore_lab.console import observe, say
 from adaexplore_lab.rules import beliefs
 from adaexplore_lab.rules import sayings as wordings
 
@@ -62,9 +65,9 @@ def _witnessed(
 ) -> tuple[list[Rule], int]:
     """Print the table; return the rules that bear out lines of `source`, and the exit code."""
     machine = Machine(device, target)
-    said = sayings(source, least_count)
+    said = read_sayings(source, least_count)
     rules = load_memory(memory_path(known))
-    found = find(said, [*rules, *beliefs()], wordings())
+    found = find_rules(said, [*rules, *beliefs()], wordings())
     meant = {one.rule.name: one.rule for one in found if one.rule is not None}
     here = machine.platform
     unseen = [r for r in meant.values() if here.as_of(r.kind) not in (*r.holds, *r.gone)]
@@ -72,39 +75,25 @@ def _witnessed(
     if status:
         return [], status
     meant |= {one.rule.name: one.rule for one in checked}
-    statuses = {name: _status(rule, here) for name, rule in meant.items()}
+    statuses = [status_of(one, meant, here) for one in found]
     _print(console, found, statuses)
-    witnessed = [rule for name, rule in meant.items() if statuses[name] == "witnessed"]
-    return supported(witnessed, found), 0
-
-
-def _status(rule: Rule, platform: Platform) -> SayingStatus:
-    here = platform.as_of(rule.kind)
-    if here in rule.holds:
-        return "witnessed"
-    return "stale" if here in rule.gone else "unverified"
+    witnessed = [one for one, status in zip(found, statuses, strict=True) if status == "witnessed"]
+    return supported_rules(meant.values(), witnessed), 0
 
 
 def _print(
-    console: Console, found: Sequence[SayingMatch], statuses: Mapping[str, SayingStatus]
+    console: Console, found: Sequence[SayingMatch], statuses: Sequence[SayingStatus]
 ) -> None:
     table = Table("", "count", "statement", "rule", box=None)
-    found_statuses = [_of(one, statuses) for one in found]
-    for one, status in zip(found, found_statuses, strict=True):
+    for one, status in zip(found, statuses, strict=True):
         name = one.rule.name if one.rule else ""
         table.add_row(status, f"{one.saying.count:g}", escape(one.saying.statement), name)
     console.print(table)
-    say(console, _summary(found_statuses))
+    say(console, _summary(statuses))
 
 
-def _of(one: SayingMatch, statuses: Mapping[str, SayingStatus]) -> SayingStatus:
-    if one.rule is not None:
-        return statuses[one.rule.name]
-    return "unverified" if is_checkable(one.saying) else "no rule"
-
-
-def _summary(found_statuses: Iterable[SayingStatus]) -> str:
-    counts = Counter(found_statuses)
+def _summary(statuses: Iterable[SayingStatus]) -> str:
+    counts = Counter(statuses)
     return f"{counts.total()} statements: " + ", ".join(
         f"{counts[status]} {status}" for status in ("witnessed", "stale", "unverified", "no rule")
     )

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from adaexplore.core import BadInputError, Rule
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.rule import Platform, Rule, unchecked_rule
 
 SayingStatus = Literal["witnessed", "stale", "unverified", "no rule"]
 """A known rule says the same and holds here; what it forbids works here; nothing known says it;
@@ -62,8 +63,8 @@ class SayingMatch:
     likeness: float = 0.0
 
 
-def sayings(path: Path, least_count: float) -> list[Saying]:
-    """The lines of a file that were met so often at least.
+def read_sayings(path: Path, least_count: float = 0.0) -> list[Saying]:
+    """Return the lines of a file that were met at least `least_count` times.
 
     Raises `BadInputError`, with the line, for one that is not `statement||count`.
     """
@@ -86,7 +87,7 @@ def sayings(path: Path, least_count: float) -> list[Saying]:
     return found
 
 
-def find(
+def find_rules(
     said: Iterable[Saying], known: Sequence[Rule], put: Mapping[str, Sequence[str]] | None = None
 ) -> list[SayingMatch]:
     """For each saying the known rule that is most like it, if one is alike enough.
@@ -111,7 +112,7 @@ def is_checkable(saying: Saying) -> bool:
     return not _PLACE.search(text) and bool(_OF_TRITON.search(text)) and bool(_terms(text, ()))
 
 
-def supported(rules: Iterable[Rule], found: Iterable[SayingMatch]) -> list[Rule]:
+def supported_rules(rules: Iterable[Rule], found: Iterable[SayingMatch]) -> list[Rule]:
     """The rules that sayings were found to be, with their counts as support."""
     counts: Counter[str] = Counter()
     for one in found:
@@ -122,6 +123,36 @@ def supported(rules: Iterable[Rule], found: Iterable[SayingMatch]) -> list[Rule]
         for rule in rules
         if rule.name in counts
     ]
+
+
+def is_statements(path: Path) -> bool:
+    """Return True for a file whose first line is `statement||count`."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    except (OSError, UnicodeDecodeError):
+        return False
+    return bool(_LINE.fullmatch(next((line.strip() for line in lines if line.strip()), "")))
+
+
+def unchecked_rules(said: Iterable[Saying]) -> list[Rule]:
+    """Return sayings as rules that nobody tested, with their counts, in their order."""
+    return [
+        unchecked_rule(
+            f"statement-{number:03}", one.statement, support=round(one.count), source="import"
+        )
+        for number, one in enumerate(said, 1)
+    ]
+
+
+def status_of(one: SayingMatch, known: Mapping[str, Rule], here: Platform) -> SayingStatus:
+    """Return what a saying is worth on a platform, where the rules of `known` were tried."""
+    if one.rule is None:
+        return "unverified" if is_checkable(one.saying) else "no rule"
+    rule = known[one.rule.name]
+    where = here.as_of(rule.kind)
+    if where in rule.holds:
+        return "witnessed"
+    return "stale" if where in rule.gone else "unverified"
 
 
 class _Texts:
