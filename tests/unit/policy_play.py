@@ -32,6 +32,7 @@ class Play:
         parent: int = ROOT_ID,
         kind: str = "",
         *,
+        planned: int = 0,
         cell: tuple[int, ...] = (0, 0),
         vector: tuple[float, ...] = (1.0, 0.0),
     ) -> int:
@@ -39,7 +40,7 @@ class Play:
         node_id = len(self.tree) + 1
         kind = kind or ("small" if parent else "large")
         rank = (True, speedup is not None, speedup or 0.0, 0.0)
-        self.tree.add(node_id, parent, kind, speedup or 0.05, rank)
+        self.tree.add(node_id, parent, kind, speedup or 0.05, rank, planned=planned)
         self.policy.record(self.tree, node_id, FakeTraits(cell, vector))
         return node_id
 

@@ -518,6 +518,21 @@ class Config(BaseModel):
         return parse_policy(self.policy)[1]
 
     @property
+    def plan_items(self) -> int:
+        """The most items of a plan; 0 where the policy makes no plans."""
+        return int(self._of_stepwise("items"))
+
+    @property
+    def plan_tries(self) -> int:
+        """The attempts at an item of a plan; 0 where the policy makes no plans."""
+        return int(self._of_stepwise("tries"))
+
+    def _of_stepwise(self, parameter: str) -> float:
+        if self.chosen_policy != "stepwise":
+            return 0
+        return self.policy_parameters.get(parameter, PARAMETERS["stepwise"][parameter].default)
+
+    @property
     def shows_tried(self) -> bool:
         """True where prompts list what else was tried."""
         if self.tried is not None:

@@ -10,7 +10,18 @@ from typing import Literal, get_args
 from adaexplore.core.errors import BadInputError
 
 PolicyName = Literal[
-    "uct", "widening", "ps", "irs", "irl", "irb", "irle", "beam", "islands", "polca", "archive"
+    "uct",
+    "widening",
+    "ps",
+    "irs",
+    "irl",
+    "irb",
+    "irle",
+    "beam",
+    "islands",
+    "polca",
+    "archive",
+    "stepwise",
 ]
 AUTO = "auto"
 
@@ -54,6 +65,13 @@ PARAMETERS: Mapping[str, Mapping[str, PolicyParameter]] = {
             10, "fastest kernels in the archive, beside those of cells", least=1
         ),
         "reach": PolicyParameter(1.0, "weight of the gain expected of a step"),
+    },
+    "stepwise": {
+        "items": PolicyParameter(5, "items of a plan at most", least=1),
+        "tries": PolicyParameter(2, "attempts at an item before it is skipped", least=1),
+        "loss": PolicyParameter(
+            0.02, "share of the speed that an item may cost and still be kept", most=0.5
+        ),
     },
 }
 """The parameters of each policy that has some; a policy's own defaults are the same."""

@@ -26,3 +26,8 @@ class Proposal:
     prompt: str = ""
     reply: str = ""
     failure: str = ""
+
+    @property
+    def plan(self) -> tuple[str, ...]:
+        """Items of the plan that this candidate begins; small steps carry them out one by one."""
+        return tuple(self.settings.get("plan", ()))

@@ -26,7 +26,8 @@ class Vertex:
     counts the steps in flight that grow from this vertex, and `small_children` counts the small
     steps of both sorts. `component` is the nearest large step on the path to the root, the vertex
     itself included: it names the small-step component of the vertex, the subtree reachable from
-    that large step by small edges only.
+    that large step by small edges only. `planned` is the number of items of the plan that a large
+    step begins, 0 without one.
     """
 
     id: int
@@ -41,6 +42,7 @@ class Vertex:
     children: list[int] = field(default_factory=list)
     pending_children: int = 0
     small_children: int = 0
+    planned: int = 0
 
     @property
     def correct(self) -> bool:
@@ -110,7 +112,14 @@ class Tree:
         return len(self._vertices) - 1
 
     def add(
-        self, node_id: int, parent_id: int, step_kind: StepKind, reward: float, rank: Rank
+        self,
+        node_id: int,
+        parent_id: int,
+        step_kind: StepKind,
+        reward: float,
+        rank: Rank,
+        *,
+        planned: int = 0,
     ) -> None:
         """Insert a step under `parent_id` and propagate its reward (>= 0) to the root.
 
@@ -120,6 +129,7 @@ class Tree:
         if not reward >= 0:
             raise ValueError(f"node {node_id} has reward {reward}; it must be 0 or more")
         vertex = self._insert(node_id, parent_id, step_kind, rank)
+        vertex.planned = planned
         parent = self._vertices[parent_id]
         parent.children.append(node_id)
         parent.small_children += step_kind == "small"

@@ -351,4 +351,5 @@ class Ledger:
             believed = shrunk(evaluation, self._tree[node.parent_id].log_speed)
         reward = self._reward(believed)
         order = rank(believed, settings.ranking)
-        self._tree.add(node.id, node.parent_id, node.step_kind, reward, order)
+        planned = len(node.proposal.plan)
+        self._tree.add(node.id, node.parent_id, node.step_kind, reward, order, planned=planned)

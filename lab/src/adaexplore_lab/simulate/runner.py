@@ -91,7 +91,8 @@ def run(
         believed = shrunk(evaluation, tree[at].log_speed) if settings.shrinks else evaluation
         tree.end(at, selection.step_kind)
         order = rank(believed, settings.ranking)
-        tree.add(number, at, selection.step_kind, reward(believed), order)
+        planned = settings.plan_items if selection.step_kind == "large" else 0
+        tree.add(number, at, selection.step_kind, reward(believed), order, planned=planned)
         policy.record(tree, number, kernel.look)
         curve.append(
             _shipped(world, kernels, searched, settings, random.Random(f"{seed}/{number}"))

@@ -19,12 +19,16 @@ ReadReply = Callable[[str], Patched]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A source, the conversation's last prompt and reply, and a note in one line."""
+    """A source, the conversation's last prompt and reply, and a note in one line.
+
+    `plan` has the items that small steps carry out later.
+    """
 
     source: str
     prompt: Prompt
     reply: Reply
     note: str
+    plan: tuple[str, ...] = ()
 
 
 def read_answer(read: ReadReply, prompt: Prompt, reply: Reply) -> Answer:

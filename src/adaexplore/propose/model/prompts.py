@@ -22,8 +22,9 @@ from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of
 from adaexplore.propose.model.kernels import KernelView, kernel_view, path_views
 from adaexplore.propose.model.patches import FORMAT
+from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.sections import Section, SectionedPrompt, assembled
-from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
+from adaexplore.propose.model.strategies import CATALOGUE, Strategy, strategies_for
 from adaexplore.propose.model.variables import FOLLOW_UPS, SHARED, TEMPLATES
 
 OWN = files("adaexplore.propose.model") / "templates"
@@ -90,9 +91,7 @@ class Prompts:
         """Ask for the name of a strategy and two sentences on how to follow it."""
         known = ("kernels:verdicts", "tried", "summary")
         parts = (*_COMMON, *known, "strategies", "task:task_strategy")
-        hardware = hardware_of(briefing.problem, briefing.environment)
-        choice = strategies_for(briefing.problem.language, hardware.generation)
-        more = {"pool": _views(briefing, pool), "strategies": choice}
+        more = {"pool": _views(briefing, pool), "strategies": _strategies(briefing)}
         return self._prompt("strategy", briefing, parts, more)
 
     def large_with_strategy(
@@ -113,6 +112,52 @@ class Prompts:
         more = {"strategy": chosen, "plan": plan}
         more |= self._with_pool(briefing, pool, left_out)
         return self._prompt("large.strategy", briefing, parts, more)
+
+    def plan(
+        self, briefing: Briefing, pool: Sequence[Node], items: int, left_out: int = 0
+    ) -> SectionedPrompt:
+        """Ask for a plan: a first version, and at most `items` changes to it, one at a time.
+
+        Kernels to compare stand in the place of the pool.
+        """
+        known = ("contrast" if briefing.contrast else "pool", "tried", "summary")
+        parts = (*_COMMON, *known, "strategies", "task:task_items")
+        more = {"most": items, "strategies": _strategies(briefing)}
+        more |= self._with_pool(briefing, pool, left_out)
+        return self._prompt("plan", briefing, parts, more)
+
+    def first_version(
+        self, briefing: Briefing, pool: Sequence[Node], plan: str, left_out: int = 0
+    ) -> SectionedPrompt:
+        """Ask for the first version of a plan, without the changes that it lists."""
+        known = ("pool", "strategy")  # the plan's author has seen the rest
+        parts = (*self._for_writing(pool), *known, "task:task_first")
+        more = {"strategy": None, "plan": plan, **self._with_pool(briefing, pool, left_out)}
+        return self._prompt("large.plan", briefing, parts, more)
+
+    def item(
+        self,
+        briefing: Briefing,
+        window: Sequence[Node],
+        items: Sequence[PlanItem],
+        left_out: int = 0,
+    ) -> SectionedPrompt:
+        """Ask for patches to the last kernel of `window` that carry out the next item of a plan.
+
+        Failed attempts at items are shown with the reason, the last one at this item whole.
+        """
+        parts = (*_COMMON, "rules", "language", "window", "items", "attempt", "summary")
+        [item] = [item for item in items if item.state == "now"]
+        last = path_views([window[-1], *item.attempts[-1:]], briefing.feedback)[1:]
+        views = [_item_view(briefing, each) for each in items]
+        more = {
+            "window": path_views(window, briefing.feedback),
+            "left_out": left_out,
+            "items": views,
+            "item": views[item.number - 1],
+            "attempt": last[0] if last else None,
+        }
+        return self._prompt("small.item", briefing, (*parts, "task:task_item"), more)
 
     def contrastive(self, briefing: Briefing) -> SectionedPrompt:
         """Ask what makes the faster of the contrasted kernels faster, and for a better kernel."""
@@ -250,6 +295,23 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
 
 def _views(briefing: Briefing, nodes: Iterable[Node]) -> list[KernelView]:
     return [kernel_view(node, briefing.feedback) for node in nodes]
+
+
+def _item_view(briefing: Briefing, item: PlanItem) -> dict[str, Any]:
+    """Return an item of a plan as templates read it."""
+    attempts = _views(briefing, item.attempts)
+    return {
+        "number": item.number,
+        "text": item.text,
+        "state": item.state,
+        "attempts": attempts,
+    }
+
+
+def _strategies(briefing: Briefing) -> Sequence[Strategy]:
+    """Return the strategies that the language can express on this device."""
+    hardware = hardware_of(briefing.problem, briefing.environment)
+    return strategies_for(briefing.problem.language, hardware.generation)
 
 
 def _version(text: str) -> tuple[int, ...]:

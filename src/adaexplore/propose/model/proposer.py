@@ -27,6 +27,7 @@ from adaexplore.propose.model.answers import (
     whole_module,
 )
 from adaexplore.propose.model.kernels import judged_before, to_contrast, tried_before
+from adaexplore.propose.model.plans import PlanItem, progress, read_plan
 from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.sections import SectionedPrompt
 from adaexplore.propose.model.strategies import find_strategy
@@ -53,8 +54,9 @@ class ModelProposer:
     `rules` returns memory's rules for a context, most useful first. `lint` returns the known faults
     of a source; the model is told of them once and may fix them before the evaluation. The settings
     choose the form of a step. A large step writes a new module, alone, from a chosen strategy or
-    from a contrast of kernels. A small step repairs a failed kernel, or revises and patches. Before
-    either, a call may sum up the search so far.
+    from a contrast of kernels. A small step repairs a failed kernel, or revises and patches. With
+    the policy `stepwise`, a large step makes a plan and its first version, and a small step carries
+    out the next item. Before any of them, a call may sum up the search so far.
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class ModelProposer:
             candidate=Candidate(answer.source, context.problem.language),
             origin=ORIGIN,
             note=f"{form}: {answer.note}" if answer.note else form,
-            settings=_settings(form, tokens),
+            settings=_settings(form, tokens, answer.plan),
             prompt=_as_text(answer.prompt),
             reply=answer.reply.text,
         )
@@ -111,9 +113,14 @@ class ModelProposer:
                 return "large", self._large(briefing, [n for n in window if _is_right(n)])
             if settings.repair and not _is_right(last):
                 return "repair", self._repair(briefing, last)
+            if settings.plan_items and (items := progress(context, settings.plan_tries)):
+                return "item", self._item(briefing, window, items)
             contrast = self._to_contrast(context, rng)
             return "patch", self._patch(replace(briefing, contrast=contrast), window)
-        if contrast := self._to_contrast(context, rng):
+        contrast = self._to_contrast(context, rng)
+        if settings.plan_items:
+            return "plan", self._plan(replace(briefing, contrast=contrast), context.pool)
+        if contrast:
             return "contrast", self._contrast(briefing, contrast)
         if rng.random() < settings.p_strategy:
             return "strategy", self._strategy(briefing, context.pool)
@@ -167,6 +174,33 @@ class ModelProposer:
 
         answer = yield from self._asked_for(asking, len(pool), whole_module)
         return replace(answer, note=f"{strategy}; {answer.note}") if strategy else answer
+
+    def _plan(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
+        """Ask for a plan, then for its first version."""
+        most = self._settings.plan_items
+        _, reply = yield from self._fitting(
+            lambda skip: self._prompts.plan(briefing, pool[skip:], most, skip), len(pool)
+        )
+
+        def asking(skip: int) -> Prompt:
+            return self._prompts.first_version(briefing, pool[skip:], reply.text, skip)
+
+        answer = yield from self._asked_for(asking, len(pool), whole_module)
+        items = read_plan(reply.text, most)
+        return replace(answer, note=f"{len(items)} items; {answer.note}", plan=items)
+
+    def _item(
+        self, briefing: Briefing, window: Sequence[Node], items: Sequence[PlanItem]
+    ) -> AnswerFlow:
+        """Ask for patches that carry out the next item of a plan."""
+        older = len(window) - 1
+
+        def asking(skip: int) -> Prompt:
+            return self._prompts.item(briefing, window[skip:], items, skip)
+
+        answer = yield from self._asked_for(asking, older, patching(window[-1].candidate.source))
+        [number] = [item.number for item in items if item.state == "now"]
+        return replace(answer, note=f"{number} of {len(items)}; {answer.note}")
 
     def _contrast(self, briefing: Briefing, kernels: Sequence[Node]) -> AnswerFlow:
         def asking(skip: int) -> Prompt:
@@ -229,7 +263,8 @@ class ModelProposer:
             fixed = read_answer(patching(answer.source), prompt, reply)
         except (_NoAnswerError, ReplyError):
             return answer
-        return replace(fixed, note=f"{answer.note}; fixed known faults") if answer.note else fixed
+        note = f"{answer.note}; fixed known faults" if answer.note else fixed.note
+        return replace(fixed, note=note, plan=answer.plan)
 
     def _fitting(
         self, asking: Callable[[int], Prompt], max_omitted: int
@@ -295,9 +330,9 @@ def _failed(problem: Problem, form: str, reason: str, tokens: Counter[str]) -> P
     return Proposal(empty, ORIGIN, note, _settings(form, tokens), failure=reason)
 
 
-def _settings(form: str, tokens: Counter[str]) -> dict[str, Any]:
-    """Return the form of the step and the estimated tokens of its prompts by section."""
-    return {"form": form, "prompt_tokens": dict(tokens)}
+def _settings(form: str, tokens: Counter[str], plan: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the form of the step, the estimated tokens of its prompts by section, and its plan."""
+    return {"form": form, "prompt_tokens": dict(tokens)} | ({"plan": list(plan)} if plan else {})
 
 
 def _as_text(prompt: Prompt) -> str:

@@ -9,6 +9,7 @@ from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Tim
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.strategies import CATALOGUE
 
@@ -32,6 +33,11 @@ def rehearse(prompts: Prompts, briefing: Briefing) -> None:
     prompts.strategy(briefing, pool)
     prompts.large_with_strategy(briefing, pool, CATALOGUE[0].name, "a plan")
     prompts.large_with_strategy(briefing, pool, "", "a plan", left_out=1)
+    prompts.plan(briefing, pool, 2, left_out=1)
+    prompts.plan(replace(briefing, contrast=pool), pool, 2)
+    prompts.first_version(briefing, pool, "a plan", left_out=1)
+    items = [PlanItem(1, "done", "done", [slow]), PlanItem(2, "next", "now", [broken])]
+    prompts.item(briefing, [fast], items)
     prompts.contrastive(replace(briefing, contrast=pool))
     prompts.reviser(replace(briefing, contrast=pool), window)
     prompts.reviser(briefing, window)

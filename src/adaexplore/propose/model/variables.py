@@ -35,6 +35,7 @@ _POOL = {"pool": "kernels to beat; with some policies also failed ones"}
 _LEFT_OUT = {"left_out": "number of older kernels omitted to fit the model's context"}
 _WINDOW = {"window": "kernels, each made from the one before, oldest first; the last is to change"}
 _GUIDANCE = {"guidance": "the reviser's changes; empty if it was not asked"}
+_ITEMS = {"items": "items of a plan: `number`, `text`, `state`, `attempts`, oldest first"}
 _KERNELS = {"kernels": "kernels with their measurements; the last of a path is to change"}
 _FAILED = {"kernel": "the failed kernel", "log": "the end of its log; empty if it adds nothing"}
 
@@ -50,6 +51,8 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "verdicts.j2": _POOL,
     "strategies.j2": {"strategies": "the strategies of the catalogue for this language"},
     "strategy.j2": {"strategy": "the chosen strategy, or None", "plan": "the model's plan for it"},
+    "items.j2": _ITEMS,
+    "attempt.j2": {"attempt": "the last failed attempt at the item, or None"},
     "contrast.j2": {},
     "compare.j2": {},
     "tried.j2": {},
@@ -64,6 +67,9 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "task_large.j2": _POOL,
     "task_plan.j2": _POOL,
     "task_strategy.j2": _POOL,
+    "task_items.j2": {**_POOL, "most": "the most items that a plan may have"},
+    "task_first.j2": _POOL,
+    "task_item.j2": {"item": "the item to carry out"},
     "task_contrast.j2": {},
     "task_reviser.j2": _WINDOW,
     "task_tuner.j2": {**_WINDOW, **_GUIDANCE},

@@ -17,6 +17,7 @@ from adaexplore.search.policies.islands import Islands
 from adaexplore.search.policies.one_kind import OneKind
 from adaexplore.search.policies.polca import EpsilonNet
 from adaexplore.search.policies.ps import ParallelSampling
+from adaexplore.search.policies.stepwise import Stepwise
 from adaexplore.search.policies.uct import Uct
 from adaexplore.search.policies.widening import Widening
 
@@ -32,6 +33,7 @@ POLICIES: Mapping[PolicyName, Callable[..., Policy]] = {
     "islands": Islands,
     "polca": EpsilonNet,
     "archive": Archive,
+    "stepwise": Stepwise,
 }
 """Each is called with the settings; every other parameter has a default."""
 

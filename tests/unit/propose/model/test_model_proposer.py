@@ -397,12 +397,23 @@ class TestContrast:
         assert self.large(self.CHANCE, self.RUN[3]).label == "large"
         assert self.large(PLAIN, *self.RUN).label == "large"
 
-    @pytest.mark.parametrize("policy", get_args(PolicyName))
+    @pytest.mark.parametrize("policy", sorted({*get_args(PolicyName)} - {"stepwise"}))
     def test_with_any_policy_it_is_on_or_off(self, policy):
         for contrast, label in ((True, "large.contrast"), (False, "large")):
             update = {"policy": policy, "contrast": contrast, "summary": False}
             prompt = self.large(self.CHANCE.model_copy(update=update), *self.RUN[:2])
             assert prompt.label == label
+
+    def test_a_plan_compares_them_in_place_of_its_pool(self):
+        context = Context(PROBLEM, "large", 1, pool=self.RUN[:2], history=self.RUN)
+        for contrast, title in ((True, "Kernels to compare"), (False, "Kernels to beat")):
+            update = {"policy": "stepwise", "contrast": contrast}
+            settings = self.ON.model_copy(update=update)
+            asked, first = Talk(["1. Tile it.", module(TWO)], context, settings).prompts
+            plan = asked.messages[-1].text
+            assert re.findall(r"# (Kernels to \w+)\n", plan) == [title]
+            assert ("First compare the kernels" in plan) == contrast
+            assert "# Kernels to beat\n" in first.messages[-1].text
 
     def test_takes_the_best_and_others_of_the_run_where_the_pool_has_too_few(self):
         seen = [self.compared(self.large(self.ON, seed=seed)) for seed in range(20)]
@@ -451,6 +462,76 @@ class TestContrast:
             assert "## Step 2\n" in text
             assert "compiled, correct, 10.0 µs, 1.20× over eager" in text
             assert "First compare the kernels" in text
+
+
+class TestPlan:
+    STEPWISE = PLAIN.model_copy(update={"policy": "stepwise:items=2"})
+    REPLY = "One kernel does all.\n\n1. tiling: 64.\n2. fusion: the relu.\n3. layout: NHWC.\n"
+
+    def planned(self, **changes) -> Node:
+        """Return the step of a plan, the first of its run."""
+        talk = Talk([self.REPLY, module(ONE)], settings=self.STEPWISE)
+        return replace(node(1, ONE), proposal=talk.proposal, **changes)
+
+    def test_a_large_step_asks_for_a_plan_and_then_for_its_first_version(self):
+        talk = Talk([self.REPLY, module(ONE)], settings=self.STEPWISE)
+        assert talk.labels == ["plan", "large.plan"]
+        plan, first = (prompt.messages[-1].text for prompt in talk.prompts)
+        assert "one to 2 changes" in plan
+        assert self.REPLY.strip() in first
+        assert talk.proposal.candidate.source == ONE
+        assert talk.proposal.plan == ("tiling: 64.", "fusion: the relu.")
+        assert talk.proposal.note == "plan: 2 items; Fuses everything."
+        assert talk.proposal.settings["prompt_tokens"]["strategies"] > 0
+
+    def test_a_step_without_a_first_version_has_no_plan(self):
+        refused = Reply("", "m", "refused")
+        for replies in ([refused], [self.REPLY, "No.", "No."]):
+            talk = Talk(replies, settings=self.STEPWISE)
+            assert talk.proposal.failure
+            assert talk.proposal.plan == ()
+
+    def test_a_module_with_faults_fixed_keeps_its_plan(self):
+        class Linted(Talk):
+            proposer = ModelProposer(PROMPTS, self.STEPWISE, lint=TestLint.faults)
+
+        talk = Linted([self.REPLY, module(ONE), module(TWO)])
+        assert talk.labels == ["plan", "large.plan", "lint"]
+        assert talk.proposal.candidate.source == TWO
+        assert len(talk.proposal.plan) == 2
+
+    def test_a_small_step_carries_out_the_next_item(self):
+        talk = Talk(
+            [patch("    number = 1", "    number = 2")], small(self.planned()), self.STEPWISE
+        )
+        assert talk.labels == ["small.item"]
+        text = talk.prompts[0].messages[-1].text
+        assert "1. [now] tiling: 64.\n2. [later] fusion: the relu.\n" in text
+        assert "Carry out item 1 of the plan" in text
+        assert talk.proposal.candidate.source == ONE.replace("number = 1", "number = 2")
+        assert talk.proposal.note == "item: 1 of 2; Doubles it."
+        assert talk.proposal.plan == ()
+
+    def test_a_wrong_first_version_is_repaired(self):
+        head = self.planned(evaluation=WRONG)
+        assert Talk([module(TWO)], small(head), self.STEPWISE).labels == ["repair"]
+
+    def test_kernels_without_a_plan_are_revised_and_patched(self):
+        talk = Talk(["Use two.", module(TWO)], small(node(1, ONE)), self.STEPWISE)
+        assert talk.labels == ["small.reviser", "small.tuner"]
+
+    def test_other_policies_carry_out_no_plans(self):
+        talk = Talk(["Use two.", module(TWO)], small(self.planned()))
+        assert talk.labels == ["small.reviser", "small.tuner"]
+
+    def test_the_plan_is_not_shown_to_other_branches(self):
+        head = self.planned()
+        other = replace(node(2, TWO), proposal=replace(head.proposal, settings={}))
+        context = Context(PROBLEM, "large", 1, pool=(other,), history=(head, other))
+        for prompt in Talk(
+            [self.REPLY.replace("64", "32"), module(TWO)], context, self.STEPWISE
+        ).prompts:
+            assert "tiling: 64" not in prompt.messages[-1].text
 
 
 class TestFailuresInThePool:

@@ -25,24 +25,36 @@ from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import LAUNCH_US
 from adaexplore.evaluate.truth.precision import FLOOR, NORM_FACTOR, floors
 from adaexplore.propose.model.patches import parse_patches
+from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.prompts import OWN, Prompts, read_prompts
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
 from adaexplore.propose.model.variables import SHARED, TEMPLATES
 
 PROMPTS = Prompts()
 POOL = [node(1), node(2, origin="compiler")]
+ITEMS = [
+    PlanItem(1, "fusion: the relu.", "done", [node(2)]),
+    PlanItem(2, "tiling: 64 by 64.", "skipped", [node(5, FAILED), node(6)]),
+    PlanItem(3, "pipelining: the loads.", "now", [node(7, FAILED)]),
+    PlanItem(4, "layout: channels last.", "later"),
+]
 FORMS = {
     "large": lambda s: PROMPTS.large(s, POOL),
     "large, first": lambda s: PROMPTS.large(s, []),
     "strategy": lambda s: PROMPTS.strategy(s, POOL),
     "with strategy": lambda s: PROMPTS.large_with_strategy(s, POOL, "fusion", "Fuse the relu."),
+    "plan": lambda s: PROMPTS.plan(s, POOL, 4),
+    "first version": lambda s: PROMPTS.first_version(s, POOL, "1. Fuse the relu."),
+    "item": lambda s: PROMPTS.item(s, [*POOL, node(3)], ITEMS),
     "contrastive": lambda s: PROMPTS.contrastive(replace(s, contrast=POOL)),
     "reviser, contrasting": lambda s: PROMPTS.reviser(replace(s, contrast=POOL), [node(3)]),
     "reviser": lambda s: PROMPTS.reviser(s, [*POOL, node(3)]),
     "tuner": lambda s: PROMPTS.tuner(s, [*POOL, node(3)], "1. Use larger tiles."),
     "repair": lambda s: PROMPTS.repair(s, node(3, FAILED)),
 }
-WRITING = [form for form in FORMS if form not in ("strategy", "reviser", "reviser, contrasting")]
+WRITING = [
+    form for form in FORMS if form not in ("strategy", "reviser", "reviser, contrasting", "plan")
+]
 
 
 @pytest.fixture(params=FORMS)

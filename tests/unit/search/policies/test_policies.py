@@ -17,7 +17,7 @@ from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.core.policies import PARAMETERS, PolicyName
 from adaexplore.search import POLICIES, Policy, Tree, context_ids, make_policy
 
-few_examples = examples(max_examples=12, deadline=None)  # for each test and each of eleven policies
+few_examples = examples(max_examples=12, deadline=None)  # for each test and each policy
 SHOWING_FAILURES = ("irl", "irle")
 policies = pytest.mark.parametrize("name", sorted(POLICIES))
 
@@ -30,6 +30,7 @@ class Step:
     rank: tuple[bool, bool, float, float]
     traits: FakeTraits
     unjudged: bool
+    planned: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def _steps(draw: st.DrawFn, node_id: int) -> Step:
     kind = "large" if parent_id == ROOT_ID else draw(st.sampled_from(["large", "small"]))
     reward = draw(st.integers(0, 128)) / 64
     unjudged = draw(st.integers(0, 9)) == 0
-    return Step(parent_id, kind, reward, draw(ranks), draw(traits), unjudged)
+    planned = draw(st.integers(0, 3)) if kind == "large" else 0
+    return Step(parent_id, kind, reward, draw(ranks), draw(traits), unjudged, planned)
 
 
 some_settings = st.builds(
@@ -94,7 +96,9 @@ def replayed(policy: Policy, history: History, *, selecting: bool = False) -> Tr
         if step.unjudged:
             tree.add_unjudged(node_id, step.parent_id, step.kind)
         else:
-            tree.add(node_id, step.parent_id, step.kind, step.reward, step.rank)
+            tree.add(
+                node_id, step.parent_id, step.kind, step.reward, step.rank, planned=step.planned
+            )
             policy.record(tree, node_id, step.traits)
     for parent_id, kind in history.pending:
         tree.begin(parent_id, kind)
