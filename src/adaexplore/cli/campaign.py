@@ -12,8 +12,12 @@ import typer
 from adaexplore.cli.options import configured
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from adaexplore.core.config import Config
     from adaexplore.report.campaign.summary import CampaignSummary
+    from adaexplore.report.study.summary import StudySummary
+    from adaexplore.run.campaign.run import CampaignRun
 
 app = typer.Typer(rich_markup_mode=None)
 _PAGE_NAME = "index.html"
@@ -75,7 +79,6 @@ def search_campaign(path: Path, json: Path | None) -> int:
     from adaexplore.cli.printing import say, show_table, write_text
     from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
     from adaexplore.memory.files import load_memory
-    from adaexplore.report.campaign.tables import campaign_tables
     from adaexplore.run.campaign.run import CampaignRun
     from adaexplore.run.session import INTERRUPTED
 
@@ -93,10 +96,11 @@ def search_campaign(path: Path, json: Path | None) -> int:
         say(console, f"stopped; nothing recorded is lost. Go on with:\n{go_on}")
         raise
     summary = run.summary("interrupted" if status else "")
-    show_table(campaign_tables(summary), console)
+    shown = shown_as(run, summary)
+    show_table(tables_of(shown), console)
     if json:
-        write_text(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
-    say(console, str(write_page(summary, path)))
+        write_text(json, json_format.dumps(shown.to_json(), indent=1) + "\n")
+    say(console, str(write_page(shown, path)))
     if run.memory:
         say(console, f"{run.memory}: {len(load_memory(run.memory))} rules")
     if run.waits:
@@ -108,19 +112,45 @@ def search_campaign(path: Path, json: Path | None) -> int:
     return status or (BadInputError.exit_code if refused else 0)
 
 
-def recorded(path: Path, *, reports: bool) -> CampaignSummary:
+def recorded(path: Path, *, reports: bool) -> CampaignSummary | StudySummary:
     """Summarize what is recorded of a campaign, on any machine; with `reports`, write those too."""
     from adaexplore.run.campaign.job import ProgressRow
     from adaexplore.run.campaign.run import CampaignRun
 
-    return CampaignRun(path, lambda _: ProgressRow()).summary(reports=reports)
+    run = CampaignRun(path, lambda _: ProgressRow())
+    return shown_as(run, run.summary(reports=reports))
 
 
-def write_page(summary: CampaignSummary, path: Path, output: Path | None = None) -> Path:
-    """Write the page of a campaign; return its path."""
+def shown_as(run: CampaignRun, summary: CampaignSummary) -> CampaignSummary | StudySummary:
+    """Return the summary to show: that of a study if the campaign is one."""
+    from adaexplore.run.study.records import study_summary
+
+    return study_summary(run.path, summary) if run.is_study else summary
+
+
+def tables_of(summary: CampaignSummary | StudySummary) -> RenderableType:
+    """Return the tables of a campaign or a study, for the terminal."""
+    from adaexplore.report.campaign.summary import CampaignSummary
+    from adaexplore.report.campaign.tables import campaign_tables
+    from adaexplore.report.study.tables import study_tables
+
+    if isinstance(summary, CampaignSummary):
+        return campaign_tables(summary)
+    return study_tables(summary)
+
+
+def write_page(
+    summary: CampaignSummary | StudySummary, path: Path, output: Path | None = None
+) -> Path:
+    """Write the page of a campaign or a study; return its path."""
     from adaexplore.cli.printing import write_text
     from adaexplore.report.campaign.html import render_campaign
+    from adaexplore.report.campaign.summary import CampaignSummary
+    from adaexplore.report.study.html import render_study
 
     page = output or path / _PAGE_NAME
-    write_text(page, render_campaign(summary))
+    if isinstance(summary, CampaignSummary):
+        write_text(page, render_campaign(summary))
+    else:
+        write_text(page, render_study(summary))
     return page

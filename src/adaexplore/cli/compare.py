@@ -20,8 +20,9 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="KEY,...",
-            help="What makes arms: a setting, or proposer, memory, prompts, language, seed, "
-            "folder, version, commit. Default: all in which runs of the same problem differ.",
+            help="What makes arms: a setting, or arm, proposer, memory, prompts, language, seed, "
+            "folder, version, commit. Default: the arms of a study, or all in which runs of "
+            "the same problem differ.",
         ),
     ] = None,
     at: Annotated[

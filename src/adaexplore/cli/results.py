@@ -39,7 +39,6 @@ def show(
 
     from adaexplore.cli.printing import show_table
     from adaexplore.core.errors import BadInputError
-    from adaexplore.report.campaign.tables import campaign_tables
     from adaexplore.report.compare.reported import reported_summary, reported_table
     from adaexplore.report.run.cost_tables import cost_tables
     from adaexplore.report.run.terminal import headline, tree_table
@@ -52,11 +51,11 @@ def show(
     if json and not cost:
         raise BadInputError("--json goes with --cost")
     if is_campaign(run):
-        from adaexplore.cli.campaign import recorded
+        from adaexplore.cli.campaign import recorded, tables_of
 
         if cost:
             raise BadInputError(f"--cost: {run} is a campaign; name one of its runs")
-        show_table(campaign_tables(recorded(run, reports=False)))
+        show_table(tables_of(recorded(run, reports=False)))
         return
     if theirs := published_runs(run):
         found = [reported_in(path) for path in theirs]

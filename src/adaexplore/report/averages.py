@@ -33,10 +33,11 @@ class Averages:
     published_geometric_mean: float
 
 
-def averages(speedups: Sequence[float], problems: int) -> Averages:
+def averages(speedups: Sequence[float], problems: int, fast: Sequence[float] = FAST_P) -> Averages:
     """Return the averages of `problems` problems; those with a correct kernel have `speedups`.
 
-    Raises `ValueError` for more speedups than problems, or for no problems.
+    `fast` has the values of p. Raises `ValueError` for more speedups than problems, or for no
+    problems.
     """
     if not 0 < problems >= len(speedups):
         raise ValueError(f"{len(speedups)} speedups of {problems} problems")
@@ -47,7 +48,7 @@ def averages(speedups: Sequence[float], problems: int) -> Averages:
         mean=fmean(speedups) if speedups else None,
         mean_capped=fmean(capped) if speedups else None,
         geometric_mean=geometric_mean(speedups) if speedups else None,
-        fast_p={p: sum(speedup > p for speedup in speedups) / problems for p in FAST_P},
+        fast_p={p: sum(speedup > p for speedup in speedups) / problems for p in fast},
         published_mean=math.fsum(capped) / problems,
         published_geometric_mean=geometric_mean([*capped, *[NO_KERNEL_SPEEDUP] * without]),
     )

@@ -53,9 +53,9 @@ def compare_runs(
     Raises `BadInputError` for runs that cannot be compared.
     """
     axis, amounts = parse_at(at)
-    every = list(dict.fromkeys(_runs(paths)))
+    every = dict(_runs(paths))
     theirs = [path for path in every if not is_run(path) and is_published(path)]
-    recorded = [_trace(path) for path in every if path not in theirs]
+    recorded = [trace_of(path, arm) for path, arm in every.items() if path not in theirs]
     traces = [trace for trace in recorded if trace.points]
     reported = tuple(reported_in(path, traces) for path in theirs)
     if reported and not traces:
@@ -68,7 +68,7 @@ def compare_runs(
     notes += [f"{trace.path} has no step yet" for trace in recorded if not trace.points]
     if len(arms) == 1:
         notes.append("there is one arm, so nothing to compare it with: --by says what makes arms")
-    found = compare(arms, axis, _chooser(axis), at=amounts, notes=notes, command=command)
+    found = compare(arms, axis, chooser(axis), at=amounts, notes=notes, command=command)
     return replace(found, reported=reported)
 
 
@@ -119,23 +119,28 @@ def _amount(part: str) -> tuple[Axis, float]:
     return next((axis, amount) for axis, amount in amounts.items() if amount)
 
 
-def _runs(paths: Iterable[Path]) -> Iterable[Path]:
-    """Runs as they are, and those of campaigns and of the published search in their place."""
+def _runs(paths: Iterable[Path]) -> Iterable[tuple[Path, str]]:
+    """Yield runs as they are, and those of campaigns and of the published search in their place.
+
+    Those of a study have their arm beside them, others an empty text.
+    """
     for path in paths:
-        if there := published_runs(path):
-            yield from there
+        if theirs := published_runs(path):
+            yield from ((run, "") for run in theirs)
             continue
         if not is_campaign(path):
-            yield path
+            yield path, ""
             continue
-        there = [path / entry["name"] for entry in read_manifest(path)["order"]["entries"]]
-        there = [run for run in there if (run / DATABASE_NAME).is_file()]
+        entries = read_manifest(path)["order"]["entries"]
+        there = [(path / entry["name"], entry.get("arm", "")) for entry in entries]
+        there = [(run, arm) for run, arm in there if (run / DATABASE_NAME).is_file()]
         if not there:
             raise BadInputError(f"{path} is a campaign without a run: none of its problems began")
         yield from there
 
 
-def _trace(path: Path) -> Trace:
+def trace_of(path: Path, arm: str = "") -> Trace:
+    """Return a run as a comparison reads it; `arm` is its arm in a study."""
     with read_run(path) as directory:
         store, run = directory.store, directory.store.run()
         nodes = store.nodes()
@@ -144,7 +149,7 @@ def _trace(path: Path) -> Trace:
     return Trace(
         path=str(path),
         problem=run.problem,
-        facets=_facets(run, path),
+        facets={**({"arm": arm} if arm else {}), **_facets(run, path)},
         environment=judged_on(run.problem, run.environment),
         labels=summary.labels,
         points=points(nodes, spent, summary.diversity),
@@ -210,7 +215,8 @@ def _require_used(trace: Trace, axis: Axis) -> None:
         )
 
 
-def _chooser(axis: Axis) -> Callable[[float], Sequence[float]]:
+def chooser(axis: Axis) -> Callable[[float], Sequence[float]]:
+    """Return the choice of checkpoints for runs of a given length."""
     if axis in WHOLE:
         return lambda length: checkpoints(max(int(length), 1))
     return lambda length: sorted({_rounded(length * share) for share in (0.25, 0.5, 1.0)})

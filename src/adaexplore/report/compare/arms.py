@@ -13,7 +13,7 @@ from adaexplore.report.compare.traces import Trace
 ONLY_ASKED = frozenset({"folder", "seed", "version", "commit"})
 """Facets that form arms only on request, because they do not affect a search."""
 
-_NAMES = frozenset({"policy", "proposer", "folder", "language"})
+_NAMES = frozenset({"arm", "policy", "proposer", "folder", "language"})
 """Facets whose values are shown without their key."""
 
 
@@ -28,12 +28,14 @@ class SearchArm:
 def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[SearchArm], list[str]]:
     """Return the arms, in the order of their first runs, and notes for the reader.
 
-    Without `by`, all facets in which two runs of one problem differ separate the arms. Raises
-    `BadInputError` for a facet that no run has.
+    Without `by`, the arms are those of the study that all runs belong to; elsewhere all facets in
+    which two runs of one problem differ separate them. Raises `BadInputError` for a facet that no
+    run has.
     """
     for key in by:
         _require(key, traces)
-    keys = list(dict.fromkeys(by)) or _differing(traces)
+    of_study = ["arm"] if all("arm" in trace.facets for trace in traces) else []
+    keys = list(dict.fromkeys(by)) or of_study or _differing(traces)
     members: dict[tuple[Hashable, ...], list[Trace]] = {}
     for trace in traces:
         members.setdefault(tuple(_value(trace, key) for key in keys), []).append(trace)
@@ -42,7 +44,7 @@ def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Sea
         f"{arm.name} has runs that differ in {', '.join(inside)}: add --by {inside[0]} to tell "
         "them apart"
         for arm in arms
-        if (inside := _differing(arm.traces))
+        if (inside := _differing(arm.traces)) and keys != of_study
     ]
     for key in ("version", "commit"):
         values = {_value(trace, key) for trace in traces}

@@ -52,7 +52,8 @@ class Pair:
     """An arm over the first arm at a given amount.
 
     `ratio` is the geometric mean of the ratios of the problems. A win is a ratio above 1 by more
-    than the 95 % intervals of the measurements and by more than 1 %.
+    than the 95 % intervals of the measurements and by more than 1 %. `p_value` is that of a
+    permutation test of no difference, None for a single sample.
     """
 
     arm: str
@@ -63,6 +64,7 @@ class Pair:
     wins: int
     ties: int
     losses: int
+    p_value: float | None = None
 
     @property
     def decision(self) -> Decision:

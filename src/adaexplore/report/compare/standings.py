@@ -22,6 +22,7 @@ from adaexplore.report.compare.resample import (
     PairedRuns,
     geometric_means,
     mean_intervals,
+    permutation_p,
     sample_size,
 )
 from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace
@@ -61,23 +62,34 @@ def checkpoint(
                 averages=averages(found_speedups, len(field)),
             )
         )
-        if i == 0:
-            continue
-        units = [PairedRuns(own, other) for own, other in zip(logs[i], logs[0], strict=True)]
-        outcomes = Counter(map(_outcome, found[i], found[0]))
-        pairs.append(
-            Pair(
-                arm=arm.name,
-                over=arms[0].name,
-                ratio=geometric_means(units)[0],
-                interval=mean_intervals(units)[0],
-                samples=sample_size(units),
-                wins=outcomes[1],
-                ties=outcomes[0],
-                losses=outcomes[-1],
-            )
-        )
+        if i:
+            pairs.append(pair(arm.name, timings[i], arms[0].name, timings[0]))
     return Checkpoint(at, len(field), tuple(standings), tuple(pairs))
+
+
+def pair(
+    arm: str,
+    own: Sequence[Sequence[Timing | None]],
+    over: str,
+    other: Sequence[Sequence[Timing | None]],
+) -> Pair:
+    """Return an arm over another: the measurements of their runs, of the same problems in order."""
+    units = [
+        PairedRuns([[_log(t)] for t in ours], [[_log(t)] for t in theirs])
+        for ours, theirs in zip(own, other, strict=True)
+    ]
+    outcomes = Counter(map(_outcome, map(found_by, own), map(found_by, other)))
+    return Pair(
+        arm=arm,
+        over=over,
+        ratio=geometric_means(units)[0],
+        interval=mean_intervals(units)[0],
+        samples=sample_size(units),
+        wins=outcomes[1],
+        ties=outcomes[0],
+        losses=outcomes[-1],
+        p_value=permutation_p(units),
+    )
 
 
 def _log(timing: Timing | None) -> float:

@@ -62,7 +62,9 @@ def title(group: RunGroup) -> str:
 def verdict(pair: Pair, checkpoint: Checkpoint, axis: Axis) -> str:
     """Return a pair as a sentence: ratio, interval, wins and decision."""
     where = "as claimed" if checkpoint.at is None else f"at {spelled(axis, checkpoint.at)}"
-    sure = f" (95 % {text.interval(pair.interval)})" if pair.interval else ""
+    sure = ""
+    if pair.interval:
+        sure = f" (95 % {text.interval(pair.interval)}, {p_value(pair)})"
     ratio = text.speedup(pair.ratio)
     score = f"won {pair.wins}, tied {pair.ties}, lost {pair.losses}"
     too_few = "problems" if checkpoint.problems > 1 else "problems, or seeds of one"
@@ -73,6 +75,13 @@ def verdict(pair: Pair, checkpoint: Checkpoint, axis: Axis) -> str:
         "too few": f"too few to decide, at least {MIN_PROBLEMS} {too_few} are needed",
     }[pair.decision]
     return f"{pair.arm} over {pair.over} {where}: {ratio}{sure}, {score}: {decided}."
+
+
+def p_value(pair: Pair) -> str:
+    """Return the p-value of a pair's test, such as `p = 0.031`; `-` without one."""
+    if pair.p_value is None:
+        return "-"
+    return "p < 0.001" if pair.p_value < 0.001 else f"p = {pair.p_value:.3f}"
 
 
 def verdicts(group: RunGroup, axis: Axis) -> list[str]:

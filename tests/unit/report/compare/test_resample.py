@@ -11,6 +11,7 @@ from adaexplore.report.compare.resample import (
     PairedRuns,
     geometric_means,
     mean_intervals,
+    permutation_p,
     sample_size,
 )
 
@@ -64,3 +65,17 @@ def test_the_interval_of_normal_logs_is_close_to_students(count, student):
     [(low, high)] = mean_intervals([PairedRuns([[log]]) for log in logs])
     half = student * stdev(logs) / math.sqrt(count)
     assert math.log(high / low) / 2 == pytest.approx(half, rel=0.08)
+
+
+def test_the_sign_flip_test_counts_the_signs_that_are_as_extreme():
+    units = [PairedRuns([[value]], [[0.0]]) for value in (0.3, 0.2, 0.1, -0.05)]
+    # |sum| >= 0.55: all as they are, the last one flipped, and their negatives: 4 of 16
+    assert permutation_p(units) == pytest.approx(4 / 16)
+
+
+def test_many_problems_are_drawn_and_one_alone_exchanges_its_runs():
+    assert permutation_p([PairedRuns([[0.1 + i / 100]], [[0.0]]) for i in range(20)]) < 0.001
+    assert permutation_p([PairedRuns([[(-1.0) ** i]], [[0.0]]) for i in range(20)]) > 0.5
+    single = [PairedRuns([[1.0], [1.1], [1.2]], [[0.0], [0.1], [0.2]])]
+    assert permutation_p(single) == pytest.approx(2 / 20)
+    assert permutation_p([PairedRuns([[1.0]], [[0.0]])]) is None
