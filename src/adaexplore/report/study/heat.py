@@ -121,7 +121,7 @@ def _labels(
 def _speedup(value: float | None) -> tuple[str, float, str]:
     if value is None:
         return "none", 0.0, "-"
-    if value <= NO_KERNEL_SPEEDUP:
+    if value <= NO_KERNEL_SPEEDUP * (1 + 1e-9):
         return "slower", 1.0, "none"
     strength = min(abs(math.log(value)) / _STRONG, 1.0)
     return "faster" if value > 1 else "slower", round(strength, 3), text.speedup(value)

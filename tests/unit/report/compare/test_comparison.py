@@ -45,7 +45,8 @@ def test_arms_are_paired_by_problem():
     assert pair.decision == "faster"
     assert checkpoint.standings[0].interval[1] / checkpoint.standings[0].interval[0] > 1.3
     assert verdicts(group, "steps") == [
-        "beam over uct at 2 steps: 1.50× (95 % 1.50–1.50), won 8, tied 0, lost 0: beam is faster."
+        "beam over uct at 2 steps: 1.50× (95 % 1.50–1.50, p = 0.008), won 8, tied 0, lost 0: "
+        "beam is faster."
     ]
 
 
