@@ -98,8 +98,10 @@ class _NoValues(TorchFunctionMode):
             tensor = args[0]
             if func in (torch.Tensor.item, torch.Tensor.__float__):
                 return 0.5 if tensor.is_floating_point() else 1
-            if func in (torch.Tensor.__int__, torch.Tensor.__index__, torch.Tensor.__bool__):
+            if func in (torch.Tensor.__int__, torch.Tensor.__index__):
                 return 1
+            if func is torch.Tensor.__bool__:
+                return True
             if func is torch.Tensor.tolist:
                 return torch.zeros(tensor.shape, dtype=tensor.dtype, device="cpu").tolist()
         return func(*args, **(kwargs or {}))
