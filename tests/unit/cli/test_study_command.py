@@ -1,5 +1,7 @@
 """study, on real small problems with a proposer that needs no compiler."""
 
+import json
+
 import pytest
 from test_search_commands import Renaming
 
@@ -64,6 +66,20 @@ def test_a_study_from_beginning_to_end(adaexplore, arms, proposer, prepared, tmp
     runs = [f"{arm}/problem-seed{seed}" for arm in ("alone", "tree") for seed in (0, 1)]
     assert steps(folder) == dict.fromkeys(runs, 1)
     assert prepared == [0]  # once, for both arms and both seeds
+    data = json.loads(out.read_text())
+    assert [arm["settings"] for arm in data["arms"]] == [{"policy": "uct"}, {"policy": "ps"}]
+    assert data["cells"] == [["problem", 0], ["problem", 1]]
+    assert {row["steps"] for row in data["kinds"]} == {2}
+    assert "arm over arm, all 1 problem" in result.out
+    assert 'href="tree/problem-seed0/report.html"' in (folder / "index.html").read_text()
+    assert (folder / "tree/problem-seed0/report.html").exists()
+
+    assert "arm over arm" in adaexplore("show", folder).out
+    page = tmp_path / "page.html"
+    assert adaexplore("report", folder, "-o", page).code == 0
+    assert page.read_text() == (folder / "index.html").read_text()
+    compared = adaexplore("compare", folder)
+    assert "alone over tree at 1 step: " in compared.out
 
     more = adaexplore("resume", folder, "--steps", 2)
     assert more.code == 0, more
@@ -85,6 +101,7 @@ def test_a_study_that_is_stopped_goes_on(adaexplore, arms, proposer, tmp_path):
     assert steps(folder) == {"alone/problem-seed0": 2, "tree/problem-seed0": 2}
 
 
+@pytest.mark.slow
 def test_prompts_of_all_arms_are_answered_in_files(adaexplore, arms, problem, prepared, tmp_path):
     folder = tmp_path / "study"
     first = adaexplore("study", arms(1), "--run", folder, *MANUAL)

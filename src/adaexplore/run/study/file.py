@@ -132,6 +132,8 @@ def _refuse_unequal(data: Mapping[str, Any]) -> None:
     for key in _EQUAL:
         if key in data:
             raise BadInputError(f"{key}: a study gives every run the same share; leave it out")
+    if "memory_update" in data:
+        raise BadInputError("memory_update: the arms of a study would learn from each other")
     if "seed" in data:
         raise BadInputError("seed: a study has several; write seeds = 2, or seeds = [0, 1]")
 
@@ -148,6 +150,8 @@ def _refuse_given(given: Config, arms: Sequence[StudyArm]) -> None:
                 )
     if "seed" in given.model_fields_set:
         raise BadInputError("--seed: a study has several; write seeds = [0, 1] into the file")
+    if given.memory_update:
+        raise BadInputError("--memory-update: the arms of a study would learn from each other")
     for name in _EQUAL:
         if name in given.model_fields_set:
             raise BadInputError(

@@ -1,5 +1,7 @@
 """The file of a study: its runs, and what it refuses."""
 
+from pathlib import Path
+
 import pytest
 
 from adaexplore.core.config import Config
@@ -75,6 +77,32 @@ def test_the_command_line_goes_before_the_preset_of_an_arm(read):
     assert not any(entry.config.published_judge for entry in order.entries)
 
 
+EXAMPLES = Path(__file__).parents[4] / "examples"
+
+
+@pytest.mark.parametrize("path", EXAMPLES.glob("study_*.toml"), ids=lambda path: path.stem)
+def test_the_examples_are_studies(path):
+    order = read_study_file(path, Config())
+    assert len(order.entries) % (2 * len(order.arms)) == 0
+
+
+def test_every_published_ablation_leaves_out_one_thing():
+    order = read_study_file(EXAMPLES / "study_ablations.toml", Config())
+    whole, *others = (entry.config for entry in order.entries[: len(order.arms)])
+    left_out = {}
+    for arm, config in zip(order.arms[1:7], others, strict=False):
+        differ = {k for k in Config.model_fields if getattr(config, k) != getattr(whole, k)}
+        left_out[arm] = {key: getattr(config, key) for key in differ}
+    assert left_out == {
+        "no-small-steps": {"step_kinds": "large"},
+        "no-large-steps": {"step_kinds": "small"},
+        "no-reviser": {"reviser": False},
+        "no-memory": {"memory": "none"},
+        "no-pool": {"pool_size": 0},
+        "verdict-alone": {"feedback": "verdict"},
+    }
+
+
 ONE = '[[arm]]\nname = "a"\n'
 REFUSED = {
     f"{PROBLEMS}": "there are no arms",
@@ -105,6 +133,7 @@ REFUSED = {
     f"seeds = 0\n{PROBLEMS}{ONE}": "seeds = 0: write a number, or a list",
     f"seeds = [1, 1]\n{PROBLEMS}{ONE}": "seeds = [1, 1]: write a number, or a list",
     f"seed = 1\n{PROBLEMS}{ONE}": "seed: a study has several",
+    f'memory_update = "m.toml"\n{PROBLEMS}{ONE}': "memory_update: the arms of a study would learn",
     f'allocation = "headroom"\n{PROBLEMS}{ONE}': "allocation: a study gives every run the same",
     f"arm = 3\n{PROBLEMS}": "arm is no table",
 }
