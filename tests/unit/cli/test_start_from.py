@@ -38,6 +38,25 @@ def test_a_kernel_and_then_the_run_that_it_began(explore, adaexplore, candidate,
     assert "start_from=2 kernels" in listed.out
 
 
+def test_where_prompts_are_answered_they_are_judged_before_the_first(
+    explore, adaexplore, candidate, problem, tmp_path
+):
+    words = ["--proposer", "manual", "--steps", 1, "--start-from", candidate]
+    made, path = explore(*words)
+    assert made.code == 0, made
+    assert [node.proposal.origin for node in kept(path)[1]] == [START]
+    asked = adaexplore("ask", path, "-n", 1, "-o", tmp_path / "asks")
+    assert asked.code == 0, asked
+    too_many = adaexplore("ask", path, "-n", 1, "-o", tmp_path / "asks")
+    assert "of 1 planned steps 0 are made and 1 are asked for" in too_many.complaint
+
+    folder = tmp_path / "campaign"
+    order = adaexplore("campaign", problem, "--device", "cpu", *words, "--run", folder)
+    assert order.code == 0, order
+    assert [node.proposal.origin for node in kept(folder / "problem")[1]] == [START]
+    assert list((folder / "asks").rglob("*.1.md"))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -78,6 +78,8 @@ class TestSearch:
         assert [node.proposal.settings.get("start") for node in store.nodes()[:4]].count(None) == 0
         assert not starts_left(store)
         assert kernel(1) not in evaluator.evaluated[:2]
+        list(search(store, tmp_path).run())
+        assert sum(node.proposal.origin == START for node in store.nodes()) == 4
         assert len(planned_steps(store.nodes())) == 3
 
     def test_no_further_one_begins_once_the_budget_is_spent(self, tmp_path):

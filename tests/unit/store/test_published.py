@@ -186,6 +186,15 @@ class TestReleased:
         assert (record.problem.name, record.problem.source) == ("2_18", REFERENCE)
         assert steps_of(level / "7.py")[0].problem.source == ""
 
+    def test_a_baseline_of_the_same_session_counts_before_a_recorded_one(self, tmp_path):
+        level = write_released(tmp_path, {18: right(3.5)})
+        file = level.parent / "metrics_level2.json"
+        data = json.loads(file.read_text())
+        data["problems"]["18"]["measured_baseline"] = right(2.0)
+        file.write_text(json.dumps(data))
+        found = steps_of(level / "18.py")[1][0].evaluation.published
+        assert found.speedup == pytest.approx(2.0)
+
     def test_a_folder_of_them_is_many_runs_in_their_order(self, tmp_path):
         level = write_released(tmp_path, {18: right(3.5), 7: right(1.0), 100: right(1.0)})
         assert [path.stem for path in published_runs(level)] == ["7", "18", "100"]
