@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adaexplore.core import (
+    START,
     Ask,
     BadInputError,
     Exchange,
@@ -88,7 +89,9 @@ class _Replaying:
             ask = record.ask
             self._now = ask.opened_at
             self._record_steps(ask.seen)
-            if ask.step_kind == "tune":
+            if ask.proposer == START:
+                chosen = ask  # the run was told where it stands
+            elif ask.step_kind == "tune":
                 chosen = self._ledger.choose_variant(self._nodes[ask.parent_id - 1])
             else:
                 chosen = self._ledger.choose(ask.proposer)

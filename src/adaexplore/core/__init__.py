@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from adaexplore.core.facts import ReferenceFacts as ReferenceFacts
     from adaexplore.core.labels import set_apart as set_apart
     from adaexplore.core.node import ROOT_ID as ROOT_ID
+    from adaexplore.core.node import START as START
     from adaexplore.core.node import Node as Node
     from adaexplore.core.node import StepKind as StepKind
     from adaexplore.core.node import best_correct as best_correct

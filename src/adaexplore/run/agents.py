@@ -12,7 +12,7 @@ from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.core.node import Node
+from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
 from adaexplore.core.protocols.listener import follow
 from adaexplore.core.text.feedback import render, verdict
@@ -95,7 +95,7 @@ class AgentRuns:
             best = summary_of(directory.store, path).best
         return {
             "problem": run.problem.name,
-            "steps_made": len(nodes),
+            "steps_made": len(planned_steps(nodes)),
             "steps_planned": run.steps,
             "under_way": len(waiting),
             "waiting": [record.ask.id for record in waiting if record.state == "open"],

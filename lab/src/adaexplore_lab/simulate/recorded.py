@@ -85,7 +85,8 @@ def _noise(timing: Timing) -> float | None:
 def _step(node: Node) -> RecordedStep | None:
     evaluation = node.evaluation
     timing = evaluation.measured if isinstance(evaluation, Passed) else None
-    if evaluation.status == "infra_error" or (evaluation.status == "passed" and not timing):
+    unjudged = evaluation.status in ("infra_error", "reported")
+    if unjudged or (evaluation.status == "passed" and not timing):
         return None
     return RecordedStep(
         id=node.id,
