@@ -16,7 +16,8 @@ import pytest
 from hypothesis import settings
 
 from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.run import session
+from adaexplore.run import session, winner
+from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
 
@@ -62,6 +63,16 @@ def server():
         server = ForkServer.start(_PRELOAD)
     yield server
     server.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_others(tmp_path_factory):
+    """Measure a winner again without a pause, and beside the tests of other workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            patch.setenv(LOCKS, str(tmp_path_factory.mktemp("locks")))
+        patch.setattr(winner, "_PAUSES_S", (0.0,))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 
 _MARK = re.compile(r"^@@(\d+)@@\n", re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')
-_EAGER = Path(__file__).parent / "eager"
+_EAGER = Path(__file__).parents[1] / "eager"
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

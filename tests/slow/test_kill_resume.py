@@ -26,6 +26,7 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [torch.randn(64, 64)]
 """
+EAGER = Path(__file__).parents[1] / "eager"
 LONGEST_S = 180.0
 
 
@@ -39,6 +40,9 @@ class Run:
         self._parallel = str(parallel)
         self._steps = str(steps)
         self._environment = os.environ | {"TMPDIR": str(folder)}
+        if source == SMALL:
+            path = [str(EAGER), os.environ.get("PYTHONPATH", "")]
+            self._environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
 
     @property
     def exists(self) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from adaexplore.sandbox.gpus import physical
 
-_FOLDER = Path("/tmp")  # not TMPDIR, which differs between workers: all need the same file
+LOCKS = "ADAEXPLORE_LOCKS"  # for tests, whose times nobody reads; not TMPDIR, which workers change
 _mine = threading.local()
 
 
@@ -105,9 +105,14 @@ def stand_back(device: str) -> None:
 
 
 def lock_file(device: str) -> Path:
-    """Return the path of a device's lock; one GPU has one lock under all its names."""
+    """Return the path of a device's lock; one GPU has one lock under all its names.
+
+    It is in /tmp, which all processes of the machine share, or in the folder that the environment
+    variable `ADAEXPLORE_LOCKS` names: processes with different folders disturb each other's times.
+    """
     name = f"cuda-{physical(device)}" if device.startswith("cuda") else device
-    return _FOLDER / re.sub(r"[^\w.]+", "-", f"adaexplore-{name}.lock")
+    folder = Path(os.environ.get(LOCKS, "/tmp"))
+    return folder / re.sub(r"[^\w.]+", "-", f"adaexplore-{name}.lock")
 
 
 def _held() -> dict[str, tuple[int, bool]]:

@@ -1,10 +1,12 @@
 """The MCP server, with a real client over stdio and over HTTP."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import pytest
@@ -23,12 +25,15 @@ class ModelNew(nn.Module):
             out = x.clamp(min=0) + 1
         return out
 ```"""
+EAGER = Path(__file__).parents[2] / "eager"
 COMMAND = [sys.executable, "-m", "adaexplore", "mcp"]
 
 
 @asynccontextmanager
 async def over_stdio():
-    parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
+    path = os.pathsep.join(filter(None, [str(EAGER), os.environ.get("PYTHONPATH", "")]))
+    env = {**os.environ, "PYTHONPATH": path}
+    parameters = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env=env)
     async with stdio_client(parameters) as streams, ClientSession(*streams[:2]) as session:
         await session.initialize()
         yield session

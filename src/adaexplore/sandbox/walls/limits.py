@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from adaexplore.sandbox.hub import hub_environment
+from adaexplore.sandbox.lock import LOCKS
 
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36
@@ -24,6 +25,7 @@ _PASSED_ON = (
     "LC_ALL",
     "LD_LIBRARY_PATH",
     "PYTHONPATH",
+    LOCKS,
     "VIRTUAL_ENV",
     "CC",
     "CXX",
