@@ -19,6 +19,7 @@ from adaexplore.core.problem import TargetName
 from adaexplore.core.protocols.client import BudgetSpentError, Client
 from adaexplore.memory.extract import Failure, failures_of
 from adaexplore.memory.sentences import errors_of
+from adaexplore.memory.update import check_updatable
 from adaexplore.run.learning.adaptation import adaptation_tasks, failures_in, task_config
 from adaexplore.run.learning.attempts import Task, attempt_all
 from adaexplore.run.learning.growth import grow
@@ -64,6 +65,7 @@ def adapt(options: AdaptOptions) -> int:
             "say what to learn from: either runs (adaexplore adapt RUN...) or tasks (--problems "
             "DIR)"
         )
+    check_updatable(options.output)
     config = task_config(options.given)
     if config.learning == "published" and options.least_tasks > 1:
         raise BadInputError(

@@ -86,11 +86,14 @@ def read_same(reply: str, rules: Sequence[Rule]) -> Rule | None:
 
 
 def new_rule(sentence: str, rules: Sequence[Rule], task: str) -> Rule:
-    """Return the rule of a new sentence; the names of rules are in the order of their making."""
-    numbers = (re.match(r"seen-(\d+)-", rule.name) for rule in rules)
+    """Return the rule of a new sentence; the names of rules are in the order of their making.
+
+    They come after those of `statements.unchecked_rules`.
+    """
+    numbers = (re.match(r"unchecked-(\d+)-", rule.name) for rule in rules)
     number = max((int(match[1]) for match in numbers if match), default=0) + 1
     digest = hashlib.sha256(sentence.encode()).hexdigest()[:6]
-    name = f"seen-{number:05d}-{digest}"
+    name = f"unchecked-{number:05d}-{digest}"
     return unchecked_rule(name, sentence, support=1, source="failure", tasks=(task,))
 
 

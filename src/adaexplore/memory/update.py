@@ -12,6 +12,7 @@ from adaexplore.core.rule import Rule
 from adaexplore.memory.extract import counted
 from adaexplore.memory.files import load_memory, save_memory
 from adaexplore.memory.merge import merge_memories
+from adaexplore.memory.statements import is_statements
 
 
 def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
@@ -30,12 +31,24 @@ def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
     return rules
 
 
+def check_updatable(path: Path) -> None:
+    """Raise `BadInputError` for a file that is no memory, or one of another form."""
+    if is_statements(path):
+        raise BadInputError(
+            f"{path} has lines statement||count, which stay as they are: make a memory of them "
+            f"(adaexplore memory merge {path} -o seen.toml), and update that"
+        )
+    if path.exists():
+        load_memory(path)
+
+
 @contextmanager
 def updating(path: Path) -> Iterator[list[Rule]]:
     """Yield the rules of a memory, to be changed in place, and save them; nobody else updates it.
 
     Nothing is saved where an exception ends the update. Raises `BadInputError` as `update` does.
     """
+    check_updatable(path)
     with _locked(path):
         rules = load_memory(path) if path.exists() else []
         yield rules

@@ -26,7 +26,8 @@ from adaexplore.llm.budget import Budget, BudgetedClient, counted, total
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.providers import open_client
 from adaexplore.llm.replay import RecordingClient, ReplayClient
-from adaexplore.memory.files import from_data, load_memory, to_data
+from adaexplore.memory.files import from_data, to_data
+from adaexplore.memory.update import check_updatable
 from adaexplore.propose.model.prompts import Briefing, Prompts, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.published import PublishedPrompts
@@ -210,8 +211,7 @@ def check_update(config: Config, language: Language) -> None:
         raise BadInputError("--memory-update: rules are about Triton: --language triton")
     if not path.parent.is_dir():
         raise BadInputError(f"--memory-update {path}: {path.parent} is no folder")
-    if path.exists():
-        load_memory(path)
+    check_updatable(path)
 
 
 def check_compiler(problem: Problem) -> None:

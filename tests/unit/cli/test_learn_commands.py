@@ -252,6 +252,7 @@ def test_a_campaign_learns_after_every_turn(campaign, tmp_path, way):
         (("adapt", "--problems", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("adapt", "nowhere", "--problems", "tasks"), "say what to learn from"),
         (("adapt", "nowhere"), "nowhere"),
+        (("adapt", "nowhere", "-o", "PROBLEM"), "is no memory"),
         (("adapt", "nowhere", "--set", "proposer=compiler"), "--proposer compiler: rules come"),
         (
             ("adapt", "nowhere", "--set", "learning=published", "--least-tasks", "2"),

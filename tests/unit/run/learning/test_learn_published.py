@@ -9,7 +9,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.protocols.client import Reply
 from adaexplore.memory.extract import Failure
-from adaexplore.memory.files import load_memory
+from adaexplore.memory.files import load_memory, save_memory
 from adaexplore.run.learning.learn_published import learn_published
 
 WORDS = ("a", "b", "a", "none", "a", "b")
@@ -128,6 +128,17 @@ def test_a_person_answers_in_files(learning, tmp_path):
         learned, _ = learning(ask=None)
     assert counts(tmp_path) == COUNTS
     assert rounds == 1 + 4  # the first rule has nothing to be compared with
+
+
+def test_rules_of_the_published_memory_are_counted_on_once_they_are_a_memory(learning, tmp_path):
+    lines, memory = tmp_path / "memory.txt", tmp_path / "memory.toml"
+    lines.write_text("You cannot do b.||7.0\nYou cannot do x.||2.0\n")
+    with pytest.raises(BadInputError, match="stay as they are"):
+        learn_published(FAILURES, lines, tmp_path / "other", ask=answer)
+    save_memory(memory, load_memory(lines))
+    learning()
+    expected = {"You cannot do b.": 9, "You cannot do x.": 2, "You cannot do a.": 3}
+    assert list(counts(tmp_path).items()) == list(expected.items())
 
 
 def test_a_record_that_is_none_is_named(learning, tmp_path):
