@@ -477,7 +477,7 @@ class TestPlan:
         talk = Talk([self.REPLY, module(ONE)], settings=self.STEPWISE)
         assert talk.labels == ["plan", "large.plan"]
         plan, first = (prompt.messages[-1].text for prompt in talk.prompts)
-        assert "one to 2 changes" in plan
+        assert "that will be faster than the reference: a first version, and one to 2" in plan
         assert self.REPLY.strip() in first
         assert talk.proposal.candidate.source == ONE
         assert talk.proposal.plan == ("tiling: 64.", "fusion: the relu.")
