@@ -67,7 +67,7 @@ class Run:
         else:
             shutil.rmtree(self.path, ignore_errors=True)
             words = ["explore", str(self._problem), "--device", "cpu", "--run", str(self.path)]
-            words += ["--steps", self._steps, "--seed", "3"]
+            words += ["--steps", self._steps, "--seed", "3", "--set", "confirm_top=1"]
         words += ["--parallel", self._parallel]
         return subprocess.Popen(
             [sys.executable, "-m", "adaexplore", *words],

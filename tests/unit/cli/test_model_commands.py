@@ -25,7 +25,7 @@ def compiler(monkeypatch):
 def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
     monkeypatch.delenv("ADAEXPLORE_BASE_URL")
     words = ["--model", LOCAL, "--base-url", f"{llm.url}/v1", "--steps", 3, "--set", "p_large=0"]
-    words += ["--set", "temperature=0.5", "--set", "reply_tokens=9000"]
+    words += ["--set", "confirm_top=1", "--set", "temperature=0.5", "--set", "reply_tokens=9000"]
     result, path = explore(*words, *QUIET[2:])
     assert result.code == 0, result
     assert "step   3/3" in result.out

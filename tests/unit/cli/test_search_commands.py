@@ -81,7 +81,7 @@ def test_a_place_where_no_run_can_be_made_is_refused_at_once(
 
 
 def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
-    result, path = explore("--steps", 3, "--seed", 4, "--set", "window=2")
+    result, path = explore("--steps", 3, "--seed", 4, "--set", "window=2", "--set", "confirm_top=1")
     assert result.code == 0, result
     assert {"run.db", "best.py", "report.html"} <= {entry.name for entry in path.iterdir()}
     for word in ("step   1/3", "step   3/3", "confirming", "3 of 3 steps"):
@@ -118,7 +118,7 @@ def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
 
 def test_an_interrupted_run_says_how_to_go_on_and_does(explore, adaexplore, proposer):
     proposer.interrupt_at = 2
-    result, path = explore("--steps", 3)
+    result, path = explore("--steps", 3, "--set", "confirm=false")
     assert result.code == 130
     assert "stopped after 1 of 3 steps; nothing recorded is lost" in result.out
     assert f"adaexplore resume {path}" in result.out

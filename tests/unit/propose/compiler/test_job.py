@@ -213,7 +213,11 @@ class TestSeveralSizes:
         )
 
     @pytest.mark.parametrize(
-        "knobs", [{}, {"fold": True, "pack": "onednn", "workspace": True, "fast_exp": True}]
+        "knobs",
+        [
+            pytest.param({}, marks=pytest.mark.slow),
+            {"fold": True, "pack": "onednn", "workspace": True, "fast_exp": True},
+        ],
     )
     def test_every_timed_size_has_kernels_and_any_size_is_right(self, tmp_path, knobs) -> None:
         pair = self.pairing(tmp_path, references.TWO_LAYERS, 4, 7, 2, **knobs)
