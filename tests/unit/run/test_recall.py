@@ -72,6 +72,19 @@ def test_the_rule_that_explains_the_last_failure_comes_first():
     assert recalled(context) == [RELU.statement, DOT.statement]
 
 
+def test_a_failure_chooses_no_rule_where_prompts_tell_the_verdict_alone():
+    fault = Fault("AttributeError", "module 'triton.language' has no attribute 'relu'")
+    last = node("tl.dot(a, b); tl.relu(x)", feedback=fault)
+    without = node("tl.dot(a, b); tl.relu(x)")
+    told = [
+        recalling([DOT, RELU], Config(feedback="verdict"))(
+            Context(PROBLEM, "small", 1, window=(one,), environment=HERE)
+        )
+        for one in (last, without)
+    ]
+    assert told[0] == told[1]
+
+
 def test_without_code_all_rules_that_fit_are_recalled():
     context = Context(PROBLEM, "large", 1, environment=HERE)
     assert len(recalled(context)) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.evaluation import Passed, rank
-from adaexplore.core.node import Node
+from adaexplore.core.node import START, Node
 from adaexplore.core.rule import Rule
 from adaexplore.memory.lint import lint
 from adaexplore.report.campaign.summary import CampaignSummary, Result
@@ -80,6 +80,9 @@ def _steps(store: Store, run: RunRecord, rules: Sequence[Rule]) -> Iterator[Stud
         leads = isinstance(node.evaluation, Passed) and (
             best is None or rank(node.evaluation) > rank(best.evaluation)
         )
+        if node.proposal.origin == START:
+            best = node if leads else best
+            continue
         yield StudyStep(
             kind=node.step_kind,
             correct=isinstance(node.evaluation, Passed),
