@@ -258,6 +258,11 @@ def _searches(packing: Packing) -> None:
     packing.pack("searches")
 
 
+def _study(packing: Packing) -> None:
+    packing.take("ScalingIntelligence/KernelBench", "study/data/KernelBench", "KernelBench")
+    packing.pack("study")
+
+
 def _wheels(packing: Packing) -> None:
     """Bring what adaexplore, its tests and flashinfer-bench need beside torch, Triton and NumPy."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -277,6 +282,7 @@ _PACKS: Mapping[str, Callable[[Packing], None]] = {
     "confusion": _confusion,
     "withdrawn": _withdrawn,
     "searches": _searches,
+    "study": _study,
 }
 
 

@@ -70,7 +70,7 @@ same-code)
   same_code bias_swish "1024, 1024" "self.b = nn.Parameter(torch.randn(1024))" "return nn.functional.silu(x + self.b)"
   same_code deep "128, 256" "self.m = nn.ModuleList(nn.Linear(256, 256) for _ in range(40))" \
     $'for m in self.m:\n    x = torch.relu(m(x)) + x\nreturn x'
-  same_code big "8192, 4096" "self.m = nn.Linear(4096, 4096)" "return torch.softmax(self.m(x), -1)"
+  same_code stream "4096, 4608" "pass" "return torch.sigmoid(x)"
   same_code mlp "512, 2048" "self.a, self.b = nn.Linear(2048, 4096), nn.Linear(4096, 2048)" \
     "return self.b(nn.functional.gelu(self.a(x)))"
   ;;
@@ -113,27 +113,31 @@ flashinfer)
     tee "$WORK/flashinfer/log.txt"
   end flashinfer log.txt trip/judged.jsonl trip/trip.json trip/trips/release/traces trip/trips/release/solutions
   ;;
-searches) # the first call prepares and asks; every further one judges the answers and asks again
-  begin searches
-  CAMPAIGN=$WORK/searches/campaign
-  if [ ! -d "$COMPILED/compiled" ] && cat "$BACK"/compiled.tgz.* >"$WORK/compiled.tgz" 2>/dev/null; then
+searches | study) # the first call prepares and asks; every further one judges the answers and asks again
+  begin "$NAME"
+  case $NAME in
+  searches) COMMAND=campaign ORDER=${ORDER:-$HERE/thirty.toml} ;;
+  study) COMMAND=study ORDER=${ORDER:-$HERE/study.toml} ;;
+  esac
+  RUN=$WORK/$NAME/campaign
+  if [ ! -d "$COMPILED/compiled" ] && cat "$BACK"/compiled.txz.* >"$WORK/compiled.txz" 2>/dev/null; then
     mkdir -p -m 700 "$COMPILED"
-    tar -xzf "$WORK/compiled.tgz" --no-same-owner -C "$COMPILED"
+    tar -xJf "$WORK/compiled.txz" --no-same-owner -C "$COMPILED"
   fi
-  cp "${ORDER:-$HERE/thirty.toml}" "$WORK/searches/order.toml"
-  ORDER=(order.toml --run "$CAMPAIGN" --device "$DEVICE")
-  [ ! -d "$CAMPAIGN" ] || ORDER=("$CAMPAIGN")
-  (cd "$WORK/searches" && limited "$LIMIT" "$PYTHON" -m adaexplore campaign "${ORDER[@]}" --json results.json "$@") 2>&1 |
-    tee "$WORK/searches/log.txt" | tail -n 100
-  end searches campaign results.json log.txt
+  cp "$ORDER" "$WORK/$NAME/order.toml"
+  TOOL=("$COMMAND" order.toml --run "$RUN" --device "$DEVICE")
+  [ ! -d "$RUN" ] || TOOL=("$COMMAND" "$RUN")
+  (cd "$WORK/$NAME" && limited "$LIMIT" "$PYTHON" -m adaexplore "${TOOL[@]}" --json results.json "$@") 2>&1 |
+    tee "$WORK/$NAME/log.txt" | tail -n 100
+  end "$NAME" campaign order.toml results.json log.txt
   if [ -d "$COMPILED/compiled" ]; then # a compiled kernel is loaded without Triton's intermediate texts
-    tar -cz -C "$COMPILED" --exclude='*.ttir' --exclude='*.ttgir' --exclude='*.llir' --exclude='*.source' compiled |
-      split -d -b "${PART:-1G}" - "$OUT/compiled.tgz."
+    tar -c -C "$COMPILED" --exclude='*.ttir' --exclude='*.ttgir' --exclude='*.llir' --exclude='*.source' compiled |
+      xz -T0 | split -d -b "${PART:-1G}" - "$OUT/compiled.txz."
   fi
   ;;
 *)
   echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, tests, corpora, tritonbench, kernelbenchx," >&2
-  echo "kernelbenchx-corpus, flashinfer, record, confusion, withdrawn or searches" >&2
+  echo "kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches or study" >&2
   exit 2
   ;;
 esac
