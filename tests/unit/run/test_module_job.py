@@ -10,7 +10,7 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.run.ask_files import write_prompts
 from adaexplore.run.job import Job, NewRun, Ready, Servers, Slice
-from adaexplore.run.proposers import make_plan, model_proposers
+from adaexplore.run.proposers import make_plan
 from adaexplore.run.session import Session
 from adaexplore.store import open_run
 
@@ -33,9 +33,8 @@ class Judge:
 def job(tmp_path, monkeypatch):
     """A job of four steps that a person answers, judged without a process."""
 
-    def prepare(self, problem, config, plan):
-        proposers = model_proposers(plan, config)
-        return Ready(Session(None, Judge(), Environment()), plan, proposers)
+    def prepare(self, problem, config):
+        return Ready(Session(None, Judge(), Environment()), {})
 
     monkeypatch.setattr(Job, "_prepare", prepare)
     config = Config(proposer=MANUAL, steps=4, memory="none")

@@ -18,6 +18,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.listener import Confirming, Recorded, Waiting
 from adaexplore.core.uses import Use
+from adaexplore.run import winner
 from adaexplore.run.results import summary_of
 from adaexplore.run.search import Search
 from adaexplore.run.winner import confirmed_of, to_confirm
@@ -121,7 +122,10 @@ def test_the_star_the_claim_and_best_py_are_one_step(verdicts, kills):
         shutil.rmtree(folder)
 
 
-def test_a_contradicting_noisy_confirmation_is_measured_again_once_the_machine_is_quiet(tmp_path):
+def test_a_contradicting_noisy_confirmation_is_measured_again_once_the_machine_is_quiet(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(winner, "_PAUSES_S", (2.0, 10.0))
     run = record()
     create_run(
         tmp_path / "run", replace(run, config=run.config.model_copy(update={"steps": 1}))

@@ -34,7 +34,7 @@ class ModelNew(nn.Module):
 
 @pytest.fixture
 def talk(server, monkeypatch, tmp_path):
-    monkeypatch.setattr(lock, "_FOLDER", tmp_path)
+    monkeypatch.setenv(lock.LOCKS, str(tmp_path))
     monkeypatch.setattr(conversation, "_UNDISTURBED_S", 0.5)
     worker = server.spawn(
         "adaexplore.evaluate.candidate.worker:main", name="candidate", confined="cpu"

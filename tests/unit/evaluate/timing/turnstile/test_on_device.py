@@ -110,8 +110,7 @@ def test_the_time_until_a_process_asks_is_known_for_every_call_but_the_first(tur
             played.start()
             played.end()
     assert len(passages[Late].entering_us) == len(passages[Played].entering_us) == 4
-    assert min(passages[Late].entering_us) >= 30_000
-    assert median(passages[Played].entering_us) < 15_000
+    assert median(passages[Late].entering_us) > median(passages[Played].entering_us) + 10_000
 
 
 def test_every_call_has_the_sum_that_came_with_its_notice(turnstile):
