@@ -136,6 +136,15 @@ def test_bad_input_starts_nothing(adaexplore, arms, tmp_path, words, complaint):
     assert not folder.exists()
 
 
+def test_the_memory_of_an_arm_is_read_before_anything_starts(adaexplore, arms, file, tmp_path):
+    path, folder = arms(1), tmp_path / "study"
+    file("arms.toml", path.read_text() + 'memory = "missing.toml"\n')
+    result = adaexplore("study", path, "--run", folder, *MANUAL)
+    assert result.code == 2
+    assert "missing.toml: No such file" in result.err
+    assert not folder.exists()
+
+
 def test_a_file_with_arms_is_no_campaign(adaexplore, arms, tmp_path):
     path = arms(1)
     result = adaexplore("campaign", path, "--run", tmp_path / "night")

@@ -218,3 +218,22 @@ def test_a_folder_of_runs_has_those_alone(tmp_path):
     (tmp_path / "out" / "notes_1").mkdir()
     assert [path.name for path in published_runs(tmp_path / "out")] == ["2_7", "2_18"]
     assert published_runs(tmp_path / "out" / "2_7") == []
+
+
+@pytest.mark.parametrize("correct", [True, False])
+def test_parts_of_another_type_count_as_missing(tmp_path, correct):
+    path = tmp_path / "2_18"
+    path.mkdir()
+    metrics = {"compiled": True, "correctness": correct, "runtime_stats": [1], "metadata": "x"}
+    (path / "step_1.py").write_text(kernel(1))
+    (path / "step_1_log.json").write_text('{"node_id": 1, "parent_node_id": [7]}')
+    (path / "step_1_metrics.json").write_text(json.dumps(metrics))
+    status = "reported" if correct else "wrong_output"
+    assert shape(steps_of(path)[1]) == [(0, "large", status)]
+
+
+def test_measurements_of_another_form_are_none(tmp_path):
+    level = write_released(tmp_path, {18: right(3.5)})
+    (file,) = tmp_path.rglob("metrics_*.json")
+    file.write_text('{"problems": [1]}')
+    assert not is_published(level / "18.py")

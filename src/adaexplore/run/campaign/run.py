@@ -34,6 +34,7 @@ from adaexplore.run.campaign.turns import Campaign, Rules
 from adaexplore.run.job import Servers
 from adaexplore.run.learning.learn import Tell
 from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
+from adaexplore.run.recall import named_rules, require_recalled
 from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.session import device_of
 from adaexplore.run.starts import read_starts
@@ -74,6 +75,7 @@ def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
     for name in {device for entry in order.entries for device in entry.devices}:
         device_of(name)
     _check(order)
+    _check_files(order)
     name = f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
     path = Path(order.config.run) if order.config.run else Path("runs") / name
     manifest = {"command": command, "created_at": time.time(), "order": order.to_json()}
@@ -106,8 +108,16 @@ def _check(order: CampaignOrder) -> None:
     """Check that the searches can be carried out; raises `BadInputError` as `check` does."""
     check(order.config, _plan(order))
     check_lessons(order)
+
+
+def _check_files(order: CampaignOrder) -> None:
+    """Raise `BadInputError` for memories and starting kernels that new runs could not use."""
     for entry in order.entries:
         read_starts(entry.config.start_from, Path(entry.path))
+    if _plan(order).asks_prompts:
+        settings = {(e.config.memory, e.config.memory_threshold): e.config for e in order.entries}
+        for config in settings.values():
+            require_recalled(named_rules(config.memory), config)
 
 
 def _plan(order: CampaignOrder) -> Plan:

@@ -124,7 +124,11 @@ def _seeds(value: Any) -> list[int]:
         return list(range(value))
     numbers = isinstance(value, list) and value and all(type(one) is int for one in value)
     if not numbers or len(set(value)) < len(value):
-        raise BadInputError(f"seeds = {value!r}: write a number, or a list of different numbers")
+        raise BadInputError(
+            f"seeds = {value!r}: write a number up to {_MOST_SEEDS}, or a list of different numbers"
+        )
+    for seed in value:
+        make_config({"seed": seed, "inputs_seed": seed}, spelling=lambda _, seed: f"seeds: {seed}")
     return list(value)
 
 

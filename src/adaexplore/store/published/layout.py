@@ -105,10 +105,11 @@ def _logged(path: Path, logs: list[tuple[int, Path]]) -> Iterator[PublishedStep]
             continue
         seen.add(log["node_id"])
         parent = log.get("parent_node_id")
+        parent = parent if isinstance(parent, int) and parent in seen else None
         yield PublishedStep(
             id=log["node_id"],
-            parent_id=parent if parent in seen else None,
-            step_kind="small" if kind == "small_step" and parent in seen else "large",
+            parent_id=parent,
+            step_kind="small" if kind == "small_step" and parent is not None else "large",
             source=source,
             prompt=_text(path / f"step_{number}_prompt.txt"),
             metrics=_metrics(path, f"step_{number}"),
@@ -150,7 +151,8 @@ def _measurements(kernel: Path) -> Mapping[str, Any] | None:
     files = [kernel.parent.parent / name, kernel.parent / name]
     file = next((file for file in files if file.is_file()), None)
     data = read_json(file) if file else None
-    own = data.get("problems", {}).get(kernel.stem) if isinstance(data, dict) else None
+    problems = data.get("problems") if isinstance(data, dict) else None
+    own = problems.get(kernel.stem) if isinstance(problems, dict) else None
     if not isinstance(own, dict):
         return None
     found = own.get("measured_baseline") or own.get("recorded_baseline")

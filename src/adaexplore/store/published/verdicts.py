@@ -56,9 +56,10 @@ def metrics_of(place: Path | Mapping[str, Any] | None) -> Mapping[str, Any] | No
 
 def hardware_of(metrics: Mapping[str, Any]) -> str:
     """Return the name of the GPU that measured, empty where it is not there."""
-    for part in (metrics.get("runtime_stats"), metrics.get("metadata")):
-        if isinstance(part, Mapping) and isinstance(part.get("hardware"), str):
-            return str(part["hardware"])
+    for name in ("runtime_stats", "metadata"):
+        hardware = _mapping(metrics, name).get("hardware")
+        if isinstance(hardware, str):
+            return hardware
     return ""
 
 
@@ -72,7 +73,7 @@ def evaluation_of(metrics: Mapping[str, Any] | None) -> Failed:
 
 
 def _correct(metrics: Mapping[str, Any]) -> Failed:
-    stats = metrics.get("runtime_stats") or {}
+    stats = _mapping(metrics, "runtime_stats")
     ratio, time_ms = _number(stats.get("fast_p")), _number(metrics.get("runtime"))
     verdict = PublishedVerdict("")
     reason = "reported correct"
@@ -86,7 +87,7 @@ def _correct(metrics: Mapping[str, Any]) -> Failed:
 
 
 def _wrong(metrics: Mapping[str, Any]) -> Failed:
-    metadata = metrics.get("metadata") or {}
+    metadata = _mapping(metrics, "metadata")
     for stage in ("compilation_error", "runtime_error", "error"):
         if text := str(metadata.get(stage) or "").strip():
             name = str(metadata.get(f"{stage}_name") or "").rpartition(".")[2]
@@ -117,6 +118,12 @@ def _raised(name: str, text: str, *, loaded: bool) -> Failed:
 
 def _failed(status: FailureStatus, reason: str, *, loaded: bool = True, **more: Any) -> Failed:
     return Failed(status, reason, loaded=loaded, published=PublishedVerdict(reason), **more)
+
+
+def _mapping(metrics: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a part of the metrics, empty where it is missing or no mapping."""
+    part = metrics.get(name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def _number(value: Any) -> float:

@@ -80,7 +80,7 @@ def test_the_command_line_goes_before_the_preset_of_an_arm(read):
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
-@pytest.mark.parametrize("path", EXAMPLES.glob("study_*.toml"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("study_*.toml")), ids=lambda path: path.stem)
 def test_the_examples_are_studies(path):
     order = read_study_file(path, Config())
     assert len(order.entries) % (2 * len(order.arms)) == 0
@@ -130,8 +130,10 @@ REFUSED = {
             "record": '"r"',
         }.items()
     },
-    f"seeds = 0\n{PROBLEMS}{ONE}": "seeds = 0: write a number, or a list",
-    f"seeds = [1, 1]\n{PROBLEMS}{ONE}": "seeds = [1, 1]: write a number, or a list",
+    f"seeds = 0\n{PROBLEMS}{ONE}": "seeds = 0: write a number up to 1000, or a list",
+    f"seeds = [1, 1]\n{PROBLEMS}{ONE}": "seeds = [1, 1]: write a number up to 1000, or a list",
+    f"seeds = [-1, 2]\n{PROBLEMS}{ONE}": "seeds: -1: Input should be greater than or equal to 0",
+    f"seeds = [{2**31}]\n{PROBLEMS}{ONE}": f"seeds: {2**31}: Input should be less than",
     f"seed = 1\n{PROBLEMS}{ONE}": "seed: a study has several",
     f'memory_update = "m.toml"\n{PROBLEMS}{ONE}': "memory_update: the arms of a study would learn",
     f'allocation = "headroom"\n{PROBLEMS}{ONE}': "allocation: a study gives every run the same",
