@@ -111,12 +111,13 @@ def kill_at_some_moment(run: Run, search: subprocess.Popen[str], rng: random.Ran
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "parallel", "steps", "kills"),
     [
         pytest.param(SMALL, 1, 2, 1, id="once"),
-        pytest.param(EXAMPLE, 1, 6, 10, id="often", marks=pytest.mark.slow),
-        pytest.param(EXAMPLE, 4, 6, 10, id="often in parallel", marks=pytest.mark.slow),
+        pytest.param(EXAMPLE, 1, 6, 10, id="often"),
+        pytest.param(EXAMPLE, 4, 6, 10, id="often in parallel"),
     ],
 )
 def test_killed_at_random_moments_and_resumed(

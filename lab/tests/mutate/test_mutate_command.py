@@ -98,6 +98,7 @@ def test_a_named_survivor_is_told_and_fails_the_run(mutate, root):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_survivors_are_told_and_the_run_goes_on_where_it_ended(mutate, root):
     result, record = mutate()
     assert result.code == 1
