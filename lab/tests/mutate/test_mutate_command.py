@@ -86,6 +86,7 @@ new = "max(a, a) + 0"
 """
 
 
+@pytest.mark.slow
 def test_a_named_survivor_is_told_and_fails_the_run(mutate, root):
     (root / "lab/mutants/named.toml").write_text(NAMED + SURVIVING)
     result, record = mutate("--sample", "0")

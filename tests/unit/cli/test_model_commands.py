@@ -22,6 +22,7 @@ def compiler(monkeypatch):
     monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
 
 
+@pytest.mark.slow
 def test_a_run_from_beginning_to_end(llm, explore, adaexplore, monkeypatch):
     monkeypatch.delenv("ADAEXPLORE_BASE_URL")
     words = ["--model", LOCAL, "--base-url", f"{llm.url}/v1", "--steps", 3, "--set", "p_large=0"]

@@ -116,6 +116,7 @@ def test_a_run_from_beginning_to_end(explore, adaexplore, tmp_path):
     assert "step   3/" not in longer.out
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_how_to_go_on_and_does(explore, adaexplore, proposer):
     proposer.interrupt_at = 2
     result, path = explore("--steps", 3, "--set", "confirm=false")

@@ -88,6 +88,7 @@ class TestRight:
         verdict = judge(DOUBLE, changed(source, "tl.load(x + at, mask=at < n)", mapped))
         assert verdict.status == "passed", verdict
 
+    @pytest.mark.slow
     def test_set_up_in_the_first_call_is_no_part_of_the_estimate(self, judge):
         call = "double[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)"
         again = f"{call}\n        if not hasattr(self, 'ready'):\n            {call}"

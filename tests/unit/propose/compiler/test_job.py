@@ -117,6 +117,7 @@ def test_keeps_the_constructor_and_the_state_dict(tmp_path: Path) -> None:
     pair.agree()
 
 
+@pytest.mark.slow
 def test_stands_alone(tmp_path: Path) -> None:
     source = reply(references.LINEAR_GELU)["source"]
     assert "torch.compile" not in source
@@ -146,6 +147,7 @@ def test_folded_weights_follow_changes(tmp_path: Path, pack: str) -> None:
     pair.agree()
 
 
+@pytest.mark.slow
 def test_batch_norm_in_eval_mode_is_folded_into_the_convolution(tmp_path: Path) -> None:
     pair = Pairing(references.CONV_NORM, tmp_path, "eval", fold=True, pack="onednn")
     assert (
