@@ -186,9 +186,8 @@ def _of_run(path: Path) -> Iterator[Start]:
     """Yield the kernels of a run with the shape of its tree, steps without a kernel left out."""
     with read_run(path) as directory:
         nodes = directory.store.nodes()
-    numbers: dict[int, int | None] = {
-        ROOT_ID: None
-    }  # by step: its kernel, or its nearest ancestor's
+    # By step: the number of its kernel, or of its nearest ancestor's.
+    numbers: dict[int, int | None] = {ROOT_ID: None}
     made = 0
     for node in nodes:
         parent = numbers[node.parent_id]

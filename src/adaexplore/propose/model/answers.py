@@ -18,7 +18,7 @@ ReadReply = Callable[[str], Patched]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SourceAnswer:
     """A source, the conversation's last prompt and reply, and a note in one line.
 
     `plan` has the items that small steps carry out later.
@@ -31,10 +31,10 @@ class Answer:
     plan: tuple[str, ...] = ()
 
 
-def read_answer(read: ReadReply, prompt: Prompt, reply: Reply) -> Answer:
+def read_answer(read: ReadReply, prompt: Prompt, reply: Reply) -> SourceAnswer:
     """Return the answer in a reply; raise `ReplyError` if there is none."""
     made = read(reply.text)
-    return Answer(made.source, prompt, reply, "; ".join([_note(reply.text), *made.notes]))
+    return SourceAnswer(made.source, prompt, reply, "; ".join([_note(reply.text), *made.notes]))
 
 
 def whole_module(text: str) -> Patched:

@@ -18,8 +18,8 @@ from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.proposer import Context, Dialogue
 from adaexplore.llm.code import ReplyError
 from adaexplore.propose.model.answers import (
-    Answer,
     ReadReply,
+    SourceAnswer,
     keeping,
     one_line,
     patching,
@@ -36,7 +36,7 @@ ORIGIN = "model"
 _MAX_SUMMED = 60  # steps, one line each
 
 T = TypeVar("T")
-AnswerFlow = Generator[Prompt, Reply, Answer]
+AnswerFlow = Generator[Prompt, Reply, SourceAnswer]
 """Yields prompts, is sent the replies and returns the answer."""
 
 

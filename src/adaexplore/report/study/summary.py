@@ -120,14 +120,16 @@ def _is_known(trace: Trace, axis: Axis) -> bool:
 
 def _notes(runs: Sequence[StudyRun], cells: Sequence[Cell]) -> Iterator[str]:
     """Yield notes for the reader of the figures."""
-    missing = [cell for cell in dict.fromkeys(run.cell for run in runs) if cell not in cells]
+    chosen = set(cells)
+    missing = [cell for cell in dict.fromkeys(run.cell for run in runs) if cell not in chosen]
     if missing:
         listed = ", ".join(f"{problem} (seed {seed})" for problem, seed in missing)
         yield f"left out, because not every arm has a judged run: {listed}"
-    steps = [run.result.steps for run in runs if run.cell in set(cells)]
+    counted = [run.result for run in runs if run.cell in chosen]
+    steps = [result.steps for result in counted]
     if steps and min(steps) < max(steps):
         yield f"runs have {min(steps)} to {max(steps)} steps; the figures are those so far"
-    open_ = sum(run.result.left_open for run in runs if run.cell in set(cells))
+    open_ = sum(result.left_open for result in counted)
     if open_:
         yield (
             f"{open_} winners are left open, whether they are faster: their interval is wide or "

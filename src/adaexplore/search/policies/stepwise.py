@@ -14,7 +14,7 @@ from adaexplore.search.policies.ranking import Ranking
 
 
 @dataclass(slots=True)
-class _Plan:
+class _PlanState:
     """State of a plan that is not over.
 
     `kernel` is its last working kernel, or its first version while that is wrong. `item` counts the
@@ -50,14 +50,14 @@ class Stepwise(Policy):
         self._tries = tries
         self._least_gain = math.log(1 - loss)
         self._ranking = Ranking()
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, _PlanState] = {}
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
         """Begin a plan, or take a plan one attempt further."""
         vertex = tree[node_id]
         self._ranking.add(vertex)
         if vertex.step_kind == "large" and vertex.planned:
-            self._plans[node_id] = _Plan(node_id, min(vertex.planned, self._items))
+            self._plans[node_id] = _PlanState(node_id, min(vertex.planned, self._items))
         plan = self._plans.get(vertex.component)
         if plan is None:
             return
@@ -76,7 +76,7 @@ class Stepwise(Policy):
                 return Selection(plan.kernel, "small")
         return Selection(ROOT_ID, "large", tuple(self._ranking.top(self._settings.pool_size)))
 
-    def _attempt(self, plan: _Plan, tree: Tree, node_id: int) -> None:
+    def _attempt(self, plan: _PlanState, tree: Tree, node_id: int) -> None:
         """Take the kernel of an attempt if it works."""
         vertex, base = tree[node_id], tree[plan.kernel]
         kept = not base.correct or vertex.log_speed >= base.log_speed + self._least_gain
@@ -86,7 +86,7 @@ class Stepwise(Policy):
         else:
             self._fail(plan, tree)
 
-    def _fail(self, plan: _Plan, tree: Tree) -> None:
+    def _fail(self, plan: _PlanState, tree: Tree) -> None:
         """Count a failed attempt; skip the item, or give up a first version, after the last."""
         plan.failures += 1
         if plan.failures == self._tries:
