@@ -9,7 +9,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.facts import OutputForm, WorkloadFacts
 from adaexplore.core.problem import Precision, Problem, Tolerance, Workload
-from adaexplore.evaluate.timing.baselines import Baselines
+from adaexplore.evaluate.timing.baselines import Baselines, why_not_built
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
@@ -190,8 +190,7 @@ class JudgedWorkload:
             clock, precision = clock_for(self.problem.device), self.runs.precision
             peaks = measure_peaks(self.problem.device, clock, work.bytes, precision)
         except (RuntimeError, TypeError, ValueError, MemoryError, BadProblemError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            self._notes.append(f"no roofline: {reason}")
+            self._notes.append(f"no roofline: {why_not_built(error)}")
             return None
         if not work.counted:
             self._notes.append(

@@ -120,6 +120,8 @@ class OwnDevicePassage:
             self._await_queued(i)
             if over.is_set():
                 return
+            if i:
+                self._closed[i - 1].synchronize()  # the page has room for one key
             self._turnstile.open(i, opened(i))
 
     def _await_queued(self, call: int) -> None:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from adaexplore.evaluate.timing.turnstile.protocol import own_ends
+from adaexplore.evaluate.timing.turnstile.seals import cache_key_of
 from adaexplore.evaluate.timing.turnstile.slots import sums_over
 
 
@@ -48,6 +49,20 @@ class TestOnDevice:
 
     def test_a_call_that_synchronizes_gets_its_inputs(self):
         assert len(self.times(torch.cuda.synchronize)) == 4
+
+    def test_every_call_gets_its_own_key_however_late_the_device_takes_it(self):
+        device = torch.device("cuda:0")
+        turnstile, gate = own_ends("cuda:0")
+        sums = sums_over([[torch.zeros(5000, device=device)]] * 4, device)
+        key, keys = cache_key_of(device).key, torch.zeros(4, dtype=torch.int64, device=device)
+        torch.cuda.synchronize()
+        with turnstile.attended(4, lambda i: 100 + i):
+            for i in range(4):
+                gate.enter(i, (), lambda i=i: keys[i : i + 1].copy_(key))
+                gate.delivered(i, sums)
+                torch.cuda._sleep(20_000_000)  # as if another process had a time slice
+            gate.leave()
+        assert keys.tolist() == [100, 101, 102, 103]
 
     def test_an_exception_comes_through_and_leaves_nothing_waiting(self):
         turnstile, gate = own_ends("cuda:0")
