@@ -271,6 +271,27 @@ def test_a_crash(evaluator, how):
     check(evaluator, CRASHES[how])
 
 
+def test_a_judge_that_runs_out_of_memory_judges_the_next_candidate(server, tmp_path):
+    full = tmp_path / "full"
+    forward = "    def forward(self, x):\n"
+    lacks = f"        if os.path.exists({str(full)!r}):\n            raise MemoryError\n"
+    source = "import os\n" + PROBLEM.replace(forward, forward + lacks)
+    problem = Problem("example", source, "cpp", "cpu")
+    evaluator = LocalEvaluator(
+        server, problem, timeout_s=ENOUGH_S, memory_bytes=MEMORY_BYTES, brief=True
+    )
+    try:
+        evaluator.prepare()
+        full.touch()
+        verdict = evaluator.evaluate(candidate(RIGHT))
+        full.unlink()
+        check_good(evaluator)
+    finally:
+        evaluator.close()
+    assert verdict.status == "out_of_memory"
+    assert "the judge has too little memory" in verdict.reason
+
+
 @pytest.mark.parametrize("how", HANGS)
 @pytest.mark.slow
 def test_a_hang(hasty_evaluator, how):

@@ -247,7 +247,10 @@ def session_on(
 ) -> Iterator[Session]:
     """Open a session as `open_session` does, on a server that others may share."""
     environment = describe(server, problem)
-    evaluators = [evaluator_on(server, problem, settings) for _ in range(evaluators_for(parallel))]
+    evaluators = [
+        evaluator_on(server, problem, settings, beside=number)
+        for number in range(evaluators_for(parallel))
+    ]
     pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
     evaluator = beside_published(pool, server, problem, settings)
     try:
@@ -256,14 +259,20 @@ def session_on(
         evaluator.close()
 
 
-def evaluator_on(server: ForkServer, problem: Problem, settings: Config) -> Evaluator:
-    """Return an evaluator on a server that others may share; one thread uses it at a time."""
+def evaluator_on(
+    server: ForkServer, problem: Problem, settings: Config, *, beside: int = 0
+) -> Evaluator:
+    """Return an evaluator on a server that others may share; one thread uses it at a time.
+
+    It is the one after `beside` others of the same problem.
+    """
     kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
     return kind_of_evaluator(
         server,
         problem,
         timeout_s=settings.timeout_s,
         memory_bytes=int(settings.memory_gb * 2**30),
+        beside=beside,
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
 
 from adaexplore.core.candidate import Candidate
+from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.core.uses import Use
@@ -22,14 +24,18 @@ from adaexplore.evaluate.judge.verdict import DeviceUse, decided, evaluate_candi
 from adaexplore.evaluate.kernels.build.toolkit import building_for
 from adaexplore.evaluate.timing.combine import combined
 from adaexplore.evaluate.timing.measure import discounted
+from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer, Worker
+from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 from adaexplore.sandbox.walls.limits import candidate_limits
 
 WORKER = "adaexplore.evaluate.candidate.worker:main"
 USES_WORKER = "adaexplore.evaluate.candidate.uses:main"
+_NO_ROOM = "beside it, and beside what else is there, the judge has too little memory"
+_PATIENCE_S = 60.0
 
 
 class CandidateBench:
@@ -68,6 +74,7 @@ class CandidateBench:
             if verdict.status == "infra_error" and self._parents.clear():  # they may keep it busy
                 verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
             if verdict.status == "out_of_memory" and (self._parents.clear() or not self._on_cpu):
+                self._wait_for_room()
                 with device_lock(self._reference.problem.device, exclusive=True):  # nobody beside
                     verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
             device_s += held_s
@@ -148,6 +155,10 @@ class CandidateBench:
                 decided(lambda: talk.ask(wire.Rest()), talk, timeout_s), Failed
             )
             talk.freeze()
+        except (RuntimeError, MemoryError, BadProblemError) as error:
+            if not any(map(is_out_of_memory, causes(error))):
+                raise
+            verdict = Failed("out_of_memory", _NO_ROOM)
         finally:
             if not passed:
                 worker.end()
@@ -160,6 +171,15 @@ class CandidateBench:
         for name, timing in self._timings(verdict).items():
             self._best_us[name] = min(self._best_us.get(name, timing.time_us), timing.time_us)
         return verdict, device.held_s
+
+    def _wait_for_room(self) -> None:
+        """Wait until others give a GPU's memory back: as much as the judge took at most."""
+        device = self._reference.problem.device
+        if self._on_cpu:
+            return
+        release_memory()
+        took = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
+        wait_for_room(took, partial(room_on, device), _PATIENCE_S)
 
     def _timings(self, verdict: Evaluation) -> Mapping[str, Timing]:
         """Return the measured timings of a verdict by workload."""

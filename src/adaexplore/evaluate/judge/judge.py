@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import traceback
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import EAGER
 from adaexplore.evaluate.timing.baselines_trial import Trial
-from adaexplore.evaluate.truth.room import room_on, wait_for_room, wanted_by
+from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room, wanted_by
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
@@ -56,15 +55,15 @@ def main(channel: Channel, control: Channel | None) -> None:
             if isinstance(request, Prepare):
                 problem = Problem.from_json(request.problem)
                 limit_calls(request.timeout_s)
-                reference = _prepared(problem, folder, server, brief=request.brief)
+                reference = _prepared(problem, folder, server, request)
                 bench = CandidateBench(reference, server, request.memory_bytes)
                 reply: object = ReferencePrepared(reference.facts().to_json())
-                _release_memory()
+                release_memory()
             elif isinstance(request, TryUses):
                 assert bench is not None
                 candidate = Candidate(request.source, request.language)
                 reply = UsesTried(bench.try_uses(candidate, request.timeout_s))
-                _release_memory()
+                release_memory()
             else:
                 assert isinstance(request, Evaluate)
                 assert bench is not None
@@ -83,31 +82,45 @@ def _evaluated(bench: CandidateBench, request: Evaluate) -> Evaluation:
     return bench.evaluate(candidate, request.timeout_s, parent, again=request.again)
 
 
-def _prepared(problem: Problem, folder: Path, server: ForkServer, *, brief: bool) -> Reference:
+def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepare) -> Reference:
     """Return the prepared reference, with as much verification as memory allows.
 
     Where a shared GPU has too little memory, wait for room and prepare it alone; where that does
     not help, verify on the fewest input sets. Raises `BadProblemError` for a reference that cannot
-    be verified against.
+    be verified against, or has too little room beside others of its problem.
     """
-    device = problem.device
+    device, brief = problem.device, request.brief
     if device == "cpu":
         compile_in_parallel()
         return _prepared_beside_others(problem, folder, server, brief=brief)
+    if request.beside:
+        reference = _prepared_beside_others(problem, folder, server, brief=brief)
+        _check_room(problem, judges=request.beside + 1)
+        return reference
     try:
         return _prepared_beside_others(problem, folder, server, brief=brief)
     except (RuntimeError, MemoryError, BadProblemError) as error:
         wanted = _wanted(error, device)
-    _release_memory()
+    release_memory()
     if wait_for_room(wanted, partial(room_on, device), _PATIENCE_S):
         try:
             with device_lock(device, exclusive=True):
                 return _prepared_beside_others(problem, folder, server, brief=brief)
         except (RuntimeError, MemoryError, BadProblemError) as error:
             _wanted(error, device)
-        _release_memory()
+        release_memory()
     with device_lock(device, exclusive=True):
         return _prepared_beside_others(problem, folder, server, brief=brief, lean=True)
+
+
+def _check_room(problem: Problem, judges: int) -> None:
+    """Raise `BadProblemError` where the judges of a problem may run out of a GPU's memory.
+
+    Judging a candidate takes about as much again as preparing took at most.
+    """
+    release_memory()
+    if room_on(problem.device).free < judges * torch.cuda.max_memory_allocated(problem.device):
+        raise BadProblemError(f"{problem.name}.py: too little memory for another judge")
 
 
 def _wanted(error: BaseException, device: str) -> int:
@@ -144,12 +157,6 @@ def _trials(reference: Reference, server: ForkServer) -> list[Trial]:
     problem = reference.problem
     if problem.device == "cpu" or not reference.offered:
         return []
-    _release_memory()
+    release_memory()
     with device_lent(problem.device):
         return try_baselines(server, problem, [EAGER, *reference.offered])
-
-
-def _release_memory() -> None:
-    """Return the memory that preparing took to the device, for candidates."""
-    gc.collect()
-    torch.cuda.empty_cache()  # does nothing where CUDA was not used

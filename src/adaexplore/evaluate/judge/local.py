@@ -46,8 +46,9 @@ class LocalEvaluator:
 
     `timeout_s` bounds one candidate's wall time, `memory_bytes` its private memory on the CPU. A
     `brief` evaluator gives verdicts with eager as the only baseline, and rough times where a
-    candidate has no parent to be timed beside. A lost judge (a driver fault, the out-of-memory
-    killer) is replaced once per candidate.
+    candidate has no parent to be timed beside. An evaluator `beside` others of the same problem
+    cannot be prepared where a GPU has little memory left for them all. A lost judge (a driver
+    fault, the out-of-memory killer) is replaced once per candidate.
     """
 
     judge_entry = JUDGE
@@ -60,6 +61,7 @@ class LocalEvaluator:
         timeout_s: float,
         memory_bytes: int,
         brief: bool = False,
+        beside: int = 0,
     ) -> None:
         self._server = server
         device, self._environment = alone(problem.device)
@@ -67,6 +69,7 @@ class LocalEvaluator:
         self._timeout_s = timeout_s
         self._memory_bytes = memory_bytes
         self._brief = brief
+        self._beside = beside
         builds = DIALECTS[problem.language].built_ahead
         self._trials_s = 0.0 if device == "cpu" or brief else _TRIALS_S
         self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
@@ -81,7 +84,11 @@ class LocalEvaluator:
             )
             self._judge = judge
             request = Prepare(
-                self._problem.to_json(), self._memory_bytes, self._brief, self._timeout_s
+                self._problem.to_json(),
+                self._memory_bytes,
+                self._brief,
+                self._timeout_s,
+                self._beside,
             )
             limit_s = _PREPARE_TIMES * self._timeout_s + self._grace_s + self._trials_s
             try:

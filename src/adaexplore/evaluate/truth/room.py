@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections.abc import Callable
@@ -34,6 +35,12 @@ def room_on(device: str) -> FreeMemory:
     free, total = torch.cuda.mem_get_info(device)
     held = torch.cuda.memory_allocated(device)
     return FreeMemory(free + torch.cuda.memory_reserved(device) - held, total, held)
+
+
+def release_memory() -> None:
+    """Give the memory that this process no longer uses back to the device."""
+    gc.collect()
+    torch.cuda.empty_cache()  # does nothing where CUDA was not used
 
 
 def wanted_by(error: BaseException, device: str) -> int:

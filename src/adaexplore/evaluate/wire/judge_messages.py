@@ -44,13 +44,15 @@ class Prepare(Request[ReferencePrepared]):
     """Run the reference of a problem (`Problem.to_json`).
 
     `memory_bytes` bounds a candidate's private memory on the CPU, `timeout_s` one call of the
-    reference. A `brief` judge has eager as its only baseline and measures roughly.
+    reference. A `brief` judge has eager as its only baseline and measures roughly. `beside` judges
+    of the same problem are there already.
     """
 
     problem: dict[str, Any]
     memory_bytes: int
     brief: bool
     timeout_s: float
+    beside: int = 0
 
 
 @dataclass(frozen=True)

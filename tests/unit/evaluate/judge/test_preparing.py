@@ -10,6 +10,7 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
 from adaexplore.evaluate.truth.room import FreeMemory
+from adaexplore.evaluate.wire.judge_messages import Prepare
 from adaexplore.sandbox.lock import lock_file
 
 
@@ -45,7 +46,7 @@ def prepared(monkeypatch, tmp_path):
     `free` are readings of the device's free memory in GiB, of 80; a lean reference is "lean".
     """
 
-    def prepared(device, *does, free=(80,)):
+    def prepared(device, *does, free=(80,), beside=0):
         tries, left, readings = [], list(does), list(free)
 
         def read(_device):
@@ -78,7 +79,8 @@ def prepared(monkeypatch, tmp_path):
         monkeypatch.setattr(judge, "compile_in_parallel", lambda: None)
         problem = Problem("example", "class Model: ...", "triton", device)
         try:
-            judge._prepared(problem, tmp_path, None, brief=False)
+            request = Prepare(problem.to_json(), 0, brief=False, timeout_s=1.0, beside=beside)
+            judge._prepared(problem, tmp_path, None, request)
         except (BadProblemError, RuntimeError) as error:
             return tries, str(error)
         return tries, ""
@@ -116,6 +118,22 @@ def test_what_finds_none_for_the_least_is_too_large(prepared):
     tries, error = prepared("cuda:0", no_memory, no_memory, no_memory)
     assert tries == [False, True, "lean"]
     assert error.startswith("example.py: verifying it takes more memory than the device has free")
+
+
+class TestBesideJudgesOfTheSameProblem:
+    @pytest.fixture(autouse=True)
+    def took(self, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: 20 << 30)
+
+    @pytest.mark.parametrize(("beside", "fits"), [(1, True), (2, True), (3, False)])
+    def test_each_judge_needs_as_much_again(self, prepared, beside, fits):
+        _, error = prepared("cuda:0", nothing, free=[60], beside=beside)
+        assert error == ("" if fits else "example.py: too little memory for another judge")
+
+    def test_a_spare_judge_waits_for_no_room(self, prepared):
+        tries, error = prepared("cuda:0", no_memory, beside=1)
+        assert tries == [False]
+        assert "more memory than the device has free" in error
 
 
 def test_on_the_cpu_there_is_one_try(prepared):
