@@ -76,6 +76,10 @@ def test_a_reference_that_cannot_be_run_so_gives_no_verdict():
     assert judge({"reference": broken, "candidate": OWN, "device": "cpu"}) == {}
 
 
+def test_a_candidate_for_which_memory_runs_out_gets_no_verdict():
+    assert verdict(OWN.replace("return self.layer(x)", "raise torch.OutOfMemoryError")) == {}
+
+
 def test_the_mean_leaves_out_five_of_a_hundred_at_each_end():
     assert trimmed_mean([1.0] * 90 + [100.0] * 5 + [0.0] * 5) == 1.0
     assert trimmed_mean([1.0] * 90 + [101.0] * 6 + [1.0] * 4) > 1.0
