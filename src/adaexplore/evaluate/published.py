@@ -32,8 +32,8 @@ def judge(request: Mapping[str, Any]) -> dict[str, Any]:
     """{"reference", "candidate", "device"} to {"why", "time_us", "eager_us"}.
 
     `why` is one line, empty for a correct candidate; only that has times. The reference is timed
-    before the candidate is imported. {} where the reference cannot be run so, or where memory runs
-    out: others may hold it.
+    before the candidate is imported. {} where the reference cannot be run so, or where a GPU's
+    memory runs out: others may hold it.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -53,7 +53,7 @@ def judge(request: Mapping[str, Any]) -> dict[str, Any]:
             why = _difference(reference, model, own, device)
             time_us = None if why else _mean_us(lambda: own(*inputs), device)
         except Exception as error:  # noqa: BLE001 - whatever a candidate raises fails it
-            if is_out_of_memory(error):
+            if device != "cpu" and is_out_of_memory(error):
                 return {}
             why = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
             time_us = None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from adaexplore.evaluate import published
 from adaexplore.evaluate.published import RUNS, judge, trimmed_mean
 
 REFERENCE = """
@@ -76,8 +77,14 @@ def test_a_reference_that_cannot_be_run_so_gives_no_verdict():
     assert judge({"reference": broken, "candidate": OWN, "device": "cpu"}) == {}
 
 
-def test_a_candidate_for_which_memory_runs_out_gets_no_verdict():
-    assert verdict(OWN.replace("return self.layer(x)", "raise torch.OutOfMemoryError")) == {}
+@pytest.mark.parametrize(("device", "judged"), [("cpu", True), ("meta", False)])
+def test_a_candidate_for_which_a_devices_memory_runs_out_gets_no_verdict(
+    monkeypatch, device, judged
+):
+    monkeypatch.setattr(published, "_mean_us", lambda *_: 1.0)
+    greedy = OWN.replace("return self.layer(x)", "raise torch.OutOfMemoryError")
+    found = judge({"reference": REFERENCE, "candidate": greedy, "device": device})
+    assert bool(found) == judged
 
 
 def test_the_mean_leaves_out_five_of_a_hundred_at_each_end():
