@@ -16,6 +16,7 @@ from adaexplore.cli import (
     explore,
     memory,
     results,
+    ship,
     study,
     tune,
 )
@@ -53,6 +54,18 @@ def root(
     """
 
 
-for module in (explore, campaign, study, evaluate, bench, tune, results, compare, answers, adapt):
+for module in (
+    explore,
+    campaign,
+    study,
+    evaluate,
+    bench,
+    tune,
+    results,
+    compare,
+    ship,
+    answers,
+    adapt,
+):
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")

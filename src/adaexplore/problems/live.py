@@ -8,6 +8,7 @@ the source.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
 from adaexplore.problems.graph_source import UnwritableError, state_of
+from adaexplore.problems.interface import UndescribableError, interface_of
 from adaexplore.problems.optimized import Captured, form_of, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
 from adaexplore.problems.written import (
@@ -32,6 +34,9 @@ from adaexplore.problems.written import (
     store,
 )
 from adaexplore.sandbox.user.randomness import draws_random
+
+INTERFACE = "interface.json"
+"""The file of a captured module's interface, beside its problem."""
 
 
 def capture(
@@ -50,8 +55,8 @@ def capture(
 
     Each of several `calls` becomes a workload; they may differ in the sizes of their tensors alone.
     The module keeps its device, mode and buffers; candidates are made for that device. Writes
-    `problem.py`, `weights.pt` and a file for each workload. Raises `BadProblemError`, in one line,
-    for a module that cannot be captured.
+    `problem.py`, `weights.pt`, `interface.json` and a file for each workload. Raises
+    `BadProblemError`, in one line, for a module that cannot be captured.
     """
     name = name or type(module).__name__
     examples = [(tuple(args), dict(kwargs or {}))] if calls is None else list(calls)
@@ -63,6 +68,7 @@ def capture(
         folder.mkdir(parents=True, exist_ok=True)
         example = Examples(module, given, returned, names, inputs, outputs, device)
         written = _written(name, example, folder)
+        _store_interface(example, folder)
     shapes = tuple(tuple(t.shape for t in row) for row in inputs)
     workloads = tuple(
         _workload(folder, label, row) for label, row in zip(_labels(shapes), inputs, strict=True)
@@ -176,6 +182,18 @@ def _written(name: str, examples: Examples, folder: Path) -> WrittenSource:
         f"{name}: cannot be captured by torch.export: {reasons[0]}; nor by its sources: "
         f"{reasons[1]}; write a problem file with class Model and get_inputs() instead"
     )
+
+
+def _store_interface(examples: Examples, folder: Path) -> None:
+    """Write the interface, by which packages find such modules, if it is plain data."""
+    args, kwargs = examples.given.join(examples.inputs[0])
+    result = examples.returned.join(examples.outputs[0])
+    try:
+        interface = interface_of(examples.module, args, kwargs, result, flat=True)
+        text = json.dumps(interface.to_json(), indent=1)
+    except (UndescribableError, TypeError):
+        return
+    (folder / INTERFACE).write_text(text, encoding="utf-8")
 
 
 def _whole(module: nn.Module, written: WrittenSource, workload: Workload) -> str:

@@ -1,0 +1,320 @@
+"""The interface of a module as plain data: its structure, the form of a call, and its result.
+
+Shipped packages carry a copy of this file, so it imports nothing but the standard library and
+torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib
+import inspect
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_PLAIN = (type(None), bool, int, float, str)
+_OWN = frozenset(vars(nn.Module()))
+_PLACES = frozenset({"layer_idx", "layer_id", "_is_hf_initialized"})
+
+
+class UndescribableError(ValueError):
+    """A value of another type than tensors, plain constants and collections; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A module inside a module: its path, its class with the digest of its code, its constants.
+
+    `library` is the Python module of a class of torch, empty for other classes. `state` has the
+    name, shape and dtype of each tensor of its own, None for a tensor that is left out.
+    """
+
+    path: str
+    kind: str
+    library: str
+    code: str
+    constants: Mapping[str, Any]
+    state: Mapping[str, Any]
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """The structure of a module, of the arguments of a call, and of its result.
+
+    `parameters` are those of `forward` that may be given by position, `defaults` the plain defaults
+    of all. `given` describes each argument of a call by its parameter's name, the first
+    `positional` of them by position. `returned` describes the result. `modes` has the flag
+    `training` of each mode in which the result is the same. With `flat`, a candidate takes the
+    tensors alone.
+    """
+
+    layers: tuple[Layer, ...]
+    parameters: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    given: Mapping[str, Any]
+    positional: int
+    returned: Any
+    modes: tuple[bool, ...]
+    flat: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Interface:
+        """Inverse of `to_json`, after JSON."""
+        layers = tuple(map(_layer, data["layers"]))
+        lists = {name: tuple(data[name]) for name in ("parameters", "modes")}
+        return Interface(**{**data, **lists, "layers": layers})
+
+
+def interface_of(
+    module: nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    result: Any,
+    *,
+    flat: bool,
+) -> Interface:
+    """Describe a module by a call and its result; `flat` as in `Interface`.
+
+    The module is called once more, in its other mode, and left as it was.
+
+    Raises `UndescribableError` for arguments and results that are not plain.
+    """
+    signature = inspect.signature(type(module).forward)
+    _, *parameters = signature.parameters.values()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = [*zip(names, args, strict=False), *sorted(kwargs.items())]
+    defaults = {
+        name: p.default
+        for name, p in signature.parameters.items()
+        if p.default is not p.empty and isinstance(p.default, _PLAIN)
+    }
+    if len(named) < len(args) + len(kwargs):
+        raise UndescribableError("*args")
+    tensors: list[Tensor] = []
+    given = {name: describe(value, tensors) for name, value in named}
+    outputs: list[Tensor] = []
+    returned = describe(result, outputs)
+    modes = _modes(module, args, kwargs, (returned, outputs))
+    return Interface(
+        layers_of(module), tuple(names), defaults, given, len(args), returned, modes, flat
+    )
+
+
+def _modes(
+    module: nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    expected: tuple[Any, list[Tensor]],
+) -> tuple[bool, ...]:
+    """Return the mode of a module, and the other one too where the result is the same in it."""
+    own = module.training
+    before = [(layer, layer.training) for layer in module.modules()]
+    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
+    returned, outputs = expected
+    again: list[Tensor] = []
+    module.train(not own)
+    try:
+        with torch.random.fork_rng(), torch.no_grad():
+            is_same = collect(returned, module(*args, **kwargs), again)
+    except (RuntimeError, TypeError, ValueError):  # such as batch norm of one value
+        is_same = False
+    finally:
+        is_same = is_same and all(map(torch.equal, again, outputs))
+        for layer, training in before:
+            layer.training = training
+        for buffer, value in buffers:
+            if not torch.equal(buffer, value):
+                is_same = False
+                with torch.no_grad():
+                    buffer.copy_(value)
+    return (own, not own) if is_same else (own,)
+
+
+def layers_of(module: nn.Module) -> tuple[Layer, ...]:
+    """Return a module and all modules inside it, as data."""
+    return tuple(
+        Layer(
+            path,
+            type(layer).__qualname__,
+            library_of(type(layer)),
+            code_of(layer.__class__),
+            constants_of(layer),
+            {
+                name: None if t is None else [list(t.shape), str(t.dtype)]
+                for name, t in (*layer._parameters.items(), *layer._buffers.items())
+            },
+            tuple(layer._modules),
+        )
+        for path, layer in module.named_modules(remove_duplicate=False)
+    )
+
+
+def constants_of(layer: nn.Module) -> dict[str, Any]:
+    """Return the plain attributes of a module, without its mode and its place in a model."""
+    return {
+        name: value
+        for name, value in vars(layer).items()
+        if name not in _OWN
+        and name not in _PLACES
+        and (
+            isinstance(value, _PLAIN)
+            or (isinstance(value, tuple) and all(isinstance(v, _PLAIN) for v in value))
+        )
+    }
+
+
+def library_of(kind: type | FunctionType) -> str:
+    """Return the Python module of a class or function of torch, empty for others."""
+    return kind.__module__ if kind.__module__.partition(".")[0] == "torch" else ""
+
+
+@functools.cache
+def code_of(kind: type) -> str:
+    """Return a digest of the code of a class outside torch, empty where its text is not known.
+
+    The code is the text of the class, of its base classes, and of the functions that they name.
+    """
+    texts: dict[str, str] = {}
+    pending: list[Any] = [base for base in kind.__mro__ if base is not object]
+    while pending:
+        each = pending.pop()
+        name = each.__qualname__
+        if name in texts or library_of(each):
+            continue
+        try:
+            texts[name] = ast.dump(ast.parse(textwrap.dedent(inspect.getsource(each))))
+        except (OSError, TypeError, SyntaxError):
+            return ""
+        pending += _functions_named(each)
+    whole = "".join(texts[name] for name in sorted(texts))
+    return hashlib.sha256(whole.encode()).hexdigest() if whole else ""
+
+
+def _functions_named(source: Any) -> list[FunctionType]:
+    """Return the functions of the same module that the code of a class or function names."""
+    functions = vars(source).values() if isinstance(source, type) else [source]
+    plain = [inspect.unwrap(f) for f in functions if isinstance(f, FunctionType)]
+    named = [f.__globals__.get(name) for f in plain for name in f.__code__.co_names]
+    return [f for f in named if isinstance(f, FunctionType)]
+
+
+def describe(value: Any, tensors: list[Tensor]) -> Any:
+    """Return the form of a value around its tensors, which are appended to `tensors`."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return {"tensor": len(tensors) - 1}
+    if isinstance(value, _PLAIN):
+        return {"value": value}
+    kind = type(value)
+    name = "" if kind in (list, tuple, dict) else f"{kind.__module__}:{kind.__qualname__}"
+    if isinstance(value, dict):
+        return {"dict": {k: describe(v, tensors) for k, v in value.items()}, "kind": name}
+    if kind is list:
+        return {"list": [describe(v, tensors) for v in value]}
+    if isinstance(value, tuple):
+        return {"tuple": [describe(v, tensors) for v in value], "kind": name}
+    raise UndescribableError(kind.__name__)
+
+
+def collect(form: Any, value: Any, tensors: list[Tensor]) -> bool:
+    """Append the tensors of a value that has a form; return False for another form."""
+    if "tensor" in form:
+        tensors.append(value)
+        return isinstance(value, Tensor)
+    if "value" in form:
+        return type(value) is type(form["value"]) and bool(value == form["value"])
+    if "dict" in form:
+        inner = form["dict"]
+        if not isinstance(value, dict) or list(value) != list(inner):
+            return False
+        return all(collect(inner[key], value[key], tensors) for key in inner)
+    inner = form["list"] if "list" in form else form["tuple"]
+    if not isinstance(value, list if "list" in form else tuple) or len(value) != len(inner):
+        return False
+    return all(collect(one, each, tensors) for one, each in zip(inner, value, strict=True))
+
+
+def rebuild(form: Any, tensors: Sequence[Any]) -> Any:
+    """Return the value of a form with these tensors: the inverse of `describe`."""
+    if "tensor" in form:
+        return tensors[form["tensor"]]
+    if "value" in form:
+        return form["value"]
+    if "dict" in form:
+        values = {key: rebuild(each, tensors) for key, each in form["dict"].items()}
+        return _kind(form["kind"])(**values) if form["kind"] else values
+    if "list" in form:
+        return [rebuild(each, tensors) for each in form["list"]]
+    items = [rebuild(each, tensors) for each in form["tuple"]]
+    return _kind(form["kind"])(*items) if form["kind"] else tuple(items)
+
+
+def tensors_of_call(
+    interface: Interface, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Tensor] | None:
+    """Return the tensors of a call in order; None for a call of another form."""
+    if len(args) > len(interface.parameters):
+        return None
+    values = dict(zip(interface.parameters, args, strict=False))
+    values.update(kwargs)
+    for name in values:
+        if name not in interface.given and not (
+            name in interface.defaults and _is_same(values[name], interface.defaults[name])
+        ):
+            return None
+    tensors: list[Tensor] = []
+    for name, form in interface.given.items():
+        if name not in values and name not in interface.defaults:
+            return None
+        value = values[name] if name in values else interface.defaults[name]
+        if not collect(form, value, tensors):
+            return None
+    return tensors
+
+
+def call_of(
+    interface: Interface, tensors: Sequence[Tensor], *, flat: bool = False
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call with these tensors, by position and by name.
+
+    With `flat`, for a candidate, which may take the tensors alone; else for the module.
+    """
+    if flat and interface.flat:
+        return list(tensors), {}
+    values = {name: rebuild(form, tensors) for name, form in interface.given.items()}
+    names = list(values)
+    return (
+        [values[name] for name in names[: interface.positional]],
+        {name: values[name] for name in names[interface.positional :]},
+    )
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+def _layer(data: Mapping[str, Any]) -> Layer:
+    constants = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in data["constants"].items()
+    }
+    return Layer(**{**data, "constants": constants, "children": tuple(data["children"])})
+
+
+@functools.cache
+def _kind(name: str) -> Any:
+    module, _, path = name.partition(":")
+    return functools.reduce(getattr, path.split("."), importlib.import_module(module))

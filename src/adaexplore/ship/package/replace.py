@@ -1,0 +1,160 @@
+"""The kernel in the place of modules of a model, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from adaexplore.problems.interface import call_of, code_of, layers_of, library_of, rebuild
+from adaexplore.ship.package import ops
+from adaexplore.ship.package.compare import relative_error
+from adaexplore.ship.package.guards import guarded
+from adaexplore.ship.package.inputs import inputs_of
+from adaexplore.ship.package.kernel import UnusableKernelError, tensors_in
+from adaexplore.ship.package.loaded import SPEC, versions_in_words
+from adaexplore.ship.package.refusals import log, note
+
+_TOP = SPEC.interface.layers[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The names of the modules that have the kernel now, and the reason for each one left alone."""
+
+    modules: tuple[str, ...]
+    left: Mapping[str, str]
+
+
+class Forward:
+    """The forward of one module: the kernel, or the original for calls that the guards refuse.
+
+    It lies among the module's own attributes, so copies and pickles of the module have their own.
+    """
+
+    def __init__(self, module: nn.Module, name: str) -> None:
+        self.module = module
+        self.name = name
+        self.types = tuple(type(layer) for _, layer in _layers(module))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the kernel where it was verified, else the original."""
+        why, inputs, state = guarded(self.module, self.types, args, kwargs)
+        if why:
+            note(self.name, why)
+            return type(self.module).forward(self.module, *args, **kwargs)
+        return rebuild(SPEC.interface.returned, ops.forward(inputs, state))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if not _has_verified_code(self.types):  # of another version of the user's library
+            self.types = ()
+
+
+def apply(model: nn.Module) -> Applied:
+    """Put the kernel in the place of every module of a model that it was verified for.
+
+    Each is tried once on the package's own inputs: raises `UnusableKernelError`, with the model
+    as it was, where the kernel cannot run here or gives other outputs than the module.
+    """
+    done: dict[str, nn.Module] = {}
+    left: dict[str, str] = {}
+    for name, module in model.named_modules():
+        if any(name.startswith(f"{outer}.") or not outer for outer in done):
+            continue
+        if isinstance(module.__dict__.get("forward"), Forward):
+            done[name] = module
+        elif type(module).__qualname__ == _TOP.kind:
+            why = _why_not(module, name)
+            if not why:
+                done[name] = module
+            elif not library_of(type(module)):
+                left[name] = why
+    new = {n: m for n, m in done.items() if "forward" not in m.__dict__}
+    for name, module in new.items():
+        _try(module, name)
+    for name, module in new.items():
+        module.__dict__["forward"] = Forward(module, name)
+    for name, why in left.items():
+        log.warning("%s: not replaced: %s", name or SPEC.class_name, why)
+    if not done:
+        log.warning("no module of the model is the %s that was verified", SPEC.class_name)
+    return Applied(tuple(done), left)
+
+
+def undo(model: nn.Module) -> tuple[str, ...]:
+    """Give every module of a model its own forward again; return the names of those that had not.
+
+    Raises `RuntimeError` where another library has put its own forward around the kernel.
+    """
+    found = []
+    for name, module in model.named_modules():
+        own = module.__dict__.get("forward")
+        if isinstance(own, Forward):
+            del module.__dict__["forward"]
+            found.append(name)
+        elif own is not None and _wraps_kernel(module):
+            raise RuntimeError(
+                f"{name}: its forward was replaced after apply(); undo that replacement first"
+            )
+    return tuple(found)
+
+
+def _wraps_kernel(module: nn.Module) -> bool:
+    return any(isinstance(value, Forward) for value in module.__dict__.values())
+
+
+def _why_not(module: nn.Module, name: str) -> str:
+    """Return why a module is not one that the kernel was verified for."""
+    if "forward" in module.__dict__:
+        return "it has a forward of its own"
+    found = layers_of(module)
+    for layer, wanted in zip(found, SPEC.interface.layers, strict=False):
+        for what in ("path", "kind", "library", "code", "constants", "state", "children"):
+            if getattr(layer, what) != getattr(wanted, what):
+                place = f"{name}.{layer.path}".strip(".") or SPEC.class_name
+                return f"{place} has other {what} than verified"
+    if len(found) != len(SPEC.interface.layers):
+        return "it has other layers inside than verified"
+    return _why_not_now(module)
+
+
+def _why_not_now(module: nn.Module) -> str:
+    """Return why the kernel cannot be tried on a module in its present place."""
+    tensors = [*module.parameters(), *module.buffers()]
+    elsewhere = {t.device.type for t in tensors} - {form[-1] for form in SPEC.state_forms}
+    if elsewhere:
+        return f"it lies on {elsewhere.pop()}; move it to {SPEC.device} first"
+    return ""
+
+
+def _try(module: nn.Module, name: str) -> None:
+    """Compare the kernel with a module on the package's own inputs."""
+    forward = Forward(module, name)
+    tensors = [*module.parameters(), *module.buffers()]
+    device = next((t.device for t in tensors if t.device.type == SPEC.device), None)
+    given = inputs_of(SPEC.workloads[0], device or torch.device(SPEC.device))
+    args, kwargs = call_of(SPEC.interface, given)
+    with torch.no_grad():
+        why, inputs, state = guarded(module, forward.types, args, kwargs)
+        if why:
+            return  # nothing to compare: calls like this run the original
+        expected = tensors_in(type(module).forward(module, *args, **kwargs))
+        found = ops.forward(inputs, state)
+    error = relative_error(found, expected)
+    if error > SPEC.error:
+        raise UnusableKernelError(
+            f"{name or SPEC.class_name}: the kernel's output is off by {error:.1e}, more than "
+            f"{SPEC.error:.1e}; {versions_in_words()}"
+        )
+
+
+def _layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    yield from module.named_modules(remove_duplicate=False)
+
+
+def _has_verified_code(types: tuple[type, ...]) -> bool:
+    return [code_of(kind) for kind in types] == [layer.code for layer in SPEC.interface.layers]

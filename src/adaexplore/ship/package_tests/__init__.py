@@ -1,0 +1,1 @@
+"""The tests of a shipped package, which run there and not here."""

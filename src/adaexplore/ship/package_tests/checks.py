@@ -1,0 +1,66 @@
+"""The kernel gives the original's outputs and gradients, and runs only where it was verified."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from adaexplore.ship.package import ops
+from adaexplore.ship.package.compare import relative_error
+from adaexplore.ship.package.inputs import inputs_of
+from adaexplore.ship.package.kernel import original_on, run_original, state_of_package
+from adaexplore.ship.package.loaded import SPEC
+from adaexplore.ship.package.spec import Workload
+from adaexplore.ship.package.verify import error_of
+
+DEVICE = torch.device(SPEC.device)
+WORKLOADS = [pytest.param(workload, id=workload.name) for workload in SPEC.workloads]
+
+pytestmark = pytest.mark.skipif(
+    DEVICE.type == "cuda" and not torch.cuda.is_available(), reason="needs the GPU of the kernel"
+)
+
+
+def call(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
+    """Call the operation."""
+    found: list[Tensor] = ops.forward(inputs, state)
+    return found
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_outputs_are_the_original_s_on_other_inputs_and_weights(workload: Workload) -> None:
+    assert error_of(workload) <= SPEC.error
+
+
+def test_compiled_without_a_graph_break() -> None:
+    inputs, state = inputs_of(SPEC.workloads[0], DEVICE), state_of_package(DEVICE)
+    with torch.no_grad():
+        compiled = torch.compile(call, fullgraph=True)(inputs, state)
+        assert relative_error(compiled, call(inputs, state)) <= SPEC.error
+
+
+def test_gradients_are_the_original_s() -> None:
+    inputs, state = inputs_of(SPEC.workloads[0], DEVICE), state_of_package(DEVICE)
+    given = [t.detach().requires_grad_(t.is_floating_point()) for t in (*inputs, *state)]
+    leaves = [t for t in given if t.requires_grad]
+    count = len(inputs)
+    found, expected = (
+        _gradients(run(given[:count], given[count:]), leaves)
+        for run in (call, lambda x, s: run_original(original_on(DEVICE), x, s))
+    )
+    assert relative_error(found, expected) <= SPEC.error
+
+
+def test_the_operation_keeps_the_rules_of_torch() -> None:
+    inputs, state = inputs_of(SPEC.workloads[0], DEVICE), state_of_package(DEVICE)
+    torch.library.opcheck(
+        ops.forward, (inputs, state), test_utils=("test_schema", "test_faketensor")
+    )
+
+
+def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Tensor]:
+    total = sum((t.float().sum() for t in outputs if t.requires_grad), torch.zeros(()))
+    if not isinstance(total, Tensor) or not total.requires_grad:
+        return []
+    return list(torch.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True))

@@ -1,0 +1,43 @@
+"""One package for all tests: the winner of a run of a small block, shipped once."""
+
+import importlib
+
+import pytest
+import torch
+from shipped_blocks import Block, Net, candidate, record
+
+
+@pytest.fixture(scope="session")
+def x():
+    return torch.rand(3, 16, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory, x):
+    """The run of a block of a live model."""
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp("runs") / "block"
+    record(Block().eval(), path, candidate(), [x, torch.rand(1, 16)])
+    return path
+
+
+@pytest.fixture(scope="session")
+def package(run, tmp_path_factory):
+    """The folder of the shipped package."""
+    from adaexplore.ship.ship import ship
+
+    return ship(run, tmp_path_factory.mktemp("packages") / "package", name="block_kernel").folder
+
+
+@pytest.fixture(scope="session")
+def kernel(package):
+    """The package, imported."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(package / "src"))
+        yield importlib.import_module("block_kernel")
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(3)
+    return Net().eval()

@@ -1,0 +1,134 @@
+"""`adaexplore ship` makes a package that stands alone, or says in one line why it cannot."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from shipped_blocks import FOLDED, KEEPS, Block, candidate, record
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.ship.ship import ship
+
+
+@pytest.fixture
+def alone(package, tmp_path):
+    """Run a Python program beside the package, where adaexplore cannot be imported."""
+    (tmp_path / "adaexplore.py").write_text("raise ImportError('not here')")
+
+    def alone(*args, **more):
+        path = os.pathsep.join([str(tmp_path), str(package / "src")])
+        return subprocess.run(
+            [sys.executable, *args],
+            cwd=package,
+            env={**os.environ, "PYTHONPATH": path, **more},
+            capture_output=True,
+            text=True,
+        )
+
+    return alone
+
+
+def test_the_package_s_own_tests_pass_without_adaexplore(alone):
+    done = alone("-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert done.returncode == 0, done.stdout
+    assert "5 passed" in done.stdout
+
+
+def test_the_benchmark_prints_a_row_for_each_workload(alone):
+    done = alone("-m", "block_kernel.benchmark", TORCHDYNAMO_DISABLE="1")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_the_package_says_what_it_is(package):
+    verdicts = json.loads((package / "verdicts.json").read_text())
+    assert verdicts["verdict"]["status"] == "passed"
+    assert verdicts["verdict"]["speedup"] == 1.5
+    project = (package / "pyproject.toml").read_text()
+    assert 'license = "LicenseRef-Proprietary"' in project
+    assert f"torch>={'.'.join(torch.__version__.split('.')[:2])}" in project
+    assert "import block_kernel as kernel" in (package / "README.md").read_text()
+    for file in package.rglob("*.py"):
+        assert "import adaexplore" not in file.read_text()
+        assert "from adaexplore" not in file.read_text()
+
+
+def shipped(tmp_path, problem, source, inputs=()):
+    record(problem, tmp_path / "run", source, inputs)
+    return ship(tmp_path / "run", tmp_path / "package", name="mine")
+
+
+def test_a_winner_that_keeps_values_has_a_new_one_at_each_call(tmp_path, x):
+    found = shipped(tmp_path, Block().eval(), candidate(KEEPS), [x])
+    assert found.spec.fresh
+    assert found.error <= found.spec.error
+
+
+def test_a_winner_that_folds_weights_when_it_is_built_is_refused(tmp_path, x):
+    with pytest.raises(BadInputError, match="it keeps values that it computed from weights"):
+        shipped(tmp_path, Block().eval(), candidate(FOLDED), [x])
+    assert not (tmp_path / "package").exists()
+
+
+FILE = """
+import torch
+from torch import nn
+
+
+
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x, factor):
+        return {"y": torch.relu(self.linear(x)) * factor}
+
+
+def get_inputs():
+    return [torch.rand(4, 8), 2.0]
+
+
+def get_init_inputs():
+    return [8]
+"""
+
+
+def test_a_file_in_kernelbench_form_ships(tmp_path):
+    (tmp_path / "scaled.py").write_text(FILE)
+    source = FILE.replace("class Model(", "class ModelNew(")
+    found = shipped(tmp_path, str(tmp_path / "scaled.py"), source)
+    assert found.spec.class_name == "Model"
+    assert found.spec.interface.given["factor"] == {"value": 2.0}
+    assert not found.spec.fresh
+
+
+def test_a_module_that_updates_a_buffer_is_refused(tmp_path):
+    text = FILE.replace("nn.Linear(width, width)", "nn.BatchNorm1d(width)")
+    (tmp_path / "scaled.py").write_text(text)
+    with pytest.raises(BadInputError, match=r"updates the buffer linear\.running_mean"):
+        shipped(tmp_path, str(tmp_path / "scaled.py"), text.replace("Model(", "ModelNew("))
+
+
+def test_a_kernel_that_cannot_be_built_is_one_line(tmp_path):
+    (tmp_path / "scaled.py").write_text(FILE)
+    with pytest.raises(BadInputError, match="cannot be built: no such header; it was verified"):
+        shipped(
+            tmp_path,
+            str(tmp_path / "scaled.py"),
+            FILE.replace("class Model(", "raise RuntimeError('no such header')\nclass ModelNew("),
+        )
+
+
+def test_bad_orders_are_one_line(run, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    with pytest.raises(BadInputError, match="is not empty; give a new folder"):
+        ship(run, tmp_path / "full")
+    with pytest.raises(BadInputError, match="no name of a Python package"):
+        ship(run, tmp_path / "new", name="a-b")
+    with pytest.raises(BadInputError):
+        ship(tmp_path / "none", tmp_path / "new")
