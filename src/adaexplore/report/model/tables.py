@@ -1,0 +1,82 @@
+"""The ranking of a model's modules as cells, and as Rich renderables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.console import Group as Parts
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from adaexplore.core.ranking import ModelRanking, RankedGroup
+from adaexplore.report import text
+
+HEADS = ("module", "of", "calls", "ops", "time", "own", "roofline leaves", "model at most", "bound")
+NOTE = (
+    "time: share of the model's time, inner modules included (own: without these), a mean over the "
+    "calls. roofline leaves: the part of the model's time above the least time of the module's "
+    "work. model at most: the speedup of the model with these modules at their roofline."
+)
+_LEFT = ("module", "bound")
+_MOST_LEFT_OUT = 12
+
+
+def cells(group: RankedGroup) -> tuple[str, ...]:
+    """Return the cells of a group under `HEADS`."""
+    ranked = group.is_chosen
+    return (
+        group.name,
+        str(len(group.paths)),
+        str(group.calls),
+        str(group.operations),
+        text.share(group.share),
+        text.share(group.own_share),
+        text.share(group.saves) if ranked else "-",
+        text.speedup(group.most) if ranked else "-",
+        group.bound_by or "-",
+    )
+
+
+def places(paths: Sequence[str]) -> str:
+    """Return the places of modules, such as `layers.*.mlp`, with an asterisk for numbers."""
+    patterns = dict.fromkeys(re.sub(r"(?<![^.])\d+(?![^.])", "*", path) for path in paths)
+    return paths[0] if len(paths) == 1 else ", ".join(patterns)
+
+
+def times(ranking: ModelRanking) -> str:
+    """Return the times of the calls in one line."""
+    return ", ".join(f"{call.name} {text.duration_us(call.time_us)}" for call in ranking.calls)
+
+
+def left_out(ranking: ModelRanking) -> tuple[RankedGroup, ...]:
+    """Return the largest groups that a search cannot work on."""
+    return tuple(group for group in ranking.groups if not group.is_chosen)[:_MOST_LEFT_OUT]
+
+
+def ranking_table(ranking: ModelRanking) -> RenderableType:
+    """Return the chosen groups as a table, and a line for each that is left out."""
+    table = Table(
+        title=f"{ranking.model} on {ranking.device}, {ranking.precision}: {times(ranking)}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for head in HEADS:
+        table.add_column(head, justify="left" if head in _LEFT else "right", no_wrap=True)
+    table.add_column("where", overflow="fold")
+    for group in ranking.chosen:
+        table.add_row(*cells(group), places(group.paths))
+    parts: list[RenderableType] = [table]
+    if ranking.chosen:
+        parts.append(Text(f"all of them at their roofline: {text.speedup(ranking.most)}"))
+    parts += [Text(_line(group), style="dim") for group in left_out(ranking)]
+    return Parts(*parts, Text(NOTE, style="dim"))
+
+
+def _line(group: RankedGroup) -> str:
+    where = places(group.paths)
+    return f"left out: {group.name} ({where}), {text.share(group.share)}: {group.reason}"
