@@ -11,9 +11,10 @@ from adaexplore.core.errors import AdaExploreError
 
 
 def main() -> None:
-    """Runs a command; every expected failure is one line on stderr and an exit code.
+    """Run a command; every expected failure is one line on stderr and an exit code.
 
-    0: done (`evaluate`: any verdict). 2: bad input. 3: infrastructure trouble. 130: interrupted.
+    0: done (`evaluate`: any verdict). 1: a finding, as the command's help says. 2: bad input.
+    3: infrastructure trouble. 130: interrupted.
     """
     if not sys.warnoptions:  # what libraries tell programmers is no news to users
         warnings.simplefilter("ignore")

@@ -15,7 +15,6 @@ from adaexplore.cli import (
     evaluate,
     explore,
     memory,
-    model,
     results,
     ship,
     study,
@@ -57,7 +56,6 @@ def root(
 
 for module in (
     explore,
-    model,
     campaign,
     study,
     evaluate,

@@ -1,4 +1,4 @@
-"""The command that makes a package of a run's winner: ship."""
+"""The commands of packages made of winners: ship, check."""
 
 from __future__ import annotations
 
@@ -41,6 +41,34 @@ def ship(
     print(
         f"{shipped.folder}: {spec.name}, a kernel for {spec.class_name}; "
         f"tried on {len(spec.workloads)} workloads and {len(spec.state)} changed weights, "
-        f"error {shipped.error:.1e}"
+        f"error {shipped.trial.error:.1e}, "
+        f"{shipped.trial.speedup:.2f}x over the faster of eager and torch.compile"
     )
     print(f"pip install {shipped.folder}, then: import {spec.name}; {spec.name}.apply(model)")
+
+
+@app.command()
+def check(
+    package: Annotated[
+        Path, typer.Argument(metavar="PACKAGE", help="The folder of a package of adaexplore ship.")
+    ],
+    tolerance: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="The part of the shipped speedup that may be lost."),
+    ] = 0.1,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the results for CI, as JUnit XML.")
+    ] = None,
+) -> None:
+    """Verify and time a package again, with the torch, the Triton and the device of today.
+
+    Exit code 1 if an output is wrong, a speedup is lost, or the kernel does not run.
+    """
+    from adaexplore.ship.check import check
+    from adaexplore.ship.junit import write_junit
+
+    checked = check(package, tolerance=tolerance)
+    if junit:
+        write_junit(checked, junit)
+    print(checked)
+    raise typer.Exit(0 if checked.is_good else 1)

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
 from adaexplore.ship.describe import describe_winner
 from adaexplore.ship.package.spec import Spec
+from adaexplore.ship.trial import FailedTrialError, Trial, run_trial
 from adaexplore.ship.winner import Winner, winner_of
-from adaexplore.ship.write import package_name, write_package, write_spec
+from adaexplore.ship.write import package_name, write_package, write_spec, write_verdicts
 
 UNLICENSED = "LicenseRef-Proprietary"
 
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """A written package: its folder, its specification, and its largest error when it was tried."""
+    """A written package: its folder, its specification, and its trial."""
 
     folder: Path
     spec: Spec
-    error: float
+    trial: Trial
 
 
 def ship(run: Path, folder: Path, *, name: str = "", license_name: str = UNLICENSED) -> Shipped:
@@ -52,57 +47,38 @@ def ship(run: Path, folder: Path, *, name: str = "", license_name: str = UNLICEN
         home = write_package(
             winner, described, built, license_name=license_name, package_version=__version__
         )
-        shipped = _tried(winner, described.spec, built, home)
-        shutil.copytree(
-            built, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    return dataclasses.replace(shipped, folder=folder)
+        spec, trial = _tried(winner, described.spec, built, home)
+        write_verdicts(winner, trial, built)
+        shutil.copytree(built, folder, dirs_exist_ok=True)
+    return Shipped(folder, spec, trial)
 
 
-def run_verify(folder: Path, name: str, options: Sequence[str] = ()) -> Mapping[str, Any]:
-    """Run the package's verification in a process of its own, and return what it found.
-
-    Raises `BadInputError`, with the last line of its error, where it ends without a result.
-    """
-    paths = [str(folder.resolve() / "src"), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, "-m", f"{name}.verify", *options],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        cwd=folder,
-    )
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise BadInputError(f"{folder}: the kernel fails when it is tried: {last}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def _tried(winner: Winner, spec: Spec, folder: Path, home: Path) -> Shipped:
-    """Return the package, which has a new candidate at each call if its winner keeps values."""
-    error = _error(run_verify(folder, spec.name, ["--no-times"]))
-    if error <= spec.error:
-        return Shipped(folder, spec, error)
+def _tried(winner: Winner, spec: Spec, folder: Path, home: Path) -> tuple[Spec, Trial]:
+    """Return the trial of a package, which makes a new candidate at each call if it must."""
+    first = _trial(winner, folder, spec)
+    if first.error <= spec.error:
+        return spec, first
     fresh = dataclasses.replace(spec, fresh=True)
     write_spec(fresh, home)
-    found = run_verify(folder, spec.name)
-    if _error(found) > spec.error:
+    trial = _trial(winner, folder, spec)
+    if trial.error > spec.error:
         raise BadInputError(
-            f"{winner.problem.name}: the winner is wrong by {error:.1e} on other inputs or other "
-            "weights than its constructor had (allowed: "
-            f"{spec.error:.1e}); it keeps values that it computed from weights, so search again"
+            f"{winner.problem.name}: the winner is wrong by {first.error:.1e} on other inputs or "
+            f"other weights than its constructor had (allowed: {spec.error:.1e}); it keeps values "
+            "that it computed from weights, so search again"
         )
-    for workload, each in zip(fresh.workloads, found["workloads"], strict=True):
-        time_us = each["times"]["kernel_us"] if each["times"] else 0.0
-        if time_us > workload.baseline_us > 0:
-            raise BadInputError(
-                f"{winner.problem.name}: the winner keeps values that it computed from weights; "
-                f"computed at every call, it takes {time_us:.0f} us on {workload.name}, more than "
-                f"the {workload.baseline_us:.0f} us of the strongest baseline"
-            )
-    return Shipped(folder, fresh, _error(found))
+    if trial.speedup < 1:
+        raise BadInputError(
+            f"{winner.problem.name}: the winner keeps values that it computed from weights; "
+            f"computed at every call, its speedup is {trial.speedup:.2f}x; search again"
+        )
+    return fresh, trial
 
 
-def _error(found: Mapping[str, Any]) -> float:
-    return max(float(each["error"]) for each in found["workloads"])
+def _trial(winner: Winner, folder: Path, spec: Spec) -> Trial:
+    try:
+        return run_trial(folder, spec.name)
+    except FailedTrialError as error:
+        raise BadInputError(
+            f"{winner.problem.name}: the kernel fails when it is tried: {error}"
+        ) from error

@@ -15,6 +15,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
 from adaexplore.ship.describe import Described
 from adaexplore.ship.package.spec import Spec
+from adaexplore.ship.trial import Trial
 from adaexplore.ship.winner import Winner
 
 _HERE = Path(__file__).parent
@@ -29,10 +30,12 @@ _RUNTIME = (
     "refusals",
     "replace",
     "spec",
+    "timing",
     "verify",
 )
 """Modules of `package` that are copied, beside `api`, which becomes `__init__`."""
 
+VERDICTS = "verdicts.json"
 _IMPORTS = (("adaexplore.problems.interface", "interface"), ("adaexplore.ship.package", ""))
 
 
@@ -62,7 +65,6 @@ def write_package(
     if described.constants:
         torch.save(dict(described.constants), home / "constants.pt")
     write_spec(spec, home)
-    _write_json(folder / "verdicts.json", winner.verdicts())
     for file, text in _texts(winner, spec, license_name, package_version):
         (folder / file).write_text(text, encoding="utf-8")
     return home
@@ -71,6 +73,11 @@ def write_package(
 def write_spec(spec: Spec, home: Path) -> None:
     """Write the specification of a package."""
     _write_json(home / "spec.json", spec.to_json())
+
+
+def write_verdicts(winner: Winner, trial: Trial, folder: Path) -> None:
+    """Write the verdict of the judge, and the trial of the package."""
+    _write_json(folder / VERDICTS, {**winner.verdicts(), "trial": trial.to_json()})
 
 
 def package_name(name: str) -> str:

@@ -19,6 +19,8 @@ COMMANDS = {
     "settings": [],
     "bench": ["NAME", "--data", "--answers", "--sample", "--resume", "--device"],
     "campaign": ["PROBLEMS", "--allocation", "--budget", "--json"],
+    "ship": ["RUN", "--output", "--name", "--license"],
+    "check": ["PACKAGE", "--tolerance", "--junit"],
     "ask": ["RUN", "--count", "--steps"],
     "tell": ["RUN", "REPLIES"],
     "tune": ["RUN", "--variants", "--parallel"],

@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 import torch
-from shipped_blocks import Block, Net, candidate, record
+from shipped_blocks import Block, Net, candidate, no_compiler, record
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,9 @@ def package(run, tmp_path_factory):
     """The folder of the shipped package."""
     from adaexplore.ship.ship import ship
 
-    return ship(run, tmp_path_factory.mktemp("packages") / "package", name="block_kernel").folder
+    folder = tmp_path_factory.mktemp("packages") / "package"
+    with no_compiler():
+        return ship(run, folder, name="block_kernel").folder
 
 
 @pytest.fixture(scope="session")

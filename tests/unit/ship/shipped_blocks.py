@@ -1,5 +1,8 @@
 """A model of small blocks, kernels for them, and runs that found these kernels."""
 
+from contextlib import contextmanager
+
+import pytest
 import torch
 from torch import nn
 
@@ -134,6 +137,15 @@ class Judge:
 
 def candidate(weights=PLAIN):
     return CANDIDATE.replace("WEIGHTS", weights)
+
+
+@contextmanager
+def no_compiler():
+    """Let `torch.compile` of new processes be eager, which saves seconds."""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHDYNAMO_DISABLE", "1")
+        yield
 
 
 def record(problem, path, source, inputs=()):

@@ -1,5 +1,6 @@
 """`adaexplore ship` makes a package that stands alone, or says in one line why it cannot."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -7,10 +8,11 @@ import sys
 
 import pytest
 import torch
-from shipped_blocks import FOLDED, KEEPS, Block, candidate, record
+from shipped_blocks import FOLDED, KEEPS, Block, candidate, no_compiler, record
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.ship.ship import ship
+from adaexplore.ship.trial import Trial, WorkloadTrial
 
 
 @pytest.fixture
@@ -18,12 +20,12 @@ def alone(package, tmp_path):
     """Run a Python program beside the package, where adaexplore cannot be imported."""
     (tmp_path / "adaexplore.py").write_text("raise ImportError('not here')")
 
-    def alone(*args, **more):
+    def alone(*args):
         path = os.pathsep.join([str(tmp_path), str(package / "src")])
         return subprocess.run(
             [sys.executable, *args],
             cwd=package,
-            env={**os.environ, "PYTHONPATH": path, **more},
+            env={**os.environ, "PYTHONPATH": path},
             capture_output=True,
             text=True,
         )
@@ -37,16 +39,19 @@ def test_the_package_s_own_tests_pass_without_adaexplore(alone):
     assert "5 passed" in done.stdout
 
 
-def test_the_benchmark_prints_a_row_for_each_workload(alone):
-    done = alone("-m", "block_kernel.benchmark", TORCHDYNAMO_DISABLE="1")
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 3
+def test_the_benchmark_prints_a_row_for_each_workload(kernel, capsys):
+    with torch.compiler.set_stance("force_eager"):
+        importlib.import_module("block_kernel.benchmark").main()
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == ["workload", "3x16", "1x16"]
+    assert all(float(time) > 0 for row in rows[1:] for time in row.split()[1:])
 
 
 def test_the_package_says_what_it_is(package):
     verdicts = json.loads((package / "verdicts.json").read_text())
     assert verdicts["verdict"]["status"] == "passed"
     assert verdicts["verdict"]["speedup"] == 1.5
+    assert [each["workload"] for each in verdicts["trial"]["workloads"]] == ["3x16", "1x16"]
     project = (package / "pyproject.toml").read_text()
     assert 'license = "LicenseRef-Proprietary"' in project
     assert f"torch>={'.'.join(torch.__version__.split('.')[:2])}" in project
@@ -58,13 +63,35 @@ def test_the_package_says_what_it_is(package):
 
 def shipped(tmp_path, problem, source, inputs=()):
     record(problem, tmp_path / "run", source, inputs)
-    return ship(tmp_path / "run", tmp_path / "package", name="mine")
+    with no_compiler():
+        return ship(tmp_path / "run", tmp_path / "package", name="mine")
+
+
+class Slow(Block):
+    """A block whose forward takes its time."""
+
+    def forward(self, x):
+        for _ in range(300):
+            x = x * 1.0
+        return super().forward(x)
 
 
 def test_a_winner_that_keeps_values_has_a_new_one_at_each_call(tmp_path, x):
-    found = shipped(tmp_path, Block().eval(), candidate(KEEPS), [x])
+    found = shipped(tmp_path, Slow().eval(), candidate(KEEPS), [x])
     assert found.spec.fresh
-    assert found.error <= found.spec.error
+    assert found.trial.error <= found.spec.error
+    assert found.trial.speedup > 1
+
+
+def test_a_winner_that_is_slow_without_kept_values_is_refused(run, tmp_path, monkeypatch):
+    errors = iter([0.5, 1e-7])
+
+    def run_trial(folder, name):
+        return Trial("", "", "", (WorkloadTrial("3x16", next(errors), 20.0, 10.0, 11.0),))
+
+    monkeypatch.setattr("adaexplore.ship.ship.run_trial", run_trial)
+    with pytest.raises(BadInputError, match=r"computed at every call, its speedup is 0\.50x"):
+        ship(run, tmp_path / "package")
 
 
 def test_a_winner_that_folds_weights_when_it_is_built_is_refused(tmp_path, x):

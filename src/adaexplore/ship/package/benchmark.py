@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaexplore.ship.package.loaded import SPEC
-from adaexplore.ship.package.verify import times_of
+from adaexplore.ship.package.timing import times_of
 
 
 def main() -> None:
@@ -12,7 +12,7 @@ def main() -> None:
         f"{'workload':24} {'kernel us':>10} {'eager us':>10} {'compile us':>10} {'verdict us':>10}"
     )
     for workload in SPEC.workloads:
-        times = times_of(workload, compiled=True)
+        times = times_of(workload)
         print(
             f"{workload.name:24} {times.kernel_us:10.1f} {times.eager_us:10.1f} "
             f"{times.compile_us:10.1f} {workload.time_us:10.1f}"

@@ -53,17 +53,12 @@ class _Candidate:
                 home[own] = tensor
 
 
-def run_candidate(
-    inputs: Sequence[Tensor], state: Sequence[Tensor], *, fresh: bool = SPEC.fresh
-) -> list[Tensor]:
-    """Run the candidate on inputs and on the tensors of the original's state, with no gradients.
-
-    With `fresh`, on a new copy of the candidate, which keeps nothing from other calls.
-    """
+def run_candidate(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> list[Tensor]:
+    """Run the candidate on inputs and on the tensors of the original's state, with no gradients."""
     device = device_of([*inputs, *state])
     with torch.inference_mode(False), torch.no_grad(), _on(device):
         candidate = _candidate_on(device)
-        if fresh:
+        if SPEC.fresh:  # a copy keeps nothing from other calls
             candidate = copy.deepcopy(candidate)
         with candidate.holding(state):
             workload = _workload_of(inputs)

@@ -1,1 +1,0 @@
-"""Whole models: calls, profile, groups of modules that are alike, and their ranking."""

@@ -1,1 +1,0 @@
-"""Whole models: the ranking of their modules, and what replacements brought."""

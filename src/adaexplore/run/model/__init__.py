@@ -1,1 +1,0 @@
-"""Whole models: ranked, searched as one campaign, and given back with faster modules."""
