@@ -28,6 +28,12 @@ def ship(
             "--license", metavar="SPDX", help="The licence of your module, for pyproject.toml."
         ),
     ] = "LicenseRef-Proprietary",
+    hub: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Also write a repository for Hugging Face's kernels: a new folder."
+        ),
+    ] = None,
 ) -> None:
     """Make an installable package of the winner, which needs torch and not adaexplore.
 
@@ -36,7 +42,7 @@ def ship(
     """
     from adaexplore.ship.ship import ship
 
-    shipped = ship(run, output, name=name, license_name=license_name)
+    shipped = ship(run, output, name=name, license_name=license_name, hub=hub)
     spec = shipped.spec
     print(
         f"{shipped.folder}: {spec.name}, a kernel for {spec.class_name}; "

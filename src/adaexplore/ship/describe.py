@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ def describe_winner(winner: Winner, name: str, folder: Path) -> Described:
     torch_version, triton_version = versions()
     spec = Spec(
         name=name,
+        namespace=f"{name}_{_digest(winner)}",
         class_name=interface.layers[0].kind,
         device=device.type,
         gpu=gpu_of(device),
@@ -92,6 +94,11 @@ def describe_winner(winner: Winner, name: str, folder: Path) -> Described:
         ),
     )
     return Described(spec, constants)
+
+
+def _digest(winner: Winner) -> str:
+    content = f"{winner.problem.source}\n{winner.source}"
+    return hashlib.sha256(content.encode()).hexdigest()[:8]
 
 
 def _interface(problem: Problem, original: Instance, call: Inputs) -> Interface:

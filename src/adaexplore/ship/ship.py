@@ -11,6 +11,7 @@ from pathlib import Path
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
 from adaexplore.ship.describe import describe_winner
+from adaexplore.ship.hub import refuse_compiled, write_hub
 from adaexplore.ship.package.spec import Spec
 from adaexplore.ship.trial import FailedTrialError, Trial, run_trial
 from adaexplore.ship.winner import Winner, winner_of
@@ -28,16 +29,28 @@ class Shipped:
     trial: Trial
 
 
-def ship(run: Path, folder: Path, *, name: str = "", license_name: str = UNLICENSED) -> Shipped:
+def ship(
+    run: Path,
+    folder: Path,
+    *,
+    name: str = "",
+    license_name: str = UNLICENSED,
+    hub: Path | None = None,
+) -> Shipped:
     """Write the winner of a run as a package to a new folder.
+
+    With `hub`, also to another new folder, in the layout of Hugging Face's `kernels`.
 
     The package is tried before it is there: right on its workloads, on variations of their inputs,
     and with weights that change under it. Raises `BadInputError` where that fails, and for a run
     that claims no kernel.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise BadInputError(f"{folder} is not empty; give a new folder")
+    for new in filter(None, (folder, hub)):
+        if new.exists() and any(new.iterdir()):
+            raise BadInputError(f"{new} is not empty; give a new folder")
     winner = winner_of(run)
+    if hub:
+        refuse_compiled(winner.source)
     name = name or package_name(winner.problem.name)
     if not name.isidentifier():
         raise BadInputError(f"--name {name}: no name of a Python package; use letters, digits, _")
@@ -50,6 +63,8 @@ def ship(run: Path, folder: Path, *, name: str = "", license_name: str = UNLICEN
         spec, trial = _tried(winner, described.spec, built, home)
         write_verdicts(winner, trial, built)
         shutil.copytree(built, folder, dirs_exist_ok=True)
+    if hub:
+        write_hub(folder, spec, hub, license_name)
     return Shipped(folder, spec, trial)
 
 

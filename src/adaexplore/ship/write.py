@@ -36,7 +36,6 @@ _RUNTIME = (
 """Modules of `package` that are copied, beside `api`, which becomes `__init__`."""
 
 VERDICTS = "verdicts.json"
-_IMPORTS = (("adaexplore.problems.interface", "interface"), ("adaexplore.ship.package", ""))
 
 
 def write_package(
@@ -51,10 +50,10 @@ def write_package(
     except OSError as error:
         raise BadInputError(f"cannot write {folder}: {error.strerror}") from error
     runtime = _HERE / "package"
-    _copy(runtime / "api.py", home / "__init__.py", spec.name)
+    _copy(runtime / "api.py", home / "__init__.py")
     for name in _RUNTIME:
-        _copy(runtime / f"{name}.py", home / f"{name}.py", spec.name)
-    _copy(_HERE.parent / "problems" / "interface.py", home / "interface.py", spec.name)
+        _copy(runtime / f"{name}.py", home / f"{name}.py")
+    _copy(_HERE.parent / "problems" / "interface.py", home / "interface.py")
     _copy(_HERE / "package_tests" / "checks.py", folder / "tests" / "test_kernel.py", spec.name)
     (home / "original.py").write_text(winner.problem.source, encoding="utf-8")
     (home / "winner.py").write_text(winner.source, encoding="utf-8")
@@ -86,11 +85,12 @@ def package_name(name: str) -> str:
     return f"{plain}_kernel" if plain[:1].isalpha() else f"kernel_{plain}"
 
 
-def _copy(source: Path, target: Path, name: str) -> None:
-    """Copy a module of this room into a package, whose name stands for the room's."""
+def _copy(source: Path, target: Path, name: str = "") -> None:
+    """Copy a module into a package, with its imports from the package by name, or relative."""
     text = source.read_text(encoding="utf-8")
-    for prefix, module in _IMPORTS:
-        text = text.replace(prefix, f"{name}.{module}" if module else name)
+    for prefix in ("adaexplore.problems.", "adaexplore.ship.package."):
+        text = text.replace(prefix, f"{name}.")
+    text = text.replace("adaexplore.ship.package", name or ".")
     target.write_text(text, encoding="utf-8")
 
 

@@ -19,7 +19,7 @@ COMMANDS = {
     "settings": [],
     "bench": ["NAME", "--data", "--answers", "--sample", "--resume", "--device"],
     "campaign": ["PROBLEMS", "--allocation", "--budget", "--json"],
-    "ship": ["RUN", "--output", "--name", "--license"],
+    "ship": ["RUN", "--output", "--name", "--license", "--hub"],
     "check": ["PACKAGE", "--tolerance", "--junit"],
     "ask": ["RUN", "--count", "--steps"],
     "tell": ["RUN", "REPLIES"],

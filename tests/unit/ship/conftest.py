@@ -28,7 +28,13 @@ def package(run, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("packages") / "package"
     with no_compiler():
-        return ship(run, folder, name="block_kernel").folder
+        return ship(run, folder, name="block_kernel", hub=folder.with_name("hub")).folder
+
+
+@pytest.fixture(scope="session")
+def hub(package):
+    """The folder of the same package in the layout of Hugging Face's kernels."""
+    return package.with_name("hub")
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from adaexplore.ship.package.kernel import (
 from adaexplore.ship.package.loaded import SPEC
 
 
-@torch.library.custom_op(f"{SPEC.name}::forward", mutates_args=())
+@torch.library.custom_op(f"{SPEC.namespace}::forward", mutates_args=())
 def forward(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
     """Run the kernel on inputs and the tensors of the original's state."""
     return run_candidate(inputs, state)
@@ -39,7 +39,7 @@ def _(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
     ]
 
 
-@torch.library.custom_op(f"{SPEC.name}::backward", mutates_args=())
+@torch.library.custom_op(f"{SPEC.namespace}::backward", mutates_args=())
 def backward(grads: list[Tensor], inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
     """Return the gradients of inputs and state, by computing the original again."""
     with torch.inference_mode(False), torch.enable_grad():

@@ -46,6 +46,7 @@ class Workload:
 class Spec:
     """The contents of `spec.json`.
 
+    `namespace` is that of the operations in torch: two versions of a package may be loaded at once.
     `state` has the names of the original's tensors in the order in which they cross the border, and
     `state_forms` their forms; `ties` maps further names to the first name of the same tensor.
     `drawn` has mean and deviation of the large parameters that tests draw instead of storing them.
@@ -56,6 +57,7 @@ class Spec:
     """
 
     name: str
+    namespace: str
     class_name: str
     device: str
     gpu: str
