@@ -148,14 +148,14 @@ def no_compiler():
         yield
 
 
-def record(problem, path, source, inputs=()):
+def record(problem, path, source, inputs=(), language="cpp"):
     """Record the run of a problem whose winner is a source."""
     return adaexplore.optimize(
         problem,
         inputs,
         run=path,
         steps=1,
-        language="cpp",
+        language=language,
         evaluator=Judge(),
         proposer=Proposer(source),
     )
