@@ -117,7 +117,11 @@ def hook(model):
     model.blocks[0].up.register_forward_hook(lambda layer, args, output: output + 1)
 
 
-REFUSED = [wrap, change_constant, cast, add_bias, patch, hook]
+def add_layer(model):
+    model.blocks[0].more = nn.Identity()
+
+
+REFUSED = [wrap, change_constant, cast, add_bias, patch, hook, add_layer]
 
 
 @pytest.mark.parametrize("change", REFUSED)
