@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from adaexplore.run.api import load_problem as load_problem
     from adaexplore.run.api import optimize as optimize
     from adaexplore.run.handle import Run as Run
+    from adaexplore.run.model.optimize import OptimizedModel as OptimizedModel
+    from adaexplore.run.model.optimize import optimize_model as optimize_model
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)
     __all__ += ["__version__"]

@@ -13,6 +13,7 @@ PAGES = {
     for page in [
         ROOT / "README.md",
         ROOT / "docs/architecture.md",
+        ROOT / "docs/models-whole.md",
         ROOT / "docs/shipping.md",
         *sorted((ROOT / "docs/tutorials").glob("*.md")),
     ]

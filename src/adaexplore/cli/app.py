@@ -15,6 +15,7 @@ from adaexplore.cli import (
     evaluate,
     explore,
     memory,
+    model,
     results,
     ship,
     study,
@@ -56,6 +57,7 @@ def root(
 
 for module in (
     explore,
+    model,
     campaign,
     study,
     evaluate,

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
+from adaexplore.problems.captured import write_captured
 from adaexplore.problems.graph_source import UnwritableError, state_of
 from adaexplore.problems.interface import UndescribableError, interface_of
 from adaexplore.problems.optimized import Captured, form_of, own_randomness
@@ -55,8 +56,9 @@ def capture(
 
     Each of several `calls` becomes a workload; they may differ in the sizes of their tensors alone.
     The module keeps its device, mode and buffers; candidates are made for that device. Writes
-    `problem.py`, `weights.pt`, `interface.json` and a file for each workload. Raises
-    `BadProblemError`, in one line, for a module that cannot be captured.
+    `problem.py`, `weights.pt`, `interface.json`, a file for each workload, and `captured.json`,
+    by which `load_problem` finds them. Raises `BadProblemError`, in one line, for a module that
+    cannot be captured.
     """
     name = name or type(module).__name__
     examples = [(tuple(args), dict(kwargs or {}))] if calls is None else list(calls)
@@ -87,6 +89,7 @@ def capture(
         weights=written.weights.file,
         weights_digest=written.weights.digest,
     )
+    write_captured(problem, folder)
     forms = tuple(tuple(map(form_of, row)) for row in inputs)
     return Captured(problem, module, given, returned, forms)
 

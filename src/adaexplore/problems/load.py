@@ -11,11 +11,12 @@ from pathlib import Path
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Checks, Language, Mode, Problem, TargetName
 from adaexplore.core.protocols.loader import Loader, LoadOptions
+from adaexplore.problems.captured import CapturedModule
 from adaexplore.problems.flashinfer.loader import FlashInfer
 from adaexplore.problems.kernelbench import KernelBench
 from adaexplore.problems.multikernelbench import MultiKernelBench
 
-LOADERS: list[Loader] = [FlashInfer(), MultiKernelBench(), KernelBench()]
+LOADERS: list[Loader] = [CapturedModule(), FlashInfer(), MultiKernelBench(), KernelBench()]
 """The loaders in the order in which they are asked; the last takes what no other does."""
 
 EXAMPLE = Path(__file__).with_name("example.py")

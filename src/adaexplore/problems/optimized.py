@@ -6,7 +6,7 @@ import inspect
 import random
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,11 +114,19 @@ class Optimized(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate as the module is called."""
+        return self.compute(self.checked(args, kwargs))
+
+    def checked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
+        """Return the tensors of a call; raise, as a call does, where it was not verified."""
         tensors, given = ValueTree.split(bound(self._signature, args, kwargs))
         if given != self._given:
             raise ValueError("verified for the arguments of the example calls, not for these")
         self._refuse_other_forms(tuple(map(form_of, tensors)))
         self._refuse_other_uses(tensors)
+        return tensors
+
+    def compute(self, tensors: Sequence[Tensor]) -> Any:
+        """Return the result of a call with the tensors that `checked` returned."""
         with torch.no_grad():
             outputs = self.model(*tensors)
         return self._returned.join([outputs] if isinstance(outputs, Tensor) else outputs)

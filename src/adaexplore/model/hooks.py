@@ -1,0 +1,43 @@
+"""Forward hooks on all modules of a model, gone after the body whatever it raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+Before = Callable[[str, nn.Module, tuple[Any, ...], dict[str, Any]], None]
+After = Callable[[str], None]
+
+
+def _nothing(path: str) -> None:
+    del path
+
+
+@contextmanager
+def hooked(model: nn.Module, before: Before, after: After = _nothing) -> Iterator[None]:
+    """Call `before` and `after` around every call of every module, by its path.
+
+    `before` comes first among the hooks of a module and `after` last, also where the call raises.
+    """
+
+    def enter(path: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        before(path, module, args, kwargs)
+
+    def leave(path: str, *_: Any) -> None:
+        after(path)
+
+    with ExitStack() as hooks:
+        for path, module in model.named_modules():
+            handles = (
+                module.register_forward_pre_hook(
+                    partial(enter, path), prepend=True, with_kwargs=True
+                ),
+                module.register_forward_hook(partial(leave, path), always_call=True),
+            )
+            for handle in handles:
+                hooks.callback(handle.remove)
+        yield

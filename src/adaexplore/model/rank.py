@@ -1,0 +1,248 @@
+"""The ranking of a model: its groups of modules, captured as problems, by what they can save."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from torch import nn
+
+from adaexplore.core.errors import BadInputError, BadProblemError
+from adaexplore.core.evaluation import BoundBy
+from adaexplore.core.problem import Checks, Language, Precision
+from adaexplore.core.ranking import CallTime, ModelRanking, RankedGroup
+from adaexplore.evaluate.timing.clock import clock_for
+from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
+from adaexplore.model.calls import ModelCall
+from adaexplore.model.groups import Group, forms_of, group_modules
+from adaexplore.model.kept import left_alone, refuse_unfit
+from adaexplore.model.profile import CallProfile, profile
+from adaexplore.model.seen import Form, Seen, examples, look
+from adaexplore.problems.live import capture
+from adaexplore.problems.optimized import Captured, own_randomness
+from adaexplore.sandbox.user.user_code import Instance
+
+_MOST_CAPTURED = 8
+"""Capturing takes seconds, and the groups behind the first few save next to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedGroup:
+    """A group as a problem, with the forms of calls that are its workloads, in their order."""
+
+    group: Group
+    captured: Captured
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedModel:
+    """A ranking, and its chosen groups as problems, by their names."""
+
+    ranking: ModelRanking
+    problems: Mapping[str, CapturedGroup] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """The folder of the captured problems, and what candidates must be."""
+
+    folder: Path
+    checks: Checks = field(default_factory=Checks)
+    language: Language | None = None
+    seed: int = 0
+
+
+def precision_of(model: nn.Module) -> Precision:
+    """Return the precision class that a model runs in: by its weights, and torch's settings."""
+    kinds = {t.dtype for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()}
+    if kinds & {torch.float16, torch.bfloat16}:
+        return "half"
+    return "fp32" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+
+
+def rank_model(
+    model: nn.Module, calls: Sequence[ModelCall], options: CaptureOptions
+) -> RankedModel:
+    """Run the calls of a model, and rank its groups of modules by what kernels can save.
+
+    The model is left as it was. Raises `BadInputError`, in one line, for a model that cannot be
+    run.
+    """
+    device = refuse_unfit(model, calls)
+    with left_alone(model) as changed:
+        profiles = profile(model, calls, device)
+        seen = look(model, calls)
+    groups = group_modules(model, seen, profiles, changed)
+    with left_alone(model):
+        ranked = _Ranked(model, calls, options, seen, profiles, device)
+        for group in groups:
+            ranked.add(group)
+    times = tuple(CallTime(one.name, one.time_us) for one in profiles)
+    rows = sorted(ranked.rows, key=lambda row: (not row.is_chosen, -row.saves, -row.share))
+    ranking = ModelRanking(
+        type(model).__name__, device, options.checks.precision, times, tuple(rows)
+    )
+    return RankedModel(ranking, ranked.problems)
+
+
+def recapture(
+    model: nn.Module, calls: Sequence[ModelCall], ranking: ModelRanking, options: CaptureOptions
+) -> RankedModel:
+    """Capture the chosen groups of a ranking again; raise as `rank_model` does."""
+    refuse_unfit(model, calls)
+    problems = {}
+    with left_alone(model):
+        seen = look(model, calls)
+        for row in ranking.chosen:
+            if not seen.keys() >= set(row.paths):
+                raise BadInputError(f"{row.name}: the calls do not reach all of its modules")
+            forms = forms_of(row.paths, seen)
+            group = Group(row.kind, row.paths, forms, row.share, row.own_share, row.operations)
+            problems[row.name] = _captured(model, calls, options, row.name, group)
+    return RankedModel(ranking, problems)
+
+
+class _Ranked:
+    """The rows of a ranking, filled from the largest group to the smallest."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        calls: Sequence[ModelCall],
+        options: CaptureOptions,
+        seen: Mapping[str, Seen],
+        profiles: Sequence[CallProfile],
+        device: str,
+    ) -> None:
+        self._model = model
+        self._calls = calls
+        self._options = options
+        self._seen = seen
+        self._profiles = profiles
+        self._device = device
+        self.rows: list[RankedGroup] = []
+        self.problems: dict[str, CapturedGroup] = {}
+
+    def add(self, group: Group) -> None:
+        """Add the row of a group, and its problem if it can be searched."""
+        name = self._name(group)
+        reason = group.reason or self._overlap(group)
+        if not reason and len(self.problems) == _MOST_CAPTURED:
+            reason = f"{_MOST_CAPTURED} larger groups come first"
+        if not reason:
+            try:
+                self.problems[name] = _captured(
+                    self._model, self._calls, self._options, name, group
+                )
+            except BadProblemError as error:
+                reason = str(error)
+        saves, bound_by = (0.0, None) if reason else self._saves(self.problems[name])
+        self.rows.append(
+            RankedGroup(
+                name=name,
+                kind=group.kind,
+                paths=group.paths,
+                calls=group.calls,
+                operations=group.operations,
+                share=group.share,
+                own_share=group.own_share,
+                saves=saves,
+                bound_by=bound_by,
+                reason=reason,
+            )
+        )
+
+    def _name(self, group: Group) -> str:
+        base = re.sub(r"\W", "_", group.kind)
+        count = sum(row.kind == group.kind for row in self.rows)
+        return f"{base}-{count + 1}" if count else base
+
+    def _overlap(self, group: Group) -> str:
+        for name, chosen in self.problems.items():
+            if group.overlaps(chosen.group):
+                return f"overlaps with {name}, which takes more of the time"
+        return ""
+
+    def _captured(self, name: str, group: Group) -> CapturedGroup:
+        return _captured(self._model, self._calls, self._options, name, group)
+
+    def _saves(self, problem: CapturedGroup) -> tuple[float, BoundBy | None]:
+        """Return the share of the model's time above the roofline of a group, and its limit."""
+        limits = self._limits(problem.captured)
+        floors = dict(zip(problem.forms, limits, strict=True))
+        saved = fmean(
+            self._saved_us(one, problem.group, floors) / one.time_us for one in self._profiles
+        )
+        slowest = max(limits, key=lambda limit: limit.floor_us)
+        return saved, slowest.bound_by
+
+    def _saved_us(
+        self, one: CallProfile, group: Group, limits: Mapping[Form, RooflineModel]
+    ) -> float:
+        saved = 0.0
+        for path in group.paths:
+            counted = self._seen[path].forms[one.name]
+            covered = {form: count for form, count in counted.items() if form in limits}
+            if covered:
+                part = sum(covered.values()) / sum(counted.values())
+                floor_us = sum(limits[form].floor_us * count for form, count in covered.items())
+                saved += max(part * one.modules[path].time_us - floor_us, 0.0)
+        return saved
+
+    def _limits(self, captured: Captured) -> list[RooflineModel]:
+        """Return the roofline of each workload of a problem."""
+        problem, precision = captured.problem, self._options.checks.precision
+        with tempfile.TemporaryDirectory(prefix="adaexplore-rank-") as scratch, own_randomness():
+            instance = Instance.of(problem, Path(scratch))
+            works = [
+                work_of(instance, instance.inputs(problem.seed, workload), precision)
+                for workload in problem.workloads
+            ]
+        most = max(work.bytes for work in works)
+        peaks = measure_peaks(self._device, clock_for(self._device), most, precision)
+        return [RooflineModel(work, peaks, precision) for work in works]
+
+
+def _captured(
+    model: nn.Module, calls: Sequence[ModelCall], options: CaptureOptions, name: str, group: Group
+) -> CapturedGroup:
+    """Capture the first member, with all forms of calls if that can be, else the commonest."""
+    path = group.paths[0]
+    found = examples(model, calls, [path])[path]
+
+    def captured(forms: Sequence[Form]) -> CapturedGroup:
+        problem = capture(
+            model.get_submodule(path),
+            folder=options.folder / name,
+            name=name,
+            calls=[found[form] for form in forms],
+            language=options.language,
+            checks=options.checks,
+            seed=options.seed,
+        )
+        return CapturedGroup(group, problem, tuple(forms))
+
+    forms = _alike(group.forms)
+    try:
+        return captured(forms)
+    except BadProblemError:
+        if len(forms) == 1:
+            raise
+        return captured(forms[:1])
+
+
+def _alike(forms: Mapping[Form, int]) -> list[Form]:
+    """Return the commonest form, and those that differ from it in the sizes of tensors alone."""
+    first, *others = forms
+
+    def kind(form: Form) -> object:
+        spec, constants, tensors = form
+        return spec, constants, [(len(shape), dtype, device) for shape, dtype, device in tensors]
+
+    return [first, *(form for form in others if kind(form) == kind(first))]

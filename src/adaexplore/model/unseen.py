@@ -1,0 +1,159 @@
+"""Comparison of a model with its original on inputs that no search has seen."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from types import FunctionType, ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.problem import Precision
+from adaexplore.evaluate.truth.precision import NORM_FACTOR, baseline_scope, floors
+from adaexplore.model.calls import ModelCall
+from adaexplore.problems.optimized import own_randomness
+
+_FALLBACK: dict[Precision, float] = {"fp32": 1e-4, "tf32": 2e-3, "half": 3e-2}
+"""Bounds for a model that does not run in a wider type."""
+
+_EXACT = 1e-12
+"""The bound on outputs that are no floating-point numbers: none may differ."""
+_NO_DATA = (nn.Module, type, ModuleType, FunctionType)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The largest error of a call's outputs, that of the original, and the bound."""
+
+    error: float
+    own_error: float
+    allowed: float
+
+    @property
+    def excess(self) -> float:
+        """The error as a multiple of the bound."""
+        return self.error / self.allowed
+
+    @property
+    def is_same(self) -> bool:
+        """True where the outputs are as right as the original's."""
+        return self.excess <= 1.0
+
+
+class Original:
+    """The outputs of a model on unseen inputs, in its own precision and in a wider type.
+
+    The inputs have the elements of the given ones in another order. Outputs are the tensors of the
+    result and of the arguments after the call, such as those of a cache.
+    """
+
+    def __init__(
+        self, model: nn.Module, calls: Sequence[ModelCall], precision: Precision, device: str
+    ) -> None:
+        self._precision = precision
+        self._device = device
+        with own_randomness():
+            torch.manual_seed(1)
+            self._calls = [_shuffled(call) for call in calls]
+        self._own = [self._outputs(model, call) for call in self._calls]
+        for call, own in zip(calls, self._own, strict=True):
+            if not own:
+                raise BadInputError(f"call {call.name}: the model returns no tensor to compare")
+        self._wide: list[list[Tensor]] | None = None
+        try:
+            self._wide = self._wide_outputs(model)
+        except Exception:  # noqa: BLE001 - whatever the user's model raises in another type
+            return
+
+    def differences(self, model: nn.Module) -> list[Difference]:
+        """Return how far the outputs of a model are from the original's, by call."""
+        found = []
+        for i, call in enumerate(self._calls):
+            outputs, own = self._outputs(model, call), self._own[i]
+            wide = self._wide[i] if self._wide else own
+            each = zip(outputs, own, wide, strict=True)
+            found.append(max(starmap(self._difference, each), key=lambda one: one.excess))
+        return found
+
+    def _difference(self, output: Tensor, own: Tensor, wide: Tensor) -> Difference:
+        if not output.is_floating_point():
+            return Difference(0.0 if torch.equal(output, own) else 1.0, 0.0, _EXACT)
+        error, own_error = relative_error(output, wide), relative_error(own, wide)
+        floor = floors(own.dtype, from_problem=True)[self._precision]
+        allowed = max(NORM_FACTOR[self._precision] * own_error, floor)
+        if self._wide is None:
+            allowed = _FALLBACK[self._precision]
+        return Difference(error, own_error, allowed)
+
+    def _outputs(self, model: nn.Module, call: ModelCall) -> list[Tensor]:
+        own = call.copied()
+        half = any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters())
+        with baseline_scope(self._precision, self._device, autocast=not half):
+            result = own.run(model)
+        return [t.detach().clone() for t in tensors_in((result, own.args, own.kwargs))]
+
+    def _wide_outputs(self, model: nn.Module) -> list[list[Tensor]]:
+        floats = [p.dtype for p in model.parameters() if p.is_floating_point()]
+        dtype = torch.float32 if self._precision == "half" else torch.float64
+        if torch.float32 in floats:
+            dtype = torch.float64
+        wide = copy.deepcopy(model).to(dtype)
+        found = []
+        for call in self._calls:
+            cast = call.mapped(lambda t: t.to(dtype) if t.is_floating_point() else t)
+            with baseline_scope("fp32", self._device, autocast=False):
+                result = cast.run(wide)
+            found.append(tensors_in((result, cast.args, cast.kwargs)))
+        return found
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors in a value: in collections, and in the attributes of objects."""
+    found: list[Tensor] = []
+    known: set[int] = set()
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if id(each) in known:
+            continue
+        known.add(id(each))
+        if isinstance(each, Tensor):
+            found.append(each)
+        elif isinstance(each, Mapping):
+            pending += each.values()
+        elif isinstance(each, list | tuple):
+            pending += each
+        elif hasattr(each, "__dict__") and not isinstance(each, _NO_DATA):
+            pending += vars(each).values()
+    return found
+
+
+def relative_error(output: Tensor, expected: Tensor) -> float:
+    """Return the norm of the difference over that of the expected; 1 for other infinities."""
+    if output.shape != expected.shape:
+        return 1.0
+    one, other = output.double(), expected.double()
+    finite = other.isfinite()
+    if not torch.equal(one.isfinite(), finite):
+        return 1.0
+    one, other = one[finite], other[finite]
+    norm = float(other.norm())
+    return float((one - other).norm()) / norm if norm else float((one - other).norm())
+
+
+def _shuffled(call: ModelCall) -> ModelCall:
+    return call.mapped(_reordered)
+
+
+def _reordered(tensor: Tensor) -> Tensor:
+    """Return the elements in another order; masks and positions stay as they are."""
+    is_position = not tensor.is_floating_point() and tensor.dim() < 2
+    if tensor.dtype == torch.bool or is_position or not bool(tensor.isfinite().all()):
+        return tensor
+    order = torch.randperm(tensor.numel()).to(tensor.device)
+    return tensor.reshape(-1)[order].reshape(tensor.shape)

@@ -1,0 +1,164 @@
+"""Ways to run a model, such as eager or compiled, and their times in interleaved rounds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+import torch
+from torch import nn
+
+from adaexplore.core.problem import Precision
+from adaexplore.core.replacement import Ratio
+from adaexplore.evaluate.timing.statistics import median_interval
+from adaexplore.evaluate.truth.precision import baseline_scope
+from adaexplore.model.calls import ModelCall
+from adaexplore.model.placed import Placements
+from adaexplore.sandbox.user.user_code import is_out_of_memory
+
+EAGER = "eager"
+GRAPH = "cuda graph"
+_COMPILE: Mapping[str, str | None] = {
+    "compile": None,
+    "reduce-overhead": "reduce-overhead",
+    "max-autotune": "max-autotune",
+}
+_TRIALS = 5
+_ROUNDS = 15
+_GRAPH_WARM_UPS = 3
+
+Run = Callable[[ModelCall], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fastest:
+    """A model with some candidates in place: for each call the fastest way, and all times."""
+
+    names: frozenset[str]
+    runs: tuple[Run, ...]
+    ways: tuple[str, ...]
+    times_us: tuple[Mapping[str, float], ...]
+
+
+class Stopwatch:
+    """Times a model end to end, with and without candidates in place."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        calls: Sequence[ModelCall],
+        placements: Placements,
+        precision: Precision,
+        device: str,
+    ) -> None:
+        self._model = model
+        self._calls = calls
+        self._placements = placements
+        self._precision = precision
+        self._device = device
+        kinds = {p.dtype for p in model.parameters()}
+        self._autocast = not kinds & {torch.float16, torch.bfloat16}
+
+    def fastest(self, names: Collection[str]) -> Fastest:
+        """Try every way to run each call with the candidates of `names` in place."""
+        found = [self._fastest(call, names) for call in self._calls]
+        return Fastest(
+            frozenset(names),
+            tuple(run for run, _, _ in found),
+            tuple(way for _, way, _ in found),
+            tuple(times for _, _, times in found),
+        )
+
+    def ratio(self, before: Fastest, after: Fastest) -> tuple[Ratio, list[float]]:
+        """Return the speedup from one to the other, and the times of the calls after, in us.
+
+        A round times every call of both; its ratio is the geometric mean over the calls.
+        """
+        rounds, times = [], []
+        for _ in range(_ROUNDS):
+            row = [
+                (self._time_us(before, i), self._time_us(after, i)) for i in range(len(self._calls))
+            ]
+            rounds.append(math.exp(fmean(math.log(one / other) for one, other in row)))
+            times.append([other for _, other in row])
+        low, high = median_interval(rounds)
+        return Ratio(median(rounds), low, high), [median(t) for t in zip(*times, strict=True)]
+
+    def _time_us(self, state: Fastest, index: int) -> float:
+        with self._placements.only(state.names), self._scope():
+            return self._once_us(state.runs[index], self._calls[index])
+
+    def _fastest(
+        self, call: ModelCall, names: Collection[str]
+    ) -> tuple[Run, str, Mapping[str, float]]:
+        runs: dict[str, Run] = {}
+        times: dict[str, float] = {}
+        with self._placements.only(names), self._scope():
+            for way, build in self._builders().items():
+                before = self._placements.calls
+                try:
+                    run = build(call)
+                    run(call.copied())
+                    samples = [self._once_us(run, call) for _ in range(_TRIALS)]
+                except Exception as error:
+                    if way == EAGER or is_out_of_memory(error):
+                        raise
+                    continue  # a way that this model cannot be run in
+                if names and self._placements.calls == before:
+                    continue  # the candidates were left out
+                runs[way], times[way] = run, median(samples)
+        best = min(times, key=lambda way: times[way])
+        return runs[best], best, times
+
+    def _builders(self) -> dict[str, Callable[[ModelCall], Run]]:
+        builders: dict[str, Callable[[ModelCall], Run]] = {EAGER: lambda _: self._eager}
+        kinds = [*_COMPILE] if self._device != "cpu" else ["compile"]
+        if self._device != "cpu":
+            builders[GRAPH] = self._graph
+        return builders | {kind: self._compiling(kind) for kind in kinds}
+
+    def _eager(self, call: ModelCall) -> Any:
+        return self._model(*call.args, **call.kwargs)
+
+    def _compiling(self, kind: str) -> Callable[[ModelCall], Run]:
+        def build(_: ModelCall) -> Run:
+            torch._dynamo.reset()
+            compiled = torch.compile(self._model, dynamic=False, mode=_COMPILE[kind])
+            return lambda call: compiled(*call.args, **call.kwargs)
+
+        return build
+
+    def _graph(self, call: ModelCall) -> Run:
+        """Capture a call in a CUDA graph, which runs on the same arguments each time."""
+        own = call.copied()
+        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            for _ in range(_GRAPH_WARM_UPS):
+                self._eager(own)
+        torch.cuda.current_stream(self._device).wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._eager(own)
+        return lambda _: graph.replay()
+
+    def _once_us(self, run: Run, call: ModelCall) -> float:
+        """Return the time of the second of two runs, from the call to the end on the device."""
+        run(call.copied())
+        own = call.copied()
+        self._wait()
+        start = time.perf_counter_ns()
+        run(own)
+        self._wait()
+        return (time.perf_counter_ns() - start) / 1000.0
+
+    def _wait(self) -> None:
+        if self._device != "cpu":
+            torch.cuda.synchronize(self._device)
+
+    def _scope(self) -> Any:
+        return baseline_scope(self._precision, self._device, autocast=self._autocast)

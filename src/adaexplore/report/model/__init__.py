@@ -1,0 +1,1 @@
+"""Whole models: the ranking of their modules, and what replacements brought."""

@@ -1,0 +1,103 @@
+"""model: a whole model from a script."""
+
+import json
+
+import pytest
+
+SCRIPT = """
+import torch
+from torch import nn
+from beside import WIDTH
+
+def make():
+    torch.manual_seed(0)
+    block = lambda: nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.GELU())
+    model = nn.Sequential(block(), block()).eval()
+    return model, {"wide": (torch.rand(64, WIDTH),)}
+
+def nothing():
+    return 3
+
+def broken():
+    raise RuntimeError("no weights")
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    (tmp_path / "beside.py").write_text("WIDTH = 48\n")
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    return file
+
+
+def test_the_ranking_comes_before_anything_is_spent(adaexplore, script, tmp_path):
+    run = tmp_path / "run"
+    result = adaexplore("model", f"{script}:make", "--rank", "--run", run)
+    assert result.code == 0, result.err
+    assert "Sequential on cpu, fp32: wide" in result.out
+    assert "all of them at their roofline" in result.out
+    ranking = json.loads((run / "ranking.json").read_text())
+    group = ranking["groups"][0]
+    assert group["paths"] == ["0", "1"]
+    assert (run / "modules" / group["name"] / "problem.py").is_file()
+    page = (run / "index.html").read_text()
+    assert "Modules by what kernels can save" in page
+    assert f"<td>{group['name']}</td>" in page
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("script.py", "write FILE.py:FUNCTION"),
+        ("missing.py:make", "no such file"),
+        ("script.py:other", "defines no function other"),
+        ("script.py:nothing", "returned a int; return (model, calls)"),
+        ("script.py:broken", "raised RuntimeError: no weights"),
+    ],
+)
+def test_a_script_without_a_model(adaexplore, script, place, complaint):
+    result = adaexplore("model", str(script.parent / place), "--rank")
+    assert result.code == 2
+    assert complaint in result.err
+    assert len(result.err.strip().splitlines()) == 1
+
+
+def test_a_model_is_searched_and_given_its_winners(adaexplore, script, tmp_path):
+    run = tmp_path / "run"
+    result = adaexplore(
+        "model", f"{script}:make", "--steps", 1, "--set", "confirm=false", "--run", run
+    )
+    assert result.code == 0, result.err
+    outcome = json.loads((run / "outcome.json").read_text())
+    [replacement] = outcome["replacements"]
+    assert replacement["modules"] == 2
+    assert outcome["calls"][0]["before_us"].keys() == {"eager", "compile"}
+    assert outcome["speedup"]["low"] >= 1 or replacement["reason"]
+    assert "over the strongest way" in result.out or "it is as it was" in result.out
+    assert "<h2>Result</h2>" in (run / "index.html").read_text()
+
+    from adaexplore import optimize_model
+    from adaexplore.run.model.script import made_by
+
+    again = optimize_model(*made_by(f"{script}:make"), run=run)  # all steps are made
+    assert again.ranking.groups[0].name == replacement["name"]
+    assert again.speedup >= 1
+    again.undo()
+    assert not any("forward" in vars(module) for module in again.model.modules())
+
+
+def test_a_run_goes_on_with_its_own_model_alone(adaexplore, script, tmp_path, monkeypatch):
+    from adaexplore.run.model import optimize
+
+    run = tmp_path / "run"
+    adaexplore("model", f"{script}:make", "--rank", "--run", run)
+    monkeypatch.setattr(optimize, "is_campaign", lambda _: True)  # its search has begun
+    script.write_text(SCRIPT.replace("nn.GELU()", "nn.SiLU()"))
+    complaint = adaexplore("model", f"{script}:make", "--rank", "--run", run).complaint
+    assert "was begun with another model: Sequential differs" in complaint
+
+
+def test_options_that_are_the_models_own(adaexplore, script):
+    complaint = adaexplore("model", f"{script}:make", "--set", "mode=eval").complaint
+    assert "mode is the model's own" in complaint

@@ -1,0 +1,173 @@
+"""Winners in the place of a model's modules: kept where the model is right and faster."""
+
+import copy
+import time
+
+import pytest
+import torch
+from torch import nn
+
+from adaexplore.core.problem import Checks
+from adaexplore.model.calls import calls_of
+from adaexplore.model.put_back import Winner, put_back
+from adaexplore.model.rank import CaptureOptions, rank_model
+
+KERNEL = """
+import time
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(16))
+
+    def forward(self, x):
+        {work}
+        return x.sin() * self.scale + {more}
+"""
+
+
+def kernel(work="pass", more="0"):
+    return KERNEL.format(work=work, more=more)
+
+
+class Slow(nn.Module):
+    """A block that waits, which is in no graph."""
+
+    def __init__(self, wait_s):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(16))
+        self.wait = [wait_s]
+
+    def forward(self, x):
+        _sleep(self.wait)
+        return x.sin() * self.scale
+
+
+@torch.compiler.disable
+def _sleep(wait):
+    time.sleep(wait[0])
+
+
+class Model(nn.Module):
+    def __init__(self, wait_s=2e-3):
+        super().__init__()
+        self.blocks = nn.ModuleList(Slow(wait_s) for _ in range(2))
+        self.head = nn.Linear(16, 16)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+CALLS = [(torch.rand(4, 16),), (torch.rand(2, 16),)]
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Put a kernel back into a model."""
+
+    def put(model, source):
+        calls = calls_of(CALLS)
+        options = CaptureOptions(tmp_path, Checks("fp32"))
+        problems = rank_model(model, calls, options).problems
+        [name] = [name for name, one in problems.items() if one.group.paths[0] == "blocks.0"]
+        winners = {name: Winner(problems[name], source)}
+        return put_back(model, calls, winners, precision="fp32", folder=tmp_path / "kernels")
+
+    return put
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return Model().eval()
+
+
+def outputs(model):
+    with torch.no_grad():
+        return model(*CALLS[0])
+
+
+def test_a_faster_kernel_stays_with_the_weights_of_each_module_and_is_undone(put, model):
+    before, state = outputs(model), copy.deepcopy(model.state_dict())
+    outcome, placements = put(model, kernel())
+    [kept] = outcome.kept
+    assert kept.modules == 2
+    assert kept.brought == outcome.speedup
+    assert outcome.speedup.low > 1
+    assert {"eager", "compile"} == set(outcome.calls[0].before_us)
+    assert outcome.calls[0].error <= 4 * outcome.calls[0].own_error
+    torch.testing.assert_close(outputs(model), before)
+    assert placements.calls > 0
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+    placements.put(())
+    assert "forward" not in vars(model.blocks[0])
+    assert torch.equal(outputs(model), before)
+
+
+def test_the_original_runs_where_the_kernel_was_not_verified(put, model):
+    _, placements = put(model, kernel())
+    called = placements.calls
+    with torch.no_grad():
+        model(torch.rand(3, 16))  # another shape
+    model(*CALLS[0]).sum().backward()
+    assert model.blocks[0].scale.grad is not None
+    assert placements.calls == called
+    with torch.no_grad():
+        model(*CALLS[0])
+        assert placements.calls == called + 2
+        expected = copy.deepcopy(model)
+        placements.put(())
+        for net in (model, expected):
+            net.blocks[0].scale.mul_(2)
+        fresh = outputs(model)
+        placements.put(["Slow"])
+        torch.testing.assert_close(outputs(model), fresh)
+        torch.testing.assert_close(outputs(expected), fresh)
+
+
+def test_a_kernel_by_which_the_model_is_not_faster_is_taken_out(put):
+    model = Model(wait_s=1e-4).eval()
+    outcome, _ = put(model, kernel("time.sleep(3e-3)"))
+    assert outcome.replacements[0].reason == "the model is not clearly faster with it"
+    assert outcome.replacements[0].brought.high < 1
+    assert outcome.speedup.median == 1
+    assert "forward" not in vars(model.blocks[0])
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (kernel(more="1e-4"), "outputs on unseen inputs are wrong by"),
+        (kernel(work="raise RuntimeError('no')"), "the model with its kernel raised"),
+        (kernel().replace("torch.ones(16)", "torch.ones(nothing)"), "its kernel raised NameError"),
+    ],
+)
+def test_a_wrong_kernel_is_taken_out(put, model, source, reason):
+    before = outputs(model)
+    outcome, placements = put(model, source)
+    assert reason in outcome.replacements[0].reason
+    assert not placements.names
+    assert torch.equal(outputs(model), before)
+
+
+def test_modules_that_compute_something_else_keep_the_original(put, model):
+    model.blocks[1].forward_of = torch.cos
+    model.blocks[1].__class__ = Other
+    model.blocks[0].__class__ = Other
+    outcome, _ = put(model, kernel())
+    assert "blocks.1 computes something else" in outcome.replacements[0].reason
+
+
+class Other(Slow):
+    """Blocks whose function is an attribute."""
+
+    forward_of = torch.sin
+
+    def forward(self, x):
+        _sleep(self.wait)
+        return vars(self).get("forward_of", torch.sin)(x) * self.scale

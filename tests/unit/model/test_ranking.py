@@ -1,0 +1,68 @@
+"""Groups of modules that are alike, their times, and their ranking as problems."""
+
+import pytest
+import torch
+from small_models import Cnn, Decoder, Encoder
+
+from adaexplore.model.calls import calls_of
+from adaexplore.model.rank import CaptureOptions, rank_model
+
+
+@pytest.fixture
+def rank(tmp_path):
+    def ranked(model, inputs):
+        torch.manual_seed(0)
+        return rank_model(model.eval(), calls_of(inputs), CaptureOptions(tmp_path))
+
+    return ranked
+
+
+def by_path(ranking):
+    return {path: group for group in ranking.groups for path in group.paths}
+
+
+def test_equal_layers_of_a_decoder_are_one_problem_with_a_workload_for_each_shape(rank):
+    model = Decoder()
+    ranked = rank(model, model.calls())
+    groups = by_path(ranked.ranking)
+    gated = groups["layers.0.mlp"]
+    assert gated.is_chosen
+    assert gated.paths == ("layers.0.mlp", "layers.1.mlp")
+    assert gated.calls == 4
+    shapes = [workload.name for workload in ranked.problems[gated.name].captured.problem.workloads]
+    assert sorted(shapes) == ["2x12x32", "2x1x32"]
+    assert [call.name for call in ranked.ranking.calls] == ["prefill", "decode"]
+    assert "writes to a tensor" in groups["layers.0"].reason  # its cache
+
+
+def test_chosen_groups_do_not_overlap_and_come_first_with_the_most_saved(rank):
+    ranking = rank(Encoder(), [{"x": torch.rand(2, 6, 32)}]).ranking
+    chosen = ranking.chosen
+    assert ranking.groups[: len(chosen)] == chosen
+    assert [group.kind for group in chosen] == ["Block"]
+    assert chosen[0].paths == ("blocks.0", "blocks.1", "blocks.2")
+    assert "overlaps with Block" in by_path(ranking)["blocks.0.inner"].reason
+    assert 0 < chosen[0].saves <= chosen[0].share <= 1
+    assert 1 < chosen[0].most <= 1 / (1 - chosen[0].share)
+
+
+def test_own_time_leaves_out_inner_modules(rank):
+    ranking = rank(Encoder(), [(torch.rand(8, 64, 32),)]).ranking
+    groups = by_path(ranking)
+    inner = sum(groups[f"blocks.0.{name}"].share for name in ("norm", "inner", "outer"))
+    assert groups["blocks.0"].share == pytest.approx(groups["blocks.0"].own_share + inner, rel=0.3)
+    assert groups["blocks.0.inner"].own_share == groups["blocks.0.inner"].share
+
+
+def test_calls_of_other_constants_are_other_workloads_of_the_commonest_kind(rank):
+    mask = torch.ones(2, 6)
+    calls = {"plain": (torch.rand(2, 6, 32),), "masked": {"x": torch.rand(2, 6, 32), "mask": mask}}
+    ranked = rank(Encoder(), calls)
+    assert len(ranked.problems["Block"].forms) == 1
+    assert len(ranked.ranking.calls) == 2
+
+
+def test_a_cnn_of_stages(rank):
+    ranked = rank(Cnn(), [(torch.rand(2, 3, 8, 8),), (torch.rand(4, 3, 8, 8),)])
+    assert {"stem", "stage"} <= {path for group in ranked.ranking.chosen for path in group.paths}
+    assert len(ranked.problems["Sequential"].captured.problem.workloads) == 2
