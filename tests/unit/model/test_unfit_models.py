@@ -113,9 +113,19 @@ class InPlace(nn.Module):
 
 
 class Failing(nn.Module):
+    """Raises once it has been called often, by which time it is being timed."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.made = []
+        self.most = calls
+
     def forward(self, x):
-        self.calls = 1
-        raise ValueError("no such thing\nas this")
+        self.made.append(x)
+        self.latest = x
+        if len(self.made) > self.most:
+            raise ValueError("no such thing\nas this")
+        return x
 
 
 def test_a_model_that_works_is_left_as_it_was(rank):
@@ -158,9 +168,10 @@ def test_a_module_that_writes_to_its_input(rank):
     assert "writes to a tensor" in reason(rank(Wrapped(InPlace()), [(X,)]), "inner")
 
 
-def test_a_model_that_raises_is_left_as_it_was(rank):
+@pytest.mark.parametrize("calls", [0, 4])
+def test_a_model_that_raises_is_left_as_it_was(rank, calls):
     with pytest.raises(BadInputError, match=r"call-1: the model raised ValueError: no such thing$"):
-        rank(Wrapped(Failing()), [(X,)])
+        rank(Wrapped(Failing(calls)), [(X,)])
 
 
 def test_out_of_memory(rank):
