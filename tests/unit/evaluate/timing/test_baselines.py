@@ -278,9 +278,9 @@ def test_a_replay_copies_inputs_in_and_outputs_out(monkeypatch):
 
 def test_dynamo_keeps_the_code_of_every_baseline_and_workload(monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda model, **_: model)
-    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 8)
-    compiled()(Subject(nn.Linear(4, 4), Inputs([torch.zeros(2, 4)]), "cpu", forms=5))
-    assert torch._dynamo.config.recompile_limit >= 5 * len(baselines_offered.OFFERED)
+    with torch._dynamo.config.patch(recompile_limit=8):
+        compiled()(Subject(nn.Linear(4, 4), Inputs([torch.zeros(2, 4)]), "cpu", forms=5))
+        assert torch._dynamo.config.recompile_limit >= 5 * len(baselines_offered.OFFERED)
 
 
 class TestChoice:
