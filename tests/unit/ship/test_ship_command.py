@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from shipped_blocks import FOLDED, KEEPS, Block, candidate, no_compiler, record
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.ship.ship import ship
-from adaexplore.ship.trial import Trial, WorkloadTrial
+from adaexplore.ship.trial import Trial, WorkloadTrial, run_trial
 
 
 @pytest.fixture
@@ -67,29 +68,43 @@ def shipped(tmp_path, problem, source, inputs=()):
         return ship(tmp_path / "run", tmp_path / "package", name="mine")
 
 
-class Slow(Block):
-    """A block whose forward takes its time."""
+@pytest.fixture
+def trials(monkeypatch):
+    """Give the trials of a package these errors and speedups, one after the other."""
 
-    def forward(self, x):
-        for _ in range(300):
-            x = x * 1.0
-        return super().forward(x)
+    def trials(*outcomes):
+        left = iter(outcomes)
+
+        def run_trial(folder, name):
+            error, speedup = next(left)
+            return Trial("", "", "", (WorkloadTrial("3x16", error, 10.0, 10.0 * speedup, 99.0),))
+
+        monkeypatch.setattr("adaexplore.ship.ship.run_trial", run_trial)
+
+    return trials
 
 
-def test_a_winner_that_keeps_values_has_a_new_one_at_each_call(tmp_path, x):
-    found = shipped(tmp_path, Slow().eval(), candidate(KEEPS), [x])
+def test_a_winner_that_keeps_values_has_a_new_one_at_each_call(tmp_path, x, trials):
+    trials((0.5, 2.0), (1e-7, 1.5))
+    found = shipped(tmp_path, Block().eval(), candidate(KEEPS), [x])
     assert found.spec.fresh
     assert found.trial.error <= found.spec.error
-    assert found.trial.speedup > 1
+    assert found.trial.speedup == 1.5
 
 
-def test_a_winner_that_is_slow_without_kept_values_is_refused(run, tmp_path, monkeypatch):
-    errors = iter([0.5, 1e-7])
+def test_kept_values_are_noticed(tmp_path, x, monkeypatch):
+    def twice_as_fast(folder, name):  # a loaded machine must not refuse it for its times
+        trial = run_trial(folder, name)
+        times = {"kernel_us": 10.0, "eager_us": 20.0, "compile_us": 20.0}
+        workloads = tuple(replace(each, **times) for each in trial.workloads)
+        return replace(trial, workloads=workloads)
 
-    def run_trial(folder, name):
-        return Trial("", "", "", (WorkloadTrial("3x16", next(errors), 20.0, 10.0, 11.0),))
+    monkeypatch.setattr("adaexplore.ship.ship.run_trial", twice_as_fast)
+    assert shipped(tmp_path, Block().eval(), candidate(KEEPS), [x]).spec.fresh
 
-    monkeypatch.setattr("adaexplore.ship.ship.run_trial", run_trial)
+
+def test_a_winner_that_is_slow_without_kept_values_is_refused(run, tmp_path, trials):
+    trials((0.5, 2.0), (1e-7, 0.5))
     with pytest.raises(BadInputError, match=r"computed at every call, its speedup is 0\.50x"):
         ship(run, tmp_path / "package")
 
