@@ -303,8 +303,14 @@ def _package(name: str, folder: Path) -> None:
         sys.modules[name] = package
 
 
-def _nothing(name: str) -> None:
-    """The value of every attribute of a stand-in."""
+def _nothing(*_: object, **__: object) -> None:
+    """The function that stands for every attribute of a stand-in; some are called on import."""
+
+
+def _stand_in_attribute(name: str) -> Callable[..., None]:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _nothing
 
 
 def _stand_in(name: str) -> types.ModuleType:
@@ -313,6 +319,6 @@ def _stand_in(name: str) -> types.ModuleType:
         return importlib.import_module(name)
     module = types.ModuleType(name)
     module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-    module.__dict__["__getattr__"] = _nothing
+    module.__dict__["__getattr__"] = _stand_in_attribute
     sys.modules[name] = module
     return module
