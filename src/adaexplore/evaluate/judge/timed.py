@@ -199,7 +199,13 @@ def timed_calls(
         given = workload.fresh.given
         used = clocks.read_us if clocks and given.open_slowly else nothing_used
         with talk.turnstile.attended(
-            count, given.open, left, used, asking=talk.pid, telling=telling
+            count,
+            given.open,
+            left,
+            used,
+            asking=talk.pid,
+            telling=telling,
+            head_start_s=workload.baselines.own.head_start_s,
         ) as passages:
             reply = talk.ask(wire.Time(workload.first_slot, count, telling > 0))
     except MissedPassageError:

@@ -25,6 +25,7 @@ _UNEVEN = 0.5
 _CALL_NOISE_US = {"cpu": 20.0, "cuda": 100.0}
 """The additional time of an honest candidate's call on a busy machine: less is charged alone."""
 _ENTERING_SLACK, _ENTERING_SLACK_US = 2.0, 50.0  # short calls must not pay for a busy host
+_DELIVERING_SLACK = 2.0  # a confined process launches more slowly than the judge
 _CPU_WAKING_US = 200.0  # waking the pool's threads before a call, if they share a core
 _ASLEEP_US = 10.0  # CPU time of a process that is asleep: it may be woken for a moment
 _MIN_BUSY_S = 0.05
@@ -53,12 +54,23 @@ class Own:
 
     `overhead_us` is the time of a call outside its timed window (passing the turnstile, flushing
     the cache, handing over the outputs), `excess` how uneven a block of calls was (see `excess`).
-    `entering_us` is the time in which the host asked for the inputs of a call on a GPU, or 0.
+    `entering_us` is the time in which the host asked for the inputs of a call on a GPU, or 0;
+    `delivering_us` that in which it launched what follows a call: the delivery of its outputs.
     """
 
     overhead_us: float
     excess: float = 0.0
     entering_us: float = 0.0
+    delivering_us: float = 0.0
+
+    @property
+    def head_start_s(self) -> float:
+        """The time to enqueue a call and what follows it, before a GPU begins with the call.
+
+        A slow host takes as long to deliver as to launch a short call. No candidate must pay for
+        that, since the baselines' windows do not have it.
+        """
+        return HEAD_START_S + _DELIVERING_SLACK * self.delivering_us / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +124,7 @@ class Audit:
         typical_us = median(windows_us) - own.overhead_us - median(times_us)
         left_us = max(median(open_us), typical_us, self._mean_open_us(open_us))
         left_us -= self._call_slack_us(median(times_us))
-        left_us += launched_unseen_us(passages.entering_us, own.entering_us)
+        left_us += launched_unseen_us(passages.entering_us, own)
         self._blocks.append(_AuditedBlock(missing_us, claimed_us, count, uneven, left_us))
 
     def _mean_open_us(self, open_us: Sequence[float]) -> float:
@@ -208,15 +220,15 @@ class Audit:
         return [block for block in self._blocks if 2 * block.count >= longest]
 
 
-def launched_unseen_us(entering_us: Sequence[float], own_us: float) -> float:
+def launched_unseen_us(entering_us: Sequence[float], own: Own) -> float:
     """Return the time in which a typical call may have been launched before its window.
 
     A process that asks late, when all its kernels are enqueued, would be told the time of the
-    device alone. `own_us` is what asking takes on the judge's own calls.
+    device alone. `own` is what the judge found on its own calls.
     """
     if not entering_us:
         return 0.0
-    allowed_us = _ENTERING_SLACK * own_us + 1e6 * HEAD_START_S + _ENTERING_SLACK_US
+    allowed_us = _ENTERING_SLACK * own.entering_us + 1e6 * own.head_start_s + _ENTERING_SLACK_US
     return max(median(entering_us) - allowed_us, 0.0)
 
 

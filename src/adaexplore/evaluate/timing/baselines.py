@@ -6,8 +6,10 @@ import math
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from statistics import median
 
@@ -42,6 +44,7 @@ from adaexplore.sandbox.user.values import NamedTensor
 
 _OVERHEADS = 6  # blocks: the machine may be busier than it was
 _TYPICAL = {"cpu": 0.5, "cuda": 0.25}  # of these: on a GPU, a busy host only adds to the device's
+_DELIVERIES = 300  # calls
 _CHECKED = 2  # input sets: a captured graph is right on the one that it was captured with
 _BESIDE = 2
 EAGER = "eager"
@@ -67,6 +70,7 @@ class Baselines:
         self._overheads_us: list[float] = []
         self._excesses: list[float] = []
         self._entering_us: list[float] = []
+        self._delivering_us: deque[float] = deque(maxlen=_DELIVERIES)
 
     @property
     def offered(self) -> list[str]:
@@ -94,7 +98,13 @@ class Baselines:
         overheads_us, excesses = self._overheads_us[-_OVERHEADS:], self._excesses[-_OVERHEADS:]
         typical = _TYPICAL[self._runs.problem.device.partition(":")[0]]
         overhead_us = sorted(overheads_us)[int(typical * len(overheads_us))]
-        return Own(overhead_us, max(excesses), median(self._entering_us[-_OVERHEADS:] or [0.0]))
+        return replace(self._launching, overhead_us=overhead_us, excess=max(excesses))
+
+    @property
+    def _launching(self) -> Own:
+        """What launching took on the last blocks; there may be none yet."""
+        entering_us = median(self._entering_us[-_OVERHEADS:] or [0.0])
+        return Own(0.0, entering_us=entering_us, delivering_us=median(self._delivering_us or [0.0]))
 
     def build(self, name: str) -> bool:
         """Build a baseline and check its results; return whether it can be timed."""
@@ -147,8 +157,10 @@ class Baselines:
             return run(inputs[i])
 
         def deliver(i: int, outputs: list[NamedTensor]) -> None:
+            began = time.perf_counter()
             fresh.take(i, outputs)
             gate.delivered(i, fresh.own_sums)
+            self._delivering_us.append(1e6 * (time.perf_counter() - began))
 
         def ready(i: int) -> None:
             gate.enter(i, (), partial(seals.turn, i) if seals else nothing_sealed)
@@ -159,7 +171,11 @@ class Baselines:
                 fresh.prepare_own(count)
                 used = _other_threads_us if fresh.own.open_slowly else nothing_used
                 attended = turnstile.attended(
-                    count, fresh.own.open, used=used, asking=threading.get_native_id()
+                    count,
+                    fresh.own.open,
+                    used=used,
+                    asking=threading.get_native_id(),
+                    head_start_s=self._launching.head_start_s,
                 )
                 with attended as passages, self._placed():
                     times = self._clock.block(call, count, deliver, ready)

@@ -1,5 +1,7 @@
 """Looks for files that others left in shared memory, and changes them.
 
+On a GPU, PyTorch's counters of shared tensors are there: `counters_of_shared_tensors` changes these.
+
 problem: linear
 devices: cpu cuda
 expect: refused
@@ -23,7 +25,7 @@ class ModelNew(nn.Module):
         self.linear = nn.Linear(n_in, n_out)
         changed = 0
         for file in Path("/dev/shm").iterdir():
-            if str(file) not in mine() and not file.name.startswith("cuda.shm"):
+            if str(file) not in mine() and not file.name.startswith(("cuda.shm", "torch_")):
                 with file.open("r+b") as shared:
                     shared.write(b"x" * min(os.fstat(shared.fileno()).st_size, 4096))
                     changed += 1

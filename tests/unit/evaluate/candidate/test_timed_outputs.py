@@ -17,6 +17,7 @@ from adaexplore.core.problem import Access
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.load import give_slots
 from adaexplore.evaluate.judge.timed import timed_calls
+from adaexplore.evaluate.timing.audit import Own
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.sandbox.user.user_code import Instance
@@ -58,7 +59,8 @@ def timed(server, fresh):
         init = base64.b64encode(pickle.dumps(Arguments())).decode()
         source = textwrap.dedent(SOURCE.format(name="ModelNew", result=result))
         talk.ask(wire.Load(source, "cpu", 0, "as-built", "fp32", Access(), init))
-        workload = SimpleNamespace(name="w", fresh=fresh, first_slot=0)
+        baselines = SimpleNamespace(own=Own(0.0))
+        workload = SimpleNamespace(name="w", fresh=fresh, first_slot=0, baselines=baselines)
         reference = SimpleNamespace(timed=[workload], problem=SimpleNamespace(device="cpu"))
         give_slots(talk, reference, {"w": (strides,)})
         fresh.poison(CALLS)

@@ -66,6 +66,7 @@ class OwnDevicePassage:
         *,
         asking: int = 0,  # noqa: ARG002
         telling: int = 0,  # noqa: ARG002
+        head_start_s: float = HEAD_START_S,
     ) -> Iterator[Passages]:
         """See `Turnstile.attended`; the body makes all calls, or raises."""
         passages, over = Passages(), threading.Event()
@@ -73,7 +74,7 @@ class OwnDevicePassage:
         self._opened, self._closed, self._entering_us = [], [], []
         self._entered, self._queued = SimpleQueue(), SimpleQueue()
         with ThreadPoolExecutor(1) as threads:
-            admitting = threads.submit(self._admit, count, opened, over)
+            admitting = threads.submit(self._admit, count, opened, over, head_start_s)
             try:
                 yield passages
                 admitting.result()
@@ -114,18 +115,20 @@ class OwnDevicePassage:
         """See `Gate.leave`."""
         self._gate.leave(addresses)
 
-    def _admit(self, count: int, opened: Opened, over: threading.Event) -> None:
+    def _admit(
+        self, count: int, opened: Opened, over: threading.Event, head_start_s: float
+    ) -> None:
         for i in range(count):
             self._entered.get()
-            self._await_queued(i)
+            self._await_queued(i, head_start_s)
             if over.is_set():
                 return
             if i:
                 self._closed[i - 1].synchronize()  # the page has room for one key
             self._turnstile.open(i, opened(i))
 
-    def _await_queued(self, call: int) -> None:
-        deadline = time.monotonic() + HEAD_START_S
+    def _await_queued(self, call: int, head_start_s: float) -> None:
+        deadline = time.monotonic() + head_start_s
         try:
             while self._queued.get(timeout=max(deadline - time.monotonic(), 0.0)) < call:
                 pass

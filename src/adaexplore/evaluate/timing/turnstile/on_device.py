@@ -86,12 +86,15 @@ class DeviceTurnstile:
         *,
         asking: int = 0,  # noqa: ARG002
         telling: int = 0,  # noqa: ARG002 - outputs lie in the judge's memory
+        head_start_s: float = HEAD_START_S,
     ) -> Iterator[Passages]:
         """See `Turnstile.attended`."""
         passages, over = Passages(), threading.Event()
         self.begin()
         with ThreadPoolExecutor(1) as threads:
-            attending = threads.submit(self._attend, count, opened, left, passages, over)
+            attending = threads.submit(
+                self._attend, count, opened, left, passages, over, head_start_s
+            )
             try:
                 yield passages
                 await_passages(attending, self._has_asked)
@@ -110,6 +113,7 @@ class DeviceTurnstile:
         left: Left | None,
         passages: Passages,
         over: threading.Event,
+        head_start_s: float,
     ) -> None:
         page, now = self._page, time.perf_counter
         try:
@@ -117,7 +121,7 @@ class DeviceTurnstile:
             shortest_us = 0.0
             for i in range(count):
                 self._reaches(_AT_GATE, i + 1, over, _STUCK_S)
-                self._reaches(_QUEUED, i + 1, over, HEAD_START_S)
+                self._reaches(_QUEUED, i + 1, over, head_start_s)
                 page[_ADMITTED] = i + 1
                 if not self._reaches(_WAITING, i + 1, over):
                     return

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from adaexplore.evaluate.timing.turnstile.protocol import (
+    HEAD_START_S,
     Left,
     MissedPassageError,
     Opened,
@@ -56,6 +57,7 @@ class HostTurnstile:
         *,
         asking: int = 0,
         telling: int = 0,
+        head_start_s: float = HEAD_START_S,  # noqa: ARG002 - a call is made when it may begin
     ) -> Iterator[Passages]:
         """See `Turnstile.attended`."""
         passages = Passages()

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 HEAD_START_S = 2e-4
-"""The time to launch some twenty kernels, before a GPU may begin with a call."""
+"""The time to launch some twenty kernels, before a GPU may begin with a call.
+
+What is launched after a call, to deliver its outputs, has a time of its own (see `Own`).
+"""
 
 _LAST_S = 1.0
 _LOOK_S = 0.01
@@ -106,13 +109,15 @@ class Turnstile(Protocol):
         *,
         asking: int = 0,
         telling: int = 0,
+        head_start_s: float = HEAD_START_S,
     ) -> AbstractContextManager[Passages]:
         """Attend to the passages of `count` calls, which are made in the body.
 
         On the CPU the passages are attended to on the processors of the thread `asking`, which
         makes the calls, and `telling` addresses come with each question, of the outputs of the call
-        before. Raises `MissedPassageError` where the body ends before the last passage. After an
-        exception nobody can pass again.
+        before. On a GPU, a call and what follows it have `head_start_s` seconds to be enqueued
+        before the call begins. Raises `MissedPassageError` where the body ends before the last
+        passage. After an exception nobody can pass again.
         """
         ...
 

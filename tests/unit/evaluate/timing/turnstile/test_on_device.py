@@ -129,6 +129,14 @@ def test_a_call_that_waits_for_its_inputs_on_the_host_gets_them(turnstile):
     assert len(passages.windows_us) == 2
 
 
+def test_a_call_may_be_enqueued_as_long_as_its_head_start_lasts(turnstile):
+    played, began = Played(turnstile, 2, queued=False), time.perf_counter()
+    with turnstile.attended(2, lambda _: 1, head_start_s=0.1):
+        played.start()
+        played.end()
+    assert time.perf_counter() - began > 0.2
+
+
 def test_a_second_block_begins_from_the_start(turnstile):
     for calls in (3, 1):
         played = Played(turnstile, calls)
