@@ -100,7 +100,9 @@ class Outcome:
             "labels": list(self.labels),
             "speedup": self.speedup,
             "speedup_ci": verdict.timing.speedup_ci if isinstance(verdict, Passed) else None,
-            "baselines_us": verdict.timing.baselines_us if isinstance(verdict, Passed) else None,
+            "baselines_us": dict(verdict.timing.baselines_us)
+            if isinstance(verdict, Passed)
+            else None,
             "cost": asdict(verdict.cost),
         }
 
