@@ -39,6 +39,19 @@ class Model(nn.Module):
 def get_inputs():
     return [torch.randn(64, 256)]
 """
+ELEMENTWISE = """
+import torch
+from torch import nn
+
+torch.compiler.set_stance("default")  # the tests' server compiles nothing
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.tanh(nn.functional.gelu(x) * torch.sigmoid(x) + x)
+
+def get_inputs():
+    return [torch.randn(512, 512)]
+"""
 SAME = SOURCE.replace("class Model(", "class ModelNew(").replace(
     "torch.compiler", "# torch.compiler"
 )
@@ -145,6 +158,14 @@ def test_one_that_cannot_be_captured_is_left_out_with_a_remark(server, monkeypat
     assert eager.times_us
     assert not graph.times_us
     assert "captur" in graph.why
+
+
+def test_a_trial_tells_the_time_of_the_device_for_a_short_call(server, monkeypatch):
+    monkeypatch.setattr(trials, "share_compiled", lambda: None)
+    problem = replace(PROBLEM, source=ELEMENTWISE)
+    eager, compiled = try_baselines(server, problem, ["eager", "compile"])
+    [(_, eager_us)], [(_, compiled_us)] = eager.times_us.items(), compiled.times_us.items()
+    assert compiled_us < eager_us  # its host takes longer: it checks its guards
 
 
 def test_the_facts_have_every_baseline(judge):

@@ -24,7 +24,7 @@ _SLACK_SHARE, _LEAST_SLACK_US = 0.1, 1.0
 _UNEVEN = 0.5
 _CALL_NOISE_US = {"cpu": 20.0, "cuda": 100.0}
 """The additional time of an honest candidate's call on a busy machine: less is charged alone."""
-_ENTERING_SLACK, _ENTERING_SLACK_US = 2.0, 50.0  # short calls must not pay for a busy host
+_ENTERING_SLACK, _ENTERING_SLACK_US = 1.5, 50.0  # short calls must not pay for a busy host
 _DELIVERING_SLACK = 2.0  # a confined process launches more slowly than the judge
 _CPU_WAKING_US = 200.0  # waking the pool's threads before a call, if they share a core
 _ASLEEP_US = 10.0  # CPU time of a process that is asleep: it may be woken for a moment

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 
+import torch
+
 from adaexplore.core.problem import Problem
-from adaexplore.core.protocols.clock import Clock
+from adaexplore.core.protocols.clock import Call as Calls
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import why_not_built
 from adaexplore.evaluate.timing.baselines_offered import BUILD_ERRORS, Call, Subject, baseline_named
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.compiling import CompileLimit, compiling_lent
+from adaexplore.evaluate.timing.turnstile.protocol import nothing_sealed, own_ends
+from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.channel import Channel
@@ -77,8 +82,8 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
 
     def measure() -> Trial:
         with device_lock(problem.device, exclusive=True):
-            clock = clock_for(problem.device)
-            return Trial(name, {workload: _time_us(t, clock) for workload, t in tried.items()})
+            timed = _timer(problem.device)
+            return Trial(name, {workload: _time_us(t, timed) for workload, t in tried.items()})
 
     channel.send(codec.write(_outcome(name, build)))
     channel.receive()
@@ -113,14 +118,35 @@ def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried
     return tried
 
 
-def _time_us(tried: _Tried, clock: Clock) -> float:
+def _timer(device: str) -> Callable[[Calls, int], float]:
+    """Return a function that takes the median time of so many calls, behind a turnstile.
+
+    Beside candidates, launching a short call has a head start. Without it a slow host would tell
+    the time of launching, by which other baselines are the strongest.
+    """
+    clock, (turnstile, gate) = clock_for(device), own_ends(device)
+    nothing: list[list[torch.Tensor]] = [[] for _ in range(_MOST_CALLS)]
+    seals = seals_of(nothing, torch.device(device))
+    sums = sums_over(nothing, torch.device(device))
+
+    def ready(i: int) -> None:
+        gate.enter(i, (), partial(seals.turn, i) if seals else nothing_sealed)
+
+    def timed(calls: Calls, count: int) -> float:
+        clock.warm(calls)
+        with turnstile.attended(count, lambda _: 1):
+            times_us = clock.block(calls, count, lambda i, _: gate.delivered(i, sums), ready)
+            gate.leave()
+        return median(times_us)
+
+    return timed
+
+
+def _time_us(tried: _Tried, timed: Callable[[Calls, int], float]) -> float:
     def call(_: int) -> object:
         return tried.call(tried.inputs)
 
-    def block(count: int) -> float:
-        return median(clock.block(call, count, lambda _, __: None))
-
     with tried.runs.scope(tried.runs.precision):
-        clock.warm(call)
-        count = int(min(max(_BLOCK_US / max(block(_PILOT), 1.0), _PILOT), _MOST_CALLS))
-        return median(block(count) for _ in range(_BLOCKS))
+        first_us = max(timed(call, _PILOT), 1.0)
+        count = int(min(max(_BLOCK_US / first_us, _PILOT), _MOST_CALLS))
+        return median(timed(call, count) for _ in range(_BLOCKS))

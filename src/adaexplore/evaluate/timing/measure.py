@@ -344,7 +344,8 @@ def _narrow(rounds: Sequence[Round], effort: MeasuringEffort) -> bool:
 
 
 def _best_baseline(rounds: list[dict[str, float]]) -> str:
-    return min(_baselines(rounds), key=lambda name: median(r[name] for r in rounds))
+    """Return the baseline over which the speedup is the smallest."""
+    return min(_baselines(rounds), key=lambda name: median(_ratios(rounds, name)))
 
 
 def _baselines(rounds: Sequence[Mapping[str, object]]) -> list[str]:

@@ -168,19 +168,19 @@ class TestBlocks:
     def test_on_a_gpu_work_that_is_launched_before_the_window_is_added_to_the_times(self):
         own = Own(overhead_us=10.0, entering_us=60.0)
         for late, added_us in ((11, 700.0), (9, 0.0)):
-            entering = [1070.0] * late + [100.0] * (20 - late)
+            entering = [1040.0] * late + [100.0] * (20 - late)
             times = counted(110.0, [100.0] * 20, device="cuda:0", own=own, entering_us=entering)
             assert times == pytest.approx([100.0 + added_us] * 20, abs=4.0)
 
     def test_on_a_gpu_short_calls_do_not_pay_for_a_busy_host(self):
         own = Own(overhead_us=10.0, entering_us=60.0)
-        times = counted(110.0, [100.0] * 9, device="cuda:0", own=own, entering_us=[370.0] * 8)
+        times = counted(110.0, [100.0] * 9, device="cuda:0", own=own, entering_us=[340.0] * 8)
         assert times == [100.0] * 9
 
     def test_on_a_gpu_short_calls_do_not_pay_for_a_host_that_delivers_slowly(self):
         own = Own(overhead_us=10.0, entering_us=60.0, delivering_us=200.0)
         assert own.head_start_s == pytest.approx(600e-6)
-        for entering_us, added_us in ((760.0, 0.0), (1270.0, 500.0)):
+        for entering_us, added_us in ((740.0, 0.0), (1240.0, 500.0)):
             entering = [entering_us] * 8
             times = counted(110.0, [100.0] * 9, device="cuda:0", own=own, entering_us=entering)
             assert times == pytest.approx([100.0 + added_us] * 9, abs=4.0)
