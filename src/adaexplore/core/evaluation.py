@@ -63,17 +63,17 @@ class Paired:
 class Timing:
     """Measured times, all from one interleaved session.
 
-    `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 %
-    interval. `baselines_us` holds the medians of the baselines that were timed beside it, in the
-    requested precision class. `speedup` is like for like: the strongest baseline over the
-    candidate, paired round by round (no other has a smaller speedup), with the interval
-    `speedup_ci` that claims are made by. `speedup_eager` is over eager and `speedup_compile` over
-    `torch.compile` with its defaults, as papers quote; the latter is None where that is no
-    baseline. `parent` compares with the candidate this one was made from, where that was asked for.
-    `waited` is 0, or the share of the time for which other programs kept the party that waited most
-    from a processor; then the interval is that much wider. `allowance` has the factors by which the ends of `speedup_ci` are further out than
-    those of the 95 % interval of the noise: the upper one for what the clocks of two processes
-    differ by, the lower one for what a candidate could hide as well.
+    `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 % interval.
+    `baselines_us` holds the medians of the baselines that were timed beside it, in the requested
+    precision class. `speedup` is like for like: the strongest baseline over the candidate, paired
+    round by round (no other has a smaller speedup), with the interval `speedup_ci` that claims are
+    made by. `speedup_eager` is over eager and `speedup_compile` over `torch.compile` with its
+    defaults, as papers quote; the latter is None where that is no baseline. `parent` compares with
+    the candidate this one was made from, where that was asked for. `waited` is 0, or the share of
+    the time for which other programs kept the party that waited most from a processor; then the
+    interval is that much wider. `allowance` has the factors by which the ends of `speedup_ci` are
+    further out than those of the 95 % interval of the noise: the upper one for what the clocks of
+    two processes differ by, the lower one for what a candidate could hide as well.
     """
 
     time_us: float
