@@ -179,7 +179,8 @@ def test_the_records_of_iterations_bring_their_verdicts(benchmark, checkout, ans
             "after": right,
         }
 
-    rows = [record("def mm(x, y): 1", "def mm(x, y): 2"), record("def mm(x, y): 1", "")]
+    tested = f"def mm(x, y): 2\n{'#' * 146}\nfrom data_utils import rand_tensor\n"
+    rows = [record("def mm(x, y): 1", tested), record("def mm(x, y): 1", "")]
     folder = answered("records.jsonl", "\n".join(map(json.dumps, rows)))
     answers = benchmark.answers(folder, data)
     told = {answer.place.partition("#")[2]: answer.theirs for answer in answers}
@@ -187,6 +188,7 @@ def test_the_records_of_iterations_bring_their_verdicts(benchmark, checkout, ans
         "1-before": ("wrong", False, None),
         "1-after": ("passed", True, 1.5),
     }
+    assert not any("data_utils" in answer.source for answer in answers)
 
 
 def test_an_answer_to_a_task_that_is_no_problem_stays_as_it_is(benchmark, checkout, answered):

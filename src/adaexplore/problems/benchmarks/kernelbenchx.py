@@ -142,8 +142,8 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], place: str, known: _Known) -> It
             yield _answer(task, f"{place}#{number}", code)
         elif task := known.by_stem.get(Path(str(row.get("task_id"))).stem):
             for when in ("before", "after"):
-                code = str(row.get(f"{when}_code") or "")
-                if code and (task.file, code) not in recorded:
+                code = implementation(str(row.get(f"{when}_code") or ""))
+                if code.strip() and (task.file, code) not in recorded:
                     recorded.add((task.file, code))
                     yield _answer(task, f"{place}#{number}-{when}", code, _theirs(row[when]))
 
