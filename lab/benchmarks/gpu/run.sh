@@ -84,12 +84,12 @@ corpora)
     --json "$OUT/corpora.json" "$@" >"$OUT/corpora.log" 2>&1
   tail -n 60 "$OUT/corpora.log" | cut -c1-220
   ;;
-tritonbench | kernelbenchx | kernelbenchx-corpus)
+tritonbench | kernelbenchx | kernelbenchx-corpus | withdrawn)
   TOOL=("$HERE/brief_bench.py")
   [ -z "${FULL:-}" ] || TOOL=(-m adaexplore bench)
   judge "$NAME" "${TOOL[@]}"
   ;;
-record | withdrawn)
+record)
   PARALLEL=${PARALLEL:-6} judge "$NAME" -m adaexplore bench
   "$PYTHON" lab/benchmarks/record_table.py "$WORK/$NAME" --brief
   ;;
