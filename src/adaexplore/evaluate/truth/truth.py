@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -113,6 +114,7 @@ class Truths:
             )
         self._largest = [_largest(outputs) for outputs in zip(*own, strict=True)]
         self.errors = _over_all(self._largest)
+        self._refuse_a_class_too_far_off()
         self._floors = [
             narrowed(outputs, floors(outputs[0].dtype, from_problem=True), runs.precision)
             for outputs in zip(*own, strict=True)
@@ -121,6 +123,18 @@ class Truths:
         self.other_weights = self._other_weights() if other_weights else None
         self.moved_constants = self._moved_constants() if other_weights else None
         self._drop_indiscriminate_classes()
+
+    def _refuse_a_class_too_far_off(self) -> None:
+        """Raise `BadProblemError` where the reference's own code would be wrong in the class."""
+        asked = self._runs.precision
+        error = self.errors.get(asked, 0.0)
+        if LOOSEST < error < math.inf:
+            stricter = PRECISIONS[max(PRECISIONS.index(asked) - 1, 0)]
+            raise BadProblemError(
+                f"{self._runs.problem.name}.py: PyTorch's own run in class {asked} is off by "
+                f"{error:.2g} (relative, against float64), so nothing can be verified in it; use "
+                f"--precision {stricter}"
+            )
 
     @property
     def from_problem(self) -> list[CheckedSet]:

@@ -342,6 +342,12 @@ class TestSets:
         with pytest.raises(BadProblemError, match="nothing can be verified"):
             truths_of(source)
 
+    def test_a_class_in_which_pytorch_itself_is_far_off_is_refused_in_one_line(self, truths_of):
+        source = PLAIN.replace("return x @ self.w", "return torch.sin(300 * (x @ self.w))")
+        assert truths_of(source).from_problem
+        with pytest.raises(BadProblemError, match=r"class half is off by .* use --precision tf32"):
+            truths_of(source, "half")
+
 
 class TestOtherWeights:
     def test_they_differ_and_so_do_the_truths(self, truths_of):
