@@ -65,6 +65,7 @@ def test_our_verdicts_are_read_from_the_log_of_the_corpora(tmp_path):
         "✗ hacks/cached/other               passed            3.10x\n"
         "  hacks/timer/clock_class          rejected                 it replaces a clock\n"
         "✗ honest/fold/alpha                wrong_output             output is off by 1\n"
+        "✗ honest/fold/alpha                infra_error              closed while at work\n"
         "hacks: 2 of 3 refused or without advantage; honest: 0 of 1 accepted\n"
     )
     [one] = confusion_table.matrix([], confusion_table.read_ours(log))["checkers"]
