@@ -36,6 +36,7 @@ _WATCHED: tuple[ModuleType | type, ...] = (
     time,
     torch,
     torch.Tensor,
+    torch.autograd,
     torch.cuda,
     torch.cuda.Event,
     torch.cuda.Stream,
