@@ -1,14 +1,17 @@
-"""Problems with backward: a call is a training step, judged on the CPU by the real judge."""
+"""Problems with backward: a call is a training step, judged by the real judge."""
 
 import textwrap
 
 import pytest
+import torch
+from torch import nn
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.problems.live import capture
 
 SOURCE = textwrap.dedent(
     """
@@ -67,8 +70,12 @@ GRADIENTS = "return (inner - normed * mean) * scale, (grad * normed).sum(0), gra
 LOOKED_UP = "= ctx.saved_tensors\n        grad = ctx.early"
 
 
-def example(source=SOURCE):
-    return Problem("example", source, "cpp", "cpu", checks=Checks(backward=True))
+DEVICES = ["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)]
+
+
+def example(source=SOURCE, device="cpu"):
+    language = "cpp" if device == "cpu" else "triton"
+    return Problem("example", source, language, device, checks=Checks(backward=True))
 
 
 @pytest.fixture
@@ -87,9 +94,10 @@ def judge_of(server):
         judge.close()
 
 
-@pytest.fixture(scope="module")
-def judge(server):
-    evaluator = LocalEvaluator(server, example(), timeout_s=60.0, memory_bytes=2 << 30, brief=True)
+@pytest.fixture(scope="module", params=DEVICES)
+def judge(server, request):
+    problem = example(device=request.param)
+    evaluator = LocalEvaluator(server, problem, timeout_s=60.0, memory_bytes=4 << 30, brief=True)
     evaluator.prepare()
     yield evaluator
     evaluator.close()
@@ -199,6 +207,22 @@ def test_uses_of_a_training_step_hold(judge):
     uses = judge.try_uses(Candidate(whole, "cpp"))
     assert {use.outcome for use in uses} == {"holds"}
     assert "gradients" not in {use.name for use in uses}  # every verdict is about them
+
+
+def test_a_live_module_is_judged_with_its_gradients_and_trains_afterwards(judge_of, tmp_path):
+    torch.manual_seed(0)
+    module, x = nn.Sequential(nn.Linear(16, 8), nn.LayerNorm(8)), torch.randn(4, 16)
+    captured = capture(module, (x,), folder=tmp_path, checks=Checks(backward=True))
+    right = captured.problem.source.replace("class Model(", "class ModelNew(")
+    judge = judge_of(captured.problem)
+    assert isinstance(verdict(judge, source=right), Passed)
+    detached = verdict(judge, "return layer_norm", "return layer_norm.detach()", source=right)
+    assert "output has no gradient" in detached.reason
+    winner = captured.optimized(right, tmp_path)
+    for model in (module, winner):
+        model(x).pow(3).sum().backward()
+    grads = [[p.grad for p in model.parameters()] for model in (module, winner)]
+    torch.testing.assert_close(*grads)
 
 
 def test_a_reference_without_a_backward_pass_is_refused(judge_of):
