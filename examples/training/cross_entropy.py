@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+CASTS_ARE_PRECISION = True
 tokens = 8192
 vocabulary = 32000
 

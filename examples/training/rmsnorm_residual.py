@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+CASTS_ARE_PRECISION = True
 tokens = 8192
 hidden = 4096
 

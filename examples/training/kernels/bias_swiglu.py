@@ -1,7 +1,4 @@
-"""Tiles of both halves at once; the backward pass adds up the bias's gradient in registers.
-
-`torch.compile` reads the gradient of the packed tensor a second time for the bias.
-"""
+"""Tiles of both halves at once; the backward pass adds up the bias's gradient in registers."""
 
 import torch
 import triton

@@ -1,6 +1,6 @@
 """One pass over the logits forward, one backward; nothing of fp32 is kept but a row's statistic.
 
-The backward pass takes the rows in the opposite order: the last ones are still in the L2 cache.
+The backward pass takes the rows in the opposite order: the last ones may still be in the L2 cache.
 Targets are classes; none is ignored.
 """
 

@@ -1,6 +1,6 @@
 """One kernel forward, one backward that also adds up the weight's gradient by blocks of rows.
 
-The backward pass reads each row once: `torch.compile` reads it a second time for the weight.
+The backward pass reads each row once, for the inputs' gradient and for the weight's.
 """
 
 import torch
