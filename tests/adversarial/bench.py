@@ -46,7 +46,7 @@ _PRELOAD = (
 )
 _WARM_CPP = "adaexplore.evaluate.kernels.build.warm:warm_cpp_compiler"
 
-Key = tuple[str, str, float, str, bool]
+Key = tuple[str, str, float, str, bool, bool]
 """What cases that share a judge have in common."""
 
 
@@ -199,7 +199,8 @@ def _claimed(timing: Timing) -> float:
 
 def key_of(case: Case) -> Key:
     """Cases with the same key share a judge."""
-    return (case.problem, case.precision, case.timeout_s, case.language or "", case.whole)
+    language = case.language or ""
+    return (case.problem, case.precision, case.timeout_s, language, case.whole, case.trains)
 
 
 def in_order(cases: Iterable[Case], device: str) -> list[Case]:

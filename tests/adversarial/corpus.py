@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal, get_args
@@ -18,7 +18,7 @@ Kind = Literal["hacks", "honest"]
 Expectation = Literal["accepted", "no-advantage", "refused", "labelled"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_KEYS = {"problem", "devices", "language", "precision", "expect", "timeout_s", "judge"}
+_KEYS = {"problem", "devices", "language", "precision", "expect", "timeout_s", "judge", "step"}
 _EXPECTED: dict[Kind, tuple[Expectation, ...]] = {
     "hacks": ("no-advantage", "refused", "labelled"),
     "honest": ("accepted",),
@@ -39,6 +39,7 @@ class Case:
     wrong output, or harm done), or "labelled" (it may pass where a label, of the problem or its
     own, keeps its speedup out of the ordinary means). `language` is None for what its device
     usually runs. `whole` asks for a judge with all baselines where others make do with a brief one.
+    With `trains`, a call is a training step.
     """
 
     kind: Kind
@@ -52,6 +53,7 @@ class Case:
     expect: Expectation
     timeout_s: float
     whole: bool = False
+    trains: bool = False
 
     @property
     def id(self) -> str:
@@ -68,12 +70,13 @@ class Case:
 
     def problem_on(self, device: str) -> Problem:
         """What it claims to be faster than."""
-        return load(
+        problem = load(
             PROBLEMS / f"{self.problem}.py",
             device=device,
             language=self.language_on(device),
             precision=self.precision,
         )
+        return replace(problem, checks=replace(problem.checks, backward=self.trains))
 
 
 def cases(*only: str) -> list[Case]:
@@ -107,6 +110,7 @@ def read(path: Path) -> Case:
         expect=header.get("expect", allowed[0]),
         timeout_s=float(header.get("timeout_s", "30")),
         whole=header.get("judge") == "whole",
+        trains=header.get("step") == "training",
     )
     if not (PROBLEMS / f"{case.problem}.py").is_file():
         raise BadCaseError(f"{path}: no problem {case.problem!r} in {PROBLEMS}")
@@ -118,6 +122,8 @@ def read(path: Path) -> Case:
         raise BadCaseError(f"{path}: `precision:` must be one of {PRECISIONS}")
     if header.get("judge", "whole") != "whole":
         raise BadCaseError(f"{path}: `judge:` can only be whole")
+    if header.get("step", "training") != "training":
+        raise BadCaseError(f"{path}: `step:` can only be training")
     if case.expect not in allowed:
         raise BadCaseError(f"{path}: `expect:` must be one of {allowed}")
     return case

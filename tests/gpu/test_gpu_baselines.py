@@ -17,6 +17,7 @@ from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.timing.baselines_offered import Subject, baseline_named, captured, offered
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.user.training import TrainingStep, gradients_of
 from adaexplore.sandbox.user.values import Inputs
 
 pytestmark = pytest.mark.gpu
@@ -121,6 +122,26 @@ def test_every_baseline_is_right_on_other_inputs_and_after_later_calls(small, na
         for (path, out), (same, truth) in zip(ours, theirs, strict=True):
             assert path == same
             torch.testing.assert_close(out, truth, atol=bound, rtol=bound)
+
+
+@pytest.mark.parametrize("name", ["compile", "compile-reduce-overhead", GRAPH])
+@pytest.mark.parametrize("precision", ["fp32", "half"])
+def test_every_baseline_of_a_training_step_is_right(small, name, precision):
+    inputs = [drawn() for _ in range(5)]
+    step = TrainingStep(small, gradients_of(small, inputs[0]))
+    first, *others = map(step.with_upstream, inputs)
+    one = Subject(step, first, DEVICE)
+    with baseline_scope(precision, DEVICE, autocast=True):
+        call = baseline_named(name).build(one)
+    with baseline_scope(precision, DEVICE, autocast=True):
+        found = [call(given) for given in others]
+        expected = [baseline_named("eager").build(one)(given) for given in others]
+    torch.cuda.synchronize()
+    bound = 1e-3 if precision == "fp32" else 6e-2
+    for ours, theirs in zip(found, expected, strict=True):
+        for (path, out), (same, truth) in zip(ours, theirs, strict=True):
+            assert path == same
+            assert (out - truth).float().norm() <= bound * truth.float().norm(), path
 
 
 def test_modes_with_graphs_do_not_overwrite_an_output_that_is_kept(small):

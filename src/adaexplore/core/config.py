@@ -107,6 +107,12 @@ class Config(BaseModel):
         "and that hang where not all blocks run at once; without it they are labelled and never "
         "the winner",
     )
+    with_backward: bool = option(
+        "problem",
+        False,
+        "judge and time a training step: forward, then the gradients of inputs and parameters for "
+        "given gradients of the outputs. Baselines compile the same step",
+    )
     allow: Annotated[tuple[PathText, ...], BeforeValidator(split)] = option(
         "problem",
         (),
@@ -496,6 +502,7 @@ class Config(BaseModel):
             precision=self.precision,
             require_custom=self.require_custom,
             allow_waiting=self.allow_waiting,
+            backward=self.with_backward,
         )
 
     @property

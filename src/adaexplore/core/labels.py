@@ -46,10 +46,13 @@ FLOAT_WORK = "float-work"
 INTEGER_OUTPUT = "integer-output"
 """All outputs are of integers or booleans: they must be equal, whatever the precision class."""
 
+TRAINING_STEP = "training-step"
+"""A call goes forward and backward: a speedup is that of the whole step."""
+
 _OF_WINNERS = frozenset({CONSTANT_WEIGHTS, WAITS_FOR_BLOCKS})
 _REMARKS = frozenset(
     {OVERHEAD_BOUND, SYNTHESIZED, UNIFORM_INPUTS, WITHOUT_DROPOUT, INPUTS_CLONED, FLOAT_WORK}
-    | {INTEGER_OUTPUT}
+    | {INTEGER_OUTPUT, TRAINING_STEP}
 )
 
 

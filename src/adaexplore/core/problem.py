@@ -78,7 +78,8 @@ class Checks:
     `precision` is the loosest class allowed. With `require_custom`, a candidate whose own kernels
     do not do the work is no result. `tolerances` and `likenesses` are judged beside the precision
     class: a candidate must meet all. With `allow_waiting`, kernels whose blocks wait for other
-    blocks of a launch that is not cooperative may be claimed; that decides no verdict.
+    blocks of a launch that is not cooperative may be claimed; that decides no verdict. With
+    `backward`, a call is a training step: forward, and the gradients of inputs and parameters.
     """
 
     precision: Precision = "fp32"
@@ -86,6 +87,7 @@ class Checks:
     tolerances: tuple[Tolerance, ...] = ()
     likenesses: tuple[Likeness, ...] = ()
     allow_waiting: bool = False
+    backward: bool = False
 
     @property
     def prescribes(self) -> bool:
@@ -170,8 +172,9 @@ class Problem:
         parts = [self.source, self.language, str(self.seed), self.mode]
         parts += [self.target] if self.target else []
         checks = {k: v for k, v in asdict(self.checks).items() if k != "allow_waiting"}
-        if not self.checks.likenesses:  # none decides nothing
-            del checks["likenesses"]
+        for name in ("likenesses", "backward"):  # none of them decides nothing
+            if not checks[name]:
+                del checks[name]
         parts += [json.dumps([checks, *(one.identity for one in self.workloads)])]
         parts += [self.weights_digest, self.access.digest]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -173,7 +173,7 @@ class _Tree:
                 continue
             first[id(tensor)] = name
             if name in self._parameters:
-                grad = "" if tensor.is_floating_point() else ", requires_grad=False"
+                grad = "" if tensor.requires_grad else ", requires_grad=False"
                 yield f"{self.expression(name)} = nn.Parameter({like(tensor)}{grad})"
             else:
                 yield f'{self._owner(parent)}.register_buffer("{last}", {like(tensor)})'

@@ -59,7 +59,15 @@ class ModuleTree:
         for module in self._module.modules():
             if module.training != self._module.training:
                 lines.append(f"{self._members[id(module)]}.training = {module.training}")
-        return [*self._values.statements, *lines, *self._late]
+        return [*self._values.statements, *lines, *self._frozen(), *self._late]
+
+    def _frozen(self) -> list[str]:
+        """Return the statements after which weights require gradients as the module's do."""
+        weights = [p for p in self._module.parameters() if p.is_floating_point()]
+        frozen = [p for p in weights if not p.requires_grad]
+        if frozen and len(frozen) == len(weights):
+            return ["self.requires_grad_(False)"]
+        return [f"{self._members[id(p)]}.requires_grad_(False)" for p in frozen]
 
     def _module_lines(self, path: str, module: nn.Module) -> Iterator[str]:
         layer = layer_of(module)

@@ -7,7 +7,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,10 +90,11 @@ class _Origin:
 
 
 class Optimized(nn.Module):
-    """A verified candidate in the place of the module that it was found for, for inference.
+    """A verified candidate in the place of the module that it was found for.
 
     It takes the same arguments and returns the same structure, and its state dict has the names of
-    the candidate's own. Its weights require no gradient. A call raises `ValueError` for other
+    the candidate's own. Its weights require no gradient, unless it was judged with its backward
+    pass. A call raises `ValueError` for other
     arguments than the example calls, for tensors of other forms, and once weights were moved or
     cast: nobody verified the candidate on them. It raises `RuntimeError` where a gradient or
     another mode is asked for.
@@ -101,7 +102,8 @@ class Optimized(nn.Module):
 
     def __init__(self, model: nn.Module, captured: Captured, origin: _Origin) -> None:
         super().__init__()
-        self.model = model.requires_grad_(False)
+        self._trains = captured.problem.checks.backward
+        self.model = model if self._trains else model.requires_grad_(False)
         self.training = captured.module.training
         self._verified_in_training = captured.module.training
         self._origin = origin
@@ -127,7 +129,7 @@ class Optimized(nn.Module):
 
     def compute(self, tensors: Sequence[Tensor]) -> Any:
         """Return the result of a call with the tensors that `checked` returned."""
-        with torch.no_grad():
+        with nullcontext() if self._trains else torch.no_grad():
             outputs = self.model(*tensors)
         return self._returned.join([outputs] if isinstance(outputs, Tensor) else outputs)
 
@@ -164,7 +166,8 @@ class Optimized(nn.Module):
         if self.training != self._verified_in_training:
             mode = "train" if self._verified_in_training else "eval"
             raise RuntimeError(f"verified in the mode of .{mode}(); call .{mode}() on it")
-        _refuse_gradients(self.model, tensors)
+        if not self._trains:
+            _refuse_gradients(self.model, tensors)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _restored, (self._origin,), self.__dict__

@@ -11,8 +11,9 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.leader import is_claimable, is_refuted
 from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
 from adaexplore.problems.solutions.delivery import Delivery
-from adaexplore.problems.solutions.specification import read_specification
+from adaexplore.problems.solutions.specification import Specification, read_specification
 from adaexplore.run.api import Judged
 from adaexplore.run.results import summary_of
 from adaexplore.run.uses import header
@@ -28,7 +29,7 @@ def delivery_of_run(path: Path, dataset: Path) -> Delivery:
     with read_run(path) as directory:
         store = directory.store
         record, at = store.run(), _times(store)
-        specification = read_specification(dataset, record.problem.name)
+        specification = _specification(record.problem, dataset)
         winner = claimed_winner(store, path)
     return Delivery(
         specification=specification,
@@ -83,7 +84,7 @@ def delivery_of_judged(judged: Judged, dataset: Path) -> Delivery:
     """
     problem, candidate = judged.problem, judged.candidate
     return Delivery(
-        specification=read_specification(dataset, problem.name),
+        specification=_specification(problem, dataset),
         source=candidate.source,
         language=candidate.language,
         mode=problem.mode,
@@ -93,6 +94,16 @@ def delivery_of_judged(judged: Judged, dataset: Path) -> Delivery:
         at=time.time(),
         labels=judged.labels,
     )
+
+
+def _specification(problem: Problem, dataset: Path) -> Specification:
+    """Return the definition that is a problem; benchmarks have none of training steps."""
+    if problem.checks.backward:
+        raise BadInputError(
+            f"{problem.name}: its verdict is of training steps (--with-backward), and a dataset "
+            "takes times of the definition alone; judge it without"
+        )
+    return read_specification(dataset, problem.name)
 
 
 def _times(store: Store) -> dict[int, float]:

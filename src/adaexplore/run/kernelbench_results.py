@@ -9,6 +9,7 @@ from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import NOT_COMPILED
+from adaexplore.core.problem import Problem
 from adaexplore.problems.solutions.kernelbench import (
     ProblemPlace,
     Sample,
@@ -62,10 +63,17 @@ def _of_campaign(path: Path, left_out: list[tuple[str, str]]) -> list[Sample]:
             left_out.append((entry.name, "no problem of KernelBench: no level in its path"))
         elif not (path / entry.name / "run.db").exists():
             left_out.append((entry.name, "not searched"))
+        elif _problem(path / entry.name).checks.backward:
+            left_out.append((entry.name, "its times are those of training steps"))
         else:
             samples.append(_winner(path, entry, place, numbers[place]))
             numbers[place] += 1
     return samples
+
+
+def _problem(path: Path) -> Problem:
+    with read_run(path) as run:
+        return run.store.run().problem
 
 
 def _winner(path: Path, entry: CampaignEntry, place: ProblemPlace, number: int) -> Sample:
@@ -92,6 +100,9 @@ def _winner(path: Path, entry: CampaignEntry, place: ProblemPlace, number: int) 
 def _of_bench(path: Path, left_out: list[tuple[str, str]]) -> list[Sample]:
     """Return a sample for each judged answer; those of a problem are numbered by their places."""
     manifest = read_bench(path)
+    if manifest.config.get("with_backward"):
+        left_out.append(("every answer", "its times are those of training steps"))
+        return []
     verdicts = read_verdicts(path, manifest.entries)
     samples: list[Sample] = []
     numbers = Counter[tuple[str, ProblemPlace]]()

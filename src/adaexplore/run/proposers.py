@@ -215,7 +215,7 @@ def check_update(config: Config, language: Language) -> None:
 
 
 def check_compiler(problem: Problem) -> None:
-    """Raise `BadInputError` where the compiler writes nothing in the problem's language."""
+    """Raise `BadInputError` where the compiler can write nothing for the problem."""
     dialect = DIALECTS[problem.language]
     if not dialect.by_compiler:
         raise BadInputError(
@@ -226,6 +226,11 @@ def check_compiler(problem: Problem) -> None:
         raise BadInputError(
             "--proposer compiler: TorchInductor writes Triton only where there is a GPU; without "
             "one it writes cpp: leave --language and --target out"
+        )
+    if problem.checks.backward:
+        raise BadInputError(
+            "--proposer compiler: what TorchInductor writes here has no backward pass; with "
+            "--with-backward give a --model, or answer the prompts yourself (--proposer manual)"
         )
 
 

@@ -30,7 +30,8 @@ _TOLD = 400
 
 def published_judge_fits(problem: Problem) -> bool:
     """Return True for a problem in KernelBench's form that is measured on this machine."""
-    return problem.target is None and problem.workloads == (Workload(),)
+    plain = problem.target is None and not problem.checks.backward
+    return plain and problem.workloads == (Workload(),)
 
 
 def beside_published(

@@ -92,6 +92,7 @@ def describe_winner(winner: Winner, name: str, folder: Path) -> Described:
         error=max(
             [_ERRORS[problem.precision], *(_ERRORS_OF_DTYPES.get(t.dtype, 0.0) for t in floats)]
         ),
+        backward=problem.checks.backward,
     )
     return Described(spec, constants)
 

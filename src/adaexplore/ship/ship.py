@@ -77,10 +77,11 @@ def _tried(winner: Winner, spec: Spec, folder: Path, home: Path) -> tuple[Spec, 
     write_spec(fresh, home)
     trial = _trial(winner, folder, spec)
     if trial.error > spec.error:
+        gradients = "its gradients are wrong, or " if spec.backward else ""
         raise BadInputError(
             f"{winner.problem.name}: the winner is wrong by {first.error:.1e} on other inputs or "
-            f"other weights than its constructor had (allowed: {spec.error:.1e}); it keeps values "
-            "that it computed from weights, so search again"
+            f"other weights than its constructor had (allowed: {spec.error:.1e}); {gradients}it "
+            "keeps values that it computed from weights, so search again"
         )
     if trial.speedup < 1:
         raise BadInputError(

@@ -84,6 +84,25 @@ def test_from_prompt_to_step(adaexplore, run, asks):
 
 
 @pytest.mark.slow
+def test_a_training_step_is_kept_in_the_run_and_told_in_its_prompts(adaexplore, tmp_path):
+    path, asks, problem = tmp_path / "run", tmp_path / "asks", tmp_path / "gelu.py"
+    problem.write_text(
+        "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n"
+        "    def forward(self, x):\n        return nn.functional.gelu(x)\n\n\n"
+        "def get_inputs():\n    return [torch.randn(64, 64)]\n"
+    )
+    words = ("--proposer", "manual", "--device", "cpu", "--with-backward", "--run", path)
+    assert adaexplore("explore", problem, *words, *SETTINGS).code == 0
+    adaexplore("ask", path, "-o", asks)
+    prompt = (asks / "1.1.md").read_text()
+    assert "A call is a training step" in prompt
+    assert 'output.input_grads["x"]: float32 [64, 64]' in prompt
+    with read_run(path) as directory:
+        run = directory.store.run()
+    assert run.problem.checks.backward
+    assert run.config.with_backward
+
+
 def test_what_waits_is_evaluated_side_by_side(adaexplore, run, asks):
     adaexplore("ask", run, "-n", 3, "-o", asks)
     for number, text in enumerate((RIGHT, WRONG, RIGHT), 1):

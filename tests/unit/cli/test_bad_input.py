@@ -136,6 +136,11 @@ class TestOptions:
         assert "--precision tf32: there is no TF32 on --device cpu" in line
         assert "fp32 or half" in line
 
+    def test_a_backward_pass_from_the_compiler(self, adaexplore, problem):
+        line = adaexplore("explore", problem, "--device", "cpu", "--with-backward").complaint
+        assert "what TorchInductor writes here has no backward pass" in line
+        assert "--proposer manual" in line
+
     @pytest.fixture
     def cuda(self, problem, monkeypatch):
         monkeypatch.setattr("adaexplore.run.session._gpu_count", lambda: 1)

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from adaexplore.core.errors import BadProblemError
+from adaexplore.core.problem import Checks
 from adaexplore.problems import kernelbench
 from adaexplore.problems.live import capture
 from adaexplore.sandbox.user.user_code import Instance
@@ -366,3 +367,18 @@ class TestTransformers:
         module = llama.LlamaForCausalLM(config).eval()
         with pytest.raises(BadProblemError, match="use_cache=False"):
             capture(module, [torch.arange(6)[None]], {"use_cache": True}, folder=tmp_path)
+
+
+class Branching(nn.Sequential):
+    """A module without a graph: it branches on a value."""
+
+    def forward(self, x):
+        return super().forward(x if x.sum() > 0 else -x)
+
+
+@pytest.mark.parametrize("kind", [nn.Sequential, Branching])
+def test_frozen_weights_stay_frozen(kind, tmp_path):
+    module, x = kind(nn.Linear(4, 4), nn.Linear(4, 2)), torch.rand(3, 4)
+    module[0].requires_grad_(False)
+    problem = capture(module, (x,), folder=tmp_path, checks=Checks(backward=True)).problem
+    assert Instance.judged(problem, tmp_path).gradients.parameters == ("1.weight", "1.bias")

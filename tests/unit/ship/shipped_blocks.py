@@ -148,7 +148,7 @@ def no_compiler():
         yield
 
 
-def record(problem, path, source, inputs=(), language="cpp"):
+def record(problem, path, source, inputs=(), language="cpp", **options):
     """Record the run of a problem whose winner is a source."""
     return adaexplore.optimize(
         problem,
@@ -158,4 +158,5 @@ def record(problem, path, source, inputs=(), language="cpp"):
         language=language,
         evaluator=Judge(),
         proposer=Proposer(source),
+        **options,
     )

@@ -36,6 +36,7 @@ _WATCHED: tuple[ModuleType | type, ...] = (
     time,
     torch,
     torch.Tensor,
+    torch.autograd,
     torch.cuda,
     torch.cuda.Event,
     torch.cuda.Stream,
@@ -45,7 +46,11 @@ _WATCHED: tuple[ModuleType | type, ...] = (
 _DEVICE_KEYS = ("CPU", "CUDA")
 _HOOKS = ("gettrace", "getprofile")
 _PYTORCH_REPLACES = frozenset(  # itself, when torch.compile is first used
-    f"torch.nn.modules.module.Module.{name}" for name in ("__init__", "__setstate__")
+    {
+        "torch.nn.modules.module.Module.__init__",
+        "torch.nn.modules.module.Module.__setstate__",
+        "adaexplore.sandbox.user.training.TrainingStep.__setstate__",  # inherited
+    }
 )
 
 

@@ -197,6 +197,7 @@ class CandidateSession:
             init=init,
             name=MODULE_NAME,
             access=request.access,
+            gradients=request.gradients,
         )
         changed = self._state.changed_flags()
         self._state.restore_flags()

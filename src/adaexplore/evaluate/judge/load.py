@@ -50,6 +50,7 @@ def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tupl
             precision=reference.precision,
             access=problem.access,
             init=_pickled(reference.instance.init),
+            gradients=reference.instance.gradients,
         )
     )
     talk.stage = "receiving its inputs"
@@ -131,6 +132,7 @@ def _compile_ahead(talk: Conversation, reference: Reference, candidate: Candidat
         init=_pickled(reference.instance.init),
         inputs=tuple(map(_without_data, reference.workloads)),
         extensions=extensions,
+        gradients=reference.instance.gradients,
     )
     talk.stage = COMPILING
     if extensions:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.labels import TRAINING_STEP
 from adaexplore.core.problem import PRECISIONS, Precision, Problem
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.baselines import EAGER, by_speed, left_out, strongest
@@ -37,8 +38,8 @@ class Reference:
     ) -> None:
         self.problem = problem
         self.brief = brief
-        self.instance = Instance.of(problem, folder)
-        self.notes: list[str] = []
+        self.instance = Instance.judged(problem, folder)
+        self.notes: list[str] = _notes_on_gradients(self.instance)
         self.beside: tuple[str, ...] = ()
         self.workloads: list[JudgedWorkload] = []
         timed = len(problem.timed_workloads)
@@ -82,6 +83,9 @@ class Reference:
     def labels(self) -> dict[str, str]:
         """The problem's own labels and those found (see `truth.labels`), each with the reason."""
         labels = dict(self.problem.labels)
+        if gradients := self.instance.gradients:
+            reached = ", ".join((*gradients.input_names, *gradients.parameters))
+            labels[TRAINING_STEP] = f"a call goes forward and backward, to {reached}"
         for workload in self.timed:
             for label, why in labels_of(workload.runs, workload.truths).items():
                 labels.setdefault(label, self._of(workload, why))
@@ -212,3 +216,9 @@ class Reference:
     def _of(self, workload: JudgedWorkload, text: str) -> str:
         """Name the workload where there are several."""
         return f"{workload.name}: {text}" if len(self.workloads) > 1 else text
+
+
+def _notes_on_gradients(instance: Instance) -> list[str]:
+    """Name what a training step leaves out."""
+    left_out = instance.gradients.unreached if instance.gradients else ()
+    return [f"no gradient reaches {', '.join(left_out)}: none is asked for"] if left_out else []

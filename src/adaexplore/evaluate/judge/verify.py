@@ -118,11 +118,15 @@ def verify_other_weights(
     Weights that are the same under every seed have other values in it, in one way or another. A
     candidate that follows in none (None is returned for the way) has folded such weights in its
     constructor, or skips what they do: it must be right with the usual values.
+
+    Training changes weights all the time, so a training step must follow them all.
     """
     truths = reference.first.truths
     constants, other = truths.moved_constants, truths.other_weights
     every = other.parameters if other else {}
     talk.stage = "running with other weights"
+    if reference.instance.gradients:
+        return _after_update(talk, reference, constants or other, every)
     if constants is not None:
         values = {**every, **constants.values}
         for way in (Way(True, values if needs_weights else constants.unmade), Way(False, values)):
@@ -140,6 +144,29 @@ def rebuild(talk: Conversation, reference: Reference, seed: int, way: Way) -> No
     """Put a second model with other weights in the place of the first, until `Restore`."""
     talk.ask(wire.Rebuild(seed, reference.problem.mode, way.moved))
     give_parameters(talk, way.given)
+
+
+def _after_update(
+    talk: Conversation,
+    reference: Reference,
+    other: OtherWeights | MovedConstants | None,
+    every: Mapping[str, SharedTensor],
+) -> tuple[Reached, Way | None]:
+    """Compare after weights were changed in place between two steps, as an optimizer does it."""
+    if other is None:
+        return Reached(), None
+    workload, problem = reference.first, reference.problem
+    index = next(i for i, s in enumerate(workload.sets) if s.from_problem)
+    number = workload.first_set + index
+    values = {**every, **other.values} if isinstance(other, MovedConstants) else every
+    talk.ask(wire.Rebuild(problem.seed, problem.mode))
+    talk.ask(wire.RunOn(number))
+    give_parameters(talk, values)
+    talk.ask(wire.RunOn(number))
+    where = f"{workload.set_name(index)}, after weights were changed in place"
+    compared = _compare(talk, workload, number, other.truths, where)
+    talk.ask(wire.Restore())
+    return compared.reached, Way(False, values)
 
 
 def _with_weights(

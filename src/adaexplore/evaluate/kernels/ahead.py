@@ -75,6 +75,7 @@ def call_without_data(request: Build, target: Target) -> None:
             init=pickle.loads(base64.b64decode(request.init)),
             name="candidate",
             access=request.access,
+            gradients=request.gradients,
         )
         for inputs in request.inputs:
             instance(pickle.loads(base64.b64decode(inputs)))

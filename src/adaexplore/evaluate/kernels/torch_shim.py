@@ -61,6 +61,8 @@ class Shim:
         self._answer(torch, "set_default_device", lambda _: None)
         for name in ("do_bench", "do_bench_cudagraph"):
             setattr(triton.testing, name, _bench)
+        # A mode that sees `torch.autograd.grad` is off in the backward passes of candidates.
+        vars(torch.autograd)["has_torch_function"] = lambda _: False
 
     def asked_by_candidate(self, depth: int) -> bool:
         """Return True if the frame `depth` above the caller belongs to the candidate."""

@@ -139,6 +139,7 @@ def _captured(
             precision=precision,
             access=problem.access,
             init=full.init,
+            gradients=full.gradients,
         )
     )
     talk.stage = "called at full size, on tensors without data"

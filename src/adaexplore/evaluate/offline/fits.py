@@ -41,6 +41,7 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
         init=full.init,
         inputs=tuple(workload.inputs for workload in full.workloads),
         extensions=False,
+        gradients=full.gradients,
     )
     try:
         call_without_data(build, target)

@@ -11,6 +11,7 @@ from typing import Any
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.facts import OutputForm
+from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
@@ -45,13 +46,15 @@ class FullSizeWorkload:
 class FullSize:
     """A problem at its full size; `why` is one line on why the meta device cannot run it, or "".
 
-    `init` holds the constructor's arguments; `parameters` is the number of the model's parameters.
+    `init` holds the constructor's arguments; `parameters` is the number of the model's parameters;
+    `gradients` are those of a training step.
     """
 
     why: str = ""
     init: Pickled = ""
     parameters: int = 0
     workloads: tuple[FullSizeWorkload, ...] = ()
+    gradients: Gradients | None = None
 
     @property
     def timed(self) -> list[FullSizeWorkload]:
@@ -68,7 +71,7 @@ def full_size(problem: Problem) -> FullSize:
     """Run a problem's reference on meta tensors."""
     try:
         with without_values():
-            instance = Instance.of(problem, Path.cwd(), device="meta")
+            instance = Instance.judged(problem, Path.cwd(), device="meta")
             workloads = tuple(_workload(problem, instance, w) for w in problem.workloads)
     except BadProblemError as error:
         return FullSize(why=_explained(error))
@@ -76,6 +79,7 @@ def full_size(problem: Problem) -> FullSize:
         init=_pickled(instance.init),
         parameters=sum(p.numel() for p in instance.model.parameters()),
         workloads=workloads,
+        gradients=instance.gradients,
     )
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from adaexplore.evaluate.timing.outputs import finished
+from adaexplore.sandbox.user.training import TrainingStep
 from adaexplore.sandbox.user.values import Inputs, NamedTensor, map_tensors, tensors_of
 
 Call = Callable[[Inputs], list[NamedTensor]]
@@ -71,7 +72,7 @@ def compiled(mode: str | None = None) -> Callable[[Subject], Call]:
     def build(subject: Subject) -> Call:
         dynamic = False if subject.forms > 1 else None
         _allow_recompiling(subject.forms)
-        model: Any = torch.compile(subject.model, mode=mode, dynamic=dynamic)
+        model = _compiled(subject.model, mode=mode, dynamic=dynamic)
         call = eager(replace(subject, model=model))
         if mode is None or not _is_overwritten(call, subject.inputs):
             return call
@@ -157,6 +158,13 @@ def offered(subject: Subject) -> list[Baseline]:
 def baseline_named(name: str) -> Baseline:
     """Return a baseline by its name."""
     return next(baseline for baseline in OFFERED if baseline.name == name)
+
+
+def _compiled(model: nn.Module, **options: Any) -> Any:
+    """Return a compiled module; of a training step, the module whose gradients it takes."""
+    if isinstance(model, TrainingStep):
+        return model.around(_compiled(model.model, **options))
+    return torch.compile(model, **options)
 
 
 def _allow_recompiling(forms: int) -> None:

@@ -101,7 +101,7 @@ def _outcome(name: str, work: Callable[[], Trial]) -> Trial:
 
 def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried]:
     """Build a baseline for each timed workload, and call it until it is warm."""
-    instance = Instance.of(problem, Path.cwd())
+    instance = Instance.judged(problem, Path.cwd())
     timed = problem.timed_workloads
     baseline, tried = baseline_named(name), {}
     for workload in timed:

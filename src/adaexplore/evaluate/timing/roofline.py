@@ -173,10 +173,14 @@ def work_of(instance: Instance, inputs: Inputs, precision: Precision) -> Work:
     given, weights = tensors_of(inputs), list(instance.model.parameters())
     results = [t for _, t in instance(inputs)]
     flops = operations_of(instance, inputs)
-    made = [not _is_copied(t, [*given, *weights]) for t in results]
+    first = _are_first(results)
+    made = [
+        once and not _is_copied(t, [*given, *weights])
+        for t, once in zip(results, first, strict=True)
+    ]
     reaches = _dependence(instance, inputs, made) or [_ALL] * (len(given) + len(weights))
     sizes = [*map(_bytes, given), *(_packed_bytes(t, precision) for t in weights)]
-    traffic = sum(map(_bytes, results))
+    traffic = sum(_bytes(t) for t, once in zip(results, first, strict=True) if once)
     traffic += sum(int(size * reach.read) for size, reach in zip(sizes, reaches, strict=True))
     unavoidable = 0
     if instance.device.type == "cuda":
@@ -287,6 +291,12 @@ def _reach(slope: Tensor | None) -> _Reach:
     if matters.dim() < 2 or matters[0].numel() < _LONG:
         return _Reach(share, 1.0)
     return _Reach(share, float(matters.flatten(1).any(1).double().mean()))
+
+
+def _are_first(results: Sequence[Tensor]) -> list[bool]:
+    """Return False for a tensor that came before: the gradient of both terms of a sum is one."""
+    places = [(t.data_ptr(), t.shape, t.stride()) for t in results]
+    return [place not in places[:i] for i, place in enumerate(places)]
 
 
 def _is_copied(out: Tensor, sources: Sequence[Tensor]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
+from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Access, Mode, Precision
 from adaexplore.evaluate.wire import codec
 
@@ -174,11 +175,15 @@ class Build(Request[Done]):
     init: Pickled
     inputs: tuple[Pickled, ...]
     extensions: bool
+    gradients: Gradients | None = None
 
 
 @dataclass(frozen=True)
 class Load(Request[Loaded]):
-    """Import the candidate and construct its model with the arguments `init`."""
+    """Import the candidate and construct its model with the arguments `init`.
+
+    With `gradients`, its calls are training steps.
+    """
 
     source: str
     device: str
@@ -187,6 +192,7 @@ class Load(Request[Loaded]):
     precision: Precision
     access: Access
     init: Pickled
+    gradients: Gradients | None = None
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,11 @@ class ModelRun:
     @staticmethod
     def begin(model: nn.Module, inputs: Any, config: Config) -> ModelRun:
         """Rank a model in a new folder, or go on with the run in `config.run`."""
+        if config.with_backward:
+            raise BadInputError(
+                "with_backward: a whole model is compared and timed forward alone; search its "
+                "modules one by one with it (adaexplore.optimize)"
+            )
         path = Path(config.run or "")
         begun = bool(config.run) and is_campaign(path / SEARCH)
         path, ranked = (rank_again if begun else rank_in_folder)(model, inputs, config)

@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import io
 import os
-import random
 import re
 import resource
 import sys
@@ -22,9 +21,12 @@ import torch
 from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
+from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Access, Mode, Problem, Workload
 from adaexplore.sandbox.user.hang import limited
 from adaexplore.sandbox.user.imports import make_importable
+from adaexplore.sandbox.user.randomness import perturb, seeded
+from adaexplore.sandbox.user.training import TrainingStep, gradients_of
 from adaexplore.sandbox.user.values import (
     Arguments,
     InitArgs,
@@ -49,6 +51,8 @@ _NO_MEMORY = (
 class Instance:
     """A module of user code and the model that its class built.
 
+    With `gradients`, the model is a training step of the class's own (see `training`).
+
     Any exception of a reference (class `Model`) becomes a `BadProblemError` of one line that names
     the line of the user's file, with the original exception as its cause. A candidate's exceptions
     are not changed: a failing candidate is data, and the evaluator records it.
@@ -60,6 +64,7 @@ class Instance:
     device: torch.device
     boundary: Boundary
     weights: Stored | None = None
+    gradients: Gradients | None = None
 
     @classmethod
     def load(
@@ -75,6 +80,7 @@ class Instance:
         name: str = "",
         access: Access = _NO_ACCESS,
         weights: Stored | None = None,
+        gradients: Gradients | None = None,
     ) -> Instance:
         """Import `source` from a file in `folder` and build its `class_name` on `device`.
 
@@ -89,11 +95,11 @@ class Instance:
         file.write_text(source, encoding="utf-8")
         boundary = Boundary(name or class_name, file, where, is_reference=class_name == "Model")
         make_importable(access)
-        with boundary.entering("the file"), _seeded(where, seed):
+        with boundary.entering("the file"), seeded(where, seed):
             module = import_file(module_name, file, access.file)
-        with boundary.entering("get_init_inputs()"), _seeded(where, seed):
+        with boundary.entering("get_init_inputs()"), seeded(where, seed):
             init = init or _init_args(module)
-        instance = cls(module, nn.Module(), init, where, boundary, weights)
+        instance = cls(module, nn.Module(), init, where, boundary, weights, gradients)
         return dataclasses.replace(instance, model=instance._build(class_name, seed, mode))
 
     @classmethod
@@ -111,6 +117,18 @@ class Instance:
             weights=Stored(problem.weights, problem.weights_digest) if problem.weights else None,
         )
 
+    @classmethod
+    def judged(cls, problem: Problem, folder: Path, *, device: str = "") -> Instance:
+        """Build the reference as `of` does, as a training step where gradients are judged."""
+        plain = cls.of(problem, folder, device=device)
+        if not problem.checks.backward:
+            return plain
+        inputs = plain.inputs(problem.seed, problem.workloads[0])
+        with plain.boundary.entering("the backward pass"):
+            gradients = gradients_of(plain.model, inputs)
+            step = TrainingStep(plain.model, gradients)
+        return dataclasses.replace(plain, model=step, gradients=gradients)
+
     def rebuilt(self, seed: int, mode: Mode) -> Instance:
         """Return another model of the same class with other weights.
 
@@ -120,7 +138,7 @@ class Instance:
         class_name = "Model" if self.boundary.is_reference else "ModelNew"
         model = self._build(class_name, seed, mode)
         if self.weights:
-            _perturb(model, seed)
+            perturb(model, seed)
         return dataclasses.replace(self, model=model)
 
     def inputs(self, seed: int, workload: Workload = _DRAWN) -> Inputs:
@@ -135,17 +153,28 @@ class Instance:
                 stored = Stored(workload.file, workload.digest).load()
                 inputs = Inputs(list(stored["args"]), dict(stored["kwargs"]))
             else:
-                with _seeded(self.device, seed):
+                with seeded(self.device, seed):
                     inputs = _call_arguments(eval(workload.draw, vars(self.module)))
-            return map_tensors(lambda tensor: tensor.detach().to(self.device), inputs)
+            inputs = map_tensors(lambda tensor: tensor.detach().to(self.device), inputs)
+        if not isinstance(self.model, TrainingStep):
+            return inputs
+        with self.boundary.entering("forward()"):
+            return self.model.with_upstream(inputs)
 
     def __call__(self, inputs: Inputs) -> list[NamedTensor]:
-        """Return the model's outputs, flattened, without gradients."""
+        """Return the model's outputs, flattened, without gradients.
+
+        A candidate's training step must be done with forward before it goes backward.
+        """
+        call: Any = self.model
+        has_data = self.device.type != "meta"
+        if isinstance(call, TrainingStep) and has_data and not self.boundary.is_reference:
+            call = call.in_turn
         with self.boundary.entering("forward()"), torch.no_grad():
-            return flatten_outputs(self.model(*inputs.args, **inputs.kwargs))
+            return flatten_outputs(call(*inputs.args, **inputs.kwargs))
 
     def _build(self, class_name: str, seed: int, mode: Mode) -> nn.Module:
-        with self.boundary.entering(f"{class_name}(...)"), _seeded(self.device, seed):
+        with self.boundary.entering(f"{class_name}(...)"), seeded(self.device, seed):
             model = getattr(self.module, class_name)(*self.init.args, **self.init.kwargs)
             if not isinstance(model, nn.Module):
                 raise TypeError(f"{class_name} must be an nn.Module, not {type_name(model)}")
@@ -155,7 +184,10 @@ class Instance:
                 model.load_state_dict(self.weights.load())
         if mode != "as-built":
             model.train(mode == "train")
-        return model
+        if self.gradients is None:
+            return model
+        with self.boundary.entering(f"{class_name}(...)"):
+            return TrainingStep(model, self.gradients)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,30 +265,6 @@ def import_file(module_name: str, file: Path, runs_as: str) -> ModuleType:
     sys.modules[module_name] = module  # dataclasses and pickle look their module up
     spec.loader.exec_module(module)
     return module
-
-
-@contextmanager
-def _seeded(device: torch.device, seed: int) -> Iterator[None]:
-    """Start every random generator of the process at `seed`; put new tensors on `device`."""
-    random.seed(seed)
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":  # torch.manual_seed goes through all backends, a hundred times slower
-        torch.cuda.init()  # type: ignore[no-untyped-call]
-        torch.cuda.default_generators[device.index or 0].manual_seed(seed)
-    numpy = sys.modules.get("numpy")  # torch imports it where it is installed
-    if numpy is not None:
-        numpy.random.seed(seed % 2**32)
-    with device:
-        yield
-
-
-def _perturb(model: nn.Module, seed: int) -> None:
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.is_floating_point():
-                generator = torch.Generator(parameter.device).manual_seed(seed)
-                factors = torch.rand(parameter.shape, generator=generator, device=parameter.device)
-                parameter.mul_((0.75 + factors / 2).to(parameter.dtype))
 
 
 def _init_args(module: ModuleType) -> InitArgs:

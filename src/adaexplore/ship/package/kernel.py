@@ -41,7 +41,7 @@ class _Candidate:
     @contextmanager
     def holding(self, state: Sequence[Tensor]) -> Iterator[None]:
         """Give the model these tensors, and take them away afterwards."""
-        self._place([t.detach() for t in state])
+        self._place(state)
         try:
             yield
         finally:
@@ -55,8 +55,19 @@ class _Candidate:
 
 def run_candidate(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> list[Tensor]:
     """Run the candidate on inputs and on the tensors of the original's state, with no gradients."""
+    with torch.inference_mode(False), torch.no_grad():
+        return _run(inputs, [t.detach() for t in state])
+
+
+def run_with_gradients(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> list[Tensor]:
+    """Run the candidate as `run_candidate` does, in the graph of its own backward pass."""
+    with torch.inference_mode(False), torch.enable_grad():
+        return _run(inputs, state)
+
+
+def _run(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> list[Tensor]:
     device = device_of([*inputs, *state])
-    with torch.inference_mode(False), torch.no_grad(), _on(device):
+    with _on(device):
         candidate = _candidate_on(device)
         if SPEC.fresh:  # a copy keeps nothing from other calls
             candidate = copy.deepcopy(candidate)

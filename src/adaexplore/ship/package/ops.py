@@ -15,6 +15,7 @@ from adaexplore.ship.package.kernel import (
     original_on,
     run_candidate,
     run_original,
+    run_with_gradients,
 )
 from adaexplore.ship.package.loaded import SPEC
 
@@ -41,14 +42,21 @@ def _(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
 
 @torch.library.custom_op(f"{SPEC.namespace}::backward", mutates_args=())
 def backward(grads: list[Tensor], inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-    """Return the gradients of inputs and state, by computing the original again."""
+    """Return the gradients of inputs and state.
+
+    By computing again, and differentiating, the kernel where it has a backward pass of its own, or
+    else the original.
+    """
     with torch.inference_mode(False), torch.enable_grad():
         leaves = [
             t.detach().requires_grad_(t.is_floating_point() or t.is_complex())
             for t in (*inputs, *state)
         ]
-        model = original_on(device_of(leaves))
-        outputs = run_original(model, leaves[: len(inputs)], leaves[len(inputs) :])
+        given, own = leaves[: len(inputs)], leaves[len(inputs) :]
+        if SPEC.backward:
+            outputs = run_with_gradients(given, own)
+        else:
+            outputs = run_original(original_on(device_of(leaves)), given, own)
         paired = [(out, g) for out, g in zip(outputs, grads, strict=True) if out.requires_grad]
         asked = [leaf for leaf in leaves if leaf.requires_grad]
         found = iter(
@@ -87,3 +95,15 @@ def _gradients(ctx: Any, grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor
 
 
 forward.register_autograd(_gradients, setup_context=_keep)
+
+
+def call(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
+    """Run the kernel; in eager training, its own backward pass follows and computes nothing again.
+
+    A compiled graph sees the operation, whose backward has nothing but inputs and state.
+    """
+    eager = not torch.compiler.is_compiling() and torch.is_grad_enabled()
+    if SPEC.backward and eager and any(t.requires_grad for t in (*inputs, *state)):
+        return run_with_gradients(inputs, state)
+    found: list[Tensor] = forward(inputs, state)
+    return found

@@ -46,7 +46,7 @@ class Forward:
         if why:
             note(self.name, why)
             return type(self.module).forward(self.module, *args, **kwargs)
-        return rebuild(SPEC.interface.returned, ops.forward(inputs, state))
+        return rebuild(SPEC.interface.returned, ops.call(inputs, state))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -51,7 +51,8 @@ class Spec:
     `state_forms` their forms; `ties` maps further names to the first name of the same tensor.
     `drawn` has mean and deviation of the large parameters that tests draw instead of storing them.
     With `fresh`, the candidate keeps values that it computes from weights: every call has a new
-    one.
+    one. With `backward`, the kernel was verified with its own backward pass, and times are those of
+    training steps.
     `gpu` is the compute capability, empty on the CPU. `error` is the largest relative error of an
     output that is no finding.
     """
@@ -73,6 +74,7 @@ class Spec:
     ties: Mapping[str, str]
     drawn: Mapping[str, tuple[float, float]]
     error: float
+    backward: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""

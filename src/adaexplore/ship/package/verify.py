@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from adaexplore.ship.package import ops
 from adaexplore.ship.package.compare import relative_error
 from adaexplore.ship.package.inputs import inputs_of, variation_of
 from adaexplore.ship.package.kernel import (
@@ -44,7 +45,35 @@ def error_of(workload: Workload) -> float:
     for _ in _each_weight_changed(state):
         found = run_candidate(calls[0], state)
         worst = max(worst, relative_error(found, run_original(model, calls[0], state)))
-    return worst
+    return max(worst, gradient_error(calls[0], state)) if SPEC.backward else worst
+
+
+@torch.enable_grad()
+def gradient_error(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> float:
+    """Return the relative error of the gradients of inputs and state, given those of the outputs.
+
+    In eager mode and as a compiled graph has them.
+    """
+    given = [t.detach().requires_grad_(t.is_floating_point()) for t in (*inputs, *state)]
+    count, model = len(inputs), original_on(torch.device(SPEC.device))
+    expected = _gradients(run_original(model, given[:count], given[count:]), given)
+    return max(
+        relative_error(_gradients(run(given[:count], given[count:]), given), expected)
+        for run in (ops.call, ops.forward)
+    )
+
+
+def _gradients(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> list[Tensor]:
+    ends = [out for out in outputs if out.requires_grad]
+    asked = [leaf for leaf in leaves if leaf.requires_grad]
+    if not ends or not asked:
+        return []
+    upstream = [
+        torch.cos(torch.arange(out.numel(), device=out.device)).reshape(out.shape).to(out.dtype)
+        for out in ends
+    ]
+    found = torch.autograd.grad(ends, asked, upstream, allow_unused=True, materialize_grads=True)
+    return list(found)
 
 
 def report() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.utils import counters
 
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.reference import Reference
@@ -22,6 +23,7 @@ from adaexplore.evaluate.timing.baselines_offered import (
     offered,
 )
 from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.sandbox.user.training import TrainingStep, gradients_of
 from adaexplore.sandbox.user.values import Inputs
 
 SOURCE = """
@@ -222,6 +224,21 @@ class Reusing(nn.Module):
 
     def forward(self, x):
         return self.place.copy_(x)
+
+
+def test_of_a_training_step_the_module_is_compiled_forward_and_backward():
+    model, inputs = nn.Linear(4, 3), Inputs([torch.rand(2, 4)])
+    step = TrainingStep(model, gradients_of(model, inputs))
+    given = step.with_upstream(inputs)
+    torch.compiler.reset()
+    counters.clear()
+    found = compiled()(Subject(step, given, "cpu"))(given)
+    expected = eager(Subject(step, given, "cpu"))(given)
+    assert [path for path, _ in found] == [path for path, _ in expected]
+    torch.testing.assert_close([t for _, t in found], [t for _, t in expected])
+    assert counters["stats"]["unique_graphs"] == 1
+    assert counters["graph_break"] == {}
+    assert counters["aot_autograd"]["ok"] == 1
 
 
 @pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune"])

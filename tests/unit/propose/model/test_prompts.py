@@ -136,6 +136,14 @@ class TestSystem:
         assert "when `data_ptr()` or `_version` of a weight changes" in told
         assert "where a gradient is asked for and not computed" in told
 
+    def test_tells_how_a_training_step_is_judged(self):
+        trains = briefing(checks=Checks(backward=True))
+        told, plain = (PROMPTS.large(b, []).messages[0].text for b in (trains, briefing()))
+        for words in ("A call is a training step", "torch.autograd.Function", "keep their names"):
+            assert words in told
+            assert words not in plain
+        assert "may fold, cast or repack weights" not in told
+
     def test_omits_gpu_facts_on_a_cpu(self):
         told = PROMPTS.large(briefing(language="cpp", environment=CPU), []).messages[0].text
         assert "stream" not in told

@@ -1,0 +1,41 @@
+"""Forward computes nothing: the backward pass does it in one go, with its own gradients.
+
+problem: rms_norm_residual
+devices: cpu cuda
+step: training
+expect: refused
+"""
+
+import torch
+from torch import nn
+
+
+class Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, residual, weight):
+        ctx.save_for_backward(x, residual, weight)
+        ctx.results = torch.empty_like(x), torch.empty_like(x)
+        return ctx.results
+
+    @staticmethod
+    def backward(ctx, dnormed, dtotal):
+        x, residual, weight = ctx.saved_tensors
+        total = x + residual
+        scale = torch.rsqrt(total.square().mean(-1, keepdim=True) + 1e-6)
+        normed = total * scale
+        ctx.results[0].copy_(normed * weight)
+        ctx.results[1].copy_(total)
+        inner = dnormed * weight
+        mean = (inner * normed).mean(-1, keepdim=True)
+        dx = dtotal + (inner - normed * mean) * scale
+        return dx, dx, (dnormed * normed).sum(0)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(features) + 0.5)
+
+    def forward(self, x, residual):
+        normed, total = Norm.apply(x, residual, self.weight)
+        return {"normed": normed, "residual": total}
