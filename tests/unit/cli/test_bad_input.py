@@ -10,7 +10,7 @@ import pytest
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.kernels.build import helion_host
+from adaexplore.languages.helion import host as helion_host
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
 
 PARTS = {
