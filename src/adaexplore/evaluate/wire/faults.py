@@ -23,7 +23,7 @@ BUILD_FAILED = "Error building extension"
 _COMPILER_ERROR = re.compile(
     r"^(?P<file>[^\s:(\"']+)"
     r"(?::(?P<line>\d{1,9})(?::\d+)?:|\((?P<nvcc>\d{1,9})\):)"  # GCC, Clang and MLIR; nvcc
-    r"\s*(?:fatal )?error:?\s*(?P<text>.*)$",
+    r"\s*(?:fatal )?error:?\s*(?P<text>.*?invalid layout: .*\n.*|.*)$",  # MLIR's, in two lines
     re.MULTILINE,
 )
 _LED_THERE = (
@@ -35,6 +35,9 @@ _TOOL_ERROR = re.compile(
     r"(?:.{0,300}?(?:error|fatal)\s{0,9}:|.{0,300}?(?=undefined reference))\s*(?P<text>.+)$",
     re.MULTILINE,
 )
+_SAID_BY_MLIR = re.compile(r"PassManager::run failed|error encountered during parsing")
+"""Exceptions whose reason MLIR prints to standard error."""
+
 _NAMED_KERNEL = re.compile(r"function '(?:_Z(?P<length>\d{1,4}))?(?P<name>\w+)'")
 _PROCESSED = re.compile(
     r'^ *File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<frame>\w+)$', re.MULTILINE
@@ -70,7 +73,7 @@ def fault_of(error: Raised, source: str, log: str = "") -> Fault:
     """
     lines = source.splitlines()
     kind, message = error.type, error.message
-    for text in (message, log if "PassManager::run failed" in message else ""):
+    for text in (message, log if _SAID_BY_MLIR.search(message) else ""):
         found = _COMPILER_ERROR.search(text)
         if found:
             return _compiler_fault(kind, found, text, lines, error.excerpt)
@@ -190,7 +193,11 @@ def _compiler_fault(
         matching = [at]
     line = matching[0] if matching else 0
     return Fault(
-        kind, found["text"][:MOST_CHARS], line, lines[line - 1].strip() if line else code, frame
+        kind,
+        " ".join(found["text"].split("\n"))[:MOST_CHARS],
+        line,
+        lines[line - 1].strip() if line else code,
+        frame,
     )
 
 
