@@ -134,7 +134,7 @@ def target_of(target: TargetName | None, device: str, language: Language) -> Tar
         )
     offline = [name for name, dialect in DIALECTS.items() if dialect.offline]
     if target and language not in offline:
-        raise BadInputError(f"--target {target}: only --language {' and '.join(offline)} have one")
+        raise BadInputError(f"--target {target}: only --language {', '.join(offline)} have one")
     if device != "cpu" or language not in offline:
         return None
     missing = [name for name in ("triton", "numpy") if find_spec(name) is None]

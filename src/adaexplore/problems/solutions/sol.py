@@ -32,7 +32,7 @@ def deliver_to_sol(delivery: Delivery, folder: Path) -> Delivered:
         taken = [name for name, dialect in DIALECTS.items() if _FORMAT in dialect.formats]
         raise BadInputError(
             "SOL-ExecBench forbids extensions that a module compiles itself, as kernels in "
-            f"{delivery.language} do here; it takes {' and '.join(taken)}"
+            f"{delivery.language} do here; it takes {', '.join(taken)}"
         )
     task = folder if (folder / TASK).exists() else folder / specification.name
     written = [write_json(task / "solution.json", _solution(delivery))]
