@@ -33,7 +33,7 @@ _PRELOAD = (
     "adaexplore.evaluate.candidate.worker",
     "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
     "adaexplore.evaluate.kernels.build.warm_triton:warm_for_targets",
-    "adaexplore.evaluate.kernels.build.toolkit:use_toolkit",
+    "adaexplore.languages.cuda.toolkit:use_toolkit",
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",

@@ -42,7 +42,7 @@ _PRELOAD = (
     "adaexplore.evaluate.judge.judge",
     "adaexplore.evaluate.candidate.worker",
     "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
-    "adaexplore.evaluate.kernels.build.toolkit:use_toolkit",
+    "adaexplore.languages.cuda.toolkit:use_toolkit",
 )
 _WARM_CPP = "adaexplore.evaluate.kernels.build.warm:warm_cpp_compiler"
 

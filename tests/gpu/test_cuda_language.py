@@ -7,7 +7,7 @@ from on_gpu import DEVICE
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Fault, Mismatch
-from adaexplore.evaluate.kernels.build import toolkit
+from adaexplore.languages.cuda import toolkit
 from adaexplore.sandbox.jobs import run_job
 from verdicts import failed, passed
 
@@ -89,7 +89,7 @@ def test_nvcc_builds_for_this_gpu_where_candidates_are(server):
     )
     found = run_job(
         server,
-        "adaexplore.evaluate.kernels.build.toolkit:try_building",
+        "adaexplore.languages.cuda.toolkit:try_building",
         machine["environment"],
         120.0,
         confined="gpu",

@@ -6,8 +6,8 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Fault, Mismatch
-from adaexplore.evaluate.kernels.build import helion_host
 from adaexplore.languages import DIALECTS
+from adaexplore.languages.helion import host as helion_host
 from adaexplore.run.session import PRELOAD
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer

@@ -20,6 +20,7 @@ FailureStatus = Literal[
     "rejected",
     "infra_error",
     "reported",
+    "not_run",
 ]
 Status = Literal["passed"] | FailureStatus
 
@@ -333,7 +334,8 @@ class Passed:
 class Failed:
     """A candidate that is not a result: `reason` in one line, `detail` as long as it needs to be.
 
-    With the status "reported", others found it correct and nobody judged it here.
+    With the status "reported", others found it correct and nobody judged it here. With "not_run",
+    its kernels compile for the target, and nothing on this machine can run them.
 
     `error` is the relative error against float64 where outputs could be compared, else None, and
     `absolute_error` that of the worst element.

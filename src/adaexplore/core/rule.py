@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from adaexplore.core.evaluation import FailureStatus
+from adaexplore.core.problem import Language
 
 CheckedKind = Literal["compile", "launch", "resource", "numerics", "silent", "speed"]
 """Language and API; grid and meta-parameters; shared memory and registers; precision and overflow;
@@ -105,6 +106,8 @@ class Rule:
     number of first tries with the rule behind it. `matcher` finds modules that break the rule
     before they are evaluated, None if syntax does not tell.
 
+    Its programs are in `language`, one that Triton compiles, and it is told to no other.
+
     A rule of kind `unchecked` is a sentence with a count: it has no reference and no programs, and
     holds nowhere.
     """
@@ -126,6 +129,7 @@ class Rule:
     lift_tries: int = 0
     matcher: Matcher | None = None
     gains: tuple[Gain, ...] = ()
+    language: Language = "triton"
 
     @property
     def is_checked(self) -> bool:

@@ -18,8 +18,9 @@ class Dialect:
     """Description of a language: the properties in which languages differ.
 
     `title` is its name in a sentence, `kernels` names its kernels in a prompt. Kernels are measured
-    on NVIDIA GPUs with `on_gpu`, else on the CPU. With `offline` they compile to Triton kernels,
-    which can also be judged without a GPU. `imports` are the packages that a candidate imports
+    on NVIDIA GPUs with `on_gpu`, else on the CPU. With `offline` Triton compiles and launches them,
+    so they can be captured and compiled without a GPU; with `interpreted` they can be run without
+    one too, and judged. `imports` are the packages that a candidate imports
     beside torch. `generator` is the package whose code requests the GPU on the candidate's behalf.
     `own_kernels` returns the names under which a module's kernels are launched.
 
@@ -29,6 +30,11 @@ class Dialect:
     out, given the described environment; it returns additions to that description, or the reason
     why the language is "unusable". With `built_ahead`, extensions are built before the GPU is
     taken, within a time limit of their own. `by_compiler`: the compiler proposer writes it.
+
+    `strategies` says how the language carries out a strategy of the catalogue
+    (`propose.model.strategies`), by the strategy's name, and `since` the first GPU generation on
+    which it can. `formats` holds the names of
+    the language in the formats that kernels are exported to ("flashinfer", "sol-execbench").
     """
 
     name: Language
@@ -36,6 +42,7 @@ class Dialect:
     kernels: str
     on_gpu: bool
     offline: bool = False
+    interpreted: bool = False
     imports: tuple[str, ...] = ()
     generator: str | None = None
     own_kernels: Callable[[ast.Module], set[str]] = _none
@@ -45,6 +52,9 @@ class Dialect:
     trial: str | None = None
     built_ahead: bool = False
     by_compiler: bool = False
+    strategies: Mapping[str, str] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
+    formats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def decorated(tree: ast.Module, wanted: Callable[[str], bool]) -> set[str]:

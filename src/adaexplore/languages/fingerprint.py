@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 
-from adaexplore.languages.triton import TRITON
+from adaexplore.languages.triton import DIALECT as TRITON
 
 _INTROSPECTIVE = re.compile(
     r"(?<!\.)\b(eval|exec|locals|globals|vars|inspect|linecache)\b"

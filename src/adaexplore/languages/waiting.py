@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from adaexplore.languages.base import decorated
-from adaexplore.languages.cuda import CUDA
+from adaexplore.languages.cuda import DIALECT as CUDA
 from adaexplore.languages.fingerprint import without_comments
 
 _COOPERATIVE = "launch_cooperative_grid"

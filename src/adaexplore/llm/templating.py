@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Collection, Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError
@@ -40,9 +41,9 @@ class Templates:
     """All templates in force, compiled and checked.
 
     `defaults` is the package's folder of templates, and `variables` maps the name of each template
-    to the variables it may use. The texts in `overrides`, keyed by the path of their file, replace
-    the templates of the same name. Raises `BadInputError` for an unknown name, a syntax error or an
-    unknown variable.
+    to the variables it may use; `elsewhere` holds defaults that lie in other folders. The texts in
+    `overrides`, keyed by the path of their file, replace the templates of the same name. Raises
+    `BadInputError` for an unknown name, a syntax error or an unknown variable.
     """
 
     def __init__(
@@ -50,9 +51,11 @@ class Templates:
         defaults: Traversable,
         overrides: Mapping[str, str],
         variables: Mapping[str, Collection[str]],
+        elsewhere: Mapping[str, Traversable] = MappingProxyType({}),
     ) -> None:
-        self._places = {name: str(defaults / name) for name in variables}
-        self._texts = {name: (defaults / name).read_text(encoding="utf-8") for name in variables}
+        own = {name: elsewhere.get(name, defaults / name) for name in variables}
+        self._places = {name: str(file) for name, file in own.items()}
+        self._texts = {name: file.read_text(encoding="utf-8") for name, file in own.items()}
         for place, text in overrides.items():
             name = _known_name(Path(place), variables)
             self._places[name], self._texts[name] = place, text

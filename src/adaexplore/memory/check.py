@@ -21,6 +21,8 @@ LEAST_SPEEDUP = 1.05
 """A speed rule holds where all of its interval is above this, and is gone where all is below."""
 
 _DIGITS = 3
+_DECIDED_BY_COMPILING = ("compile", "resource")
+_NOT_RUN = "the witness was not run here, and only a run shows its fault"
 
 
 class Judge(Protocol):
@@ -122,10 +124,10 @@ class Checker:
                 judge.close()
                 return Failed("infra_error", str(error))
             self._judge, self._reference = judge, rule.reference
-        candidate = Candidate(source, "triton")
+        candidate = Candidate(source, rule.language)
         if beside is None:
             return self._judge.evaluate(candidate)
-        return self._judge.evaluate(candidate, Candidate(beside, "triton"), again=True)
+        return self._judge.evaluate(candidate, Candidate(beside, rule.language), again=True)
 
     def close(self) -> None:
         """End the processes."""
@@ -136,7 +138,8 @@ class Checker:
         remedy = self.verdict(rule, rule.remedy)
         why = _objection(rule, witness, remedy)
         where = self.where.as_of(rule.kind)
-        noted = _noted(rule, where, true=not why, gone=isinstance(witness, Passed))
+        gone = isinstance(witness, Passed) or _compiles(rule, witness)
+        noted = _noted(rule, where, true=not why, gone=gone)
         return Checked(noted, witness, remedy, not why, why)
 
     def _timed(self, rule: Rule) -> Checked:
@@ -155,14 +158,21 @@ class Checker:
             self._judge = None
 
 
+def _compiles(rule: Rule, verdict: Evaluation) -> bool:
+    """Return True for a program that compiles and was not run, where the rule asks no more."""
+    return verdict.status == "not_run" and rule.kind in _DECIDED_BY_COMPILING
+
+
 def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:
     if not isinstance(witness, Failed):
         return "the witness passes"
+    if witness.status == "not_run":
+        return "the witness compiles" if _compiles(rule, witness) else _NOT_RUN
     if witness.status == "infra_error":
         return f"the witness could not be judged: {witness.reason}"
     if (witness.status == "wrong_output") != (rule.signature.status == "wrong_output"):
         return f"the witness fails in another way: {witness.status}: {witness.reason}"
-    if isinstance(remedy, Failed):
+    if isinstance(remedy, Failed) and not _compiles(rule, remedy):
         return f"the remedy fails: {remedy.status}: {remedy.reason}"
     return ""
 

@@ -17,7 +17,7 @@ from adaexplore.memory.check import Checker
 from adaexplore.memory.reduce import Reduced, Size, recurs, reduced
 from adaexplore.memory.signature import alike, signature_of
 
-_TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout", "reported"})
+_TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout", "reported", "not_run"})
 """Failures of the machinery, of what a run allows, those that a busy machine has too, and none."""
 
 

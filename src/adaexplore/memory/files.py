@@ -20,6 +20,7 @@ import tomlkit
 from tomlkit.items import String, StringType
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.problem import LANGUAGES
 from adaexplore.core.rule import (
     Gain,
     Kind,
@@ -39,6 +40,7 @@ BUNDLED = "bundled"
 """The name of the memory that ships with the package."""
 
 _FORMAT = 2
+_LANGUAGE = "triton"  # of a rule that names none
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 _CODE = ("reference", "programs")
 _ALL_KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -135,6 +137,7 @@ def _plain(rule: Rule, first: str) -> dict[str, Any]:
 def _evidence(rule: Rule, first: str) -> dict[str, Any]:
     own = first == rule.name
     return {
+        "language": "" if rule.language == _LANGUAGE else rule.language,
         "lift": rule.lift,
         "lift_tries": rule.lift_tries or None,
         "holds": list(map(str, rule.holds)),
@@ -202,6 +205,8 @@ def _rule(place: str, name: str, table: Any, memory: Mapping[str, Any]) -> Rule:
             raise refuse(f"{field!r} is missing or empty")
     if unchecked and (beyond := sorted(table.keys() - _UNCHECKED_FIELDS)):
         raise refuse(f"an unchecked rule has no {beyond[0]!r}")
+    if table.get("language", _LANGUAGE) not in LANGUAGES:
+        raise refuse(f"'language' is to be one of {', '.join(LANGUAGES)}")
     if table.get("source", "import") not in get_args(Source):
         raise refuse(f"'source' is to be one of {', '.join(get_args(Source))}")
     try:
@@ -232,6 +237,7 @@ def _rule(place: str, name: str, table: Any, memory: Mapping[str, Any]) -> Rule:
             lift_tries=int(table.get("lift_tries", 0)),
             matcher=None if "matcher" not in table else _matcher(table["matcher"]),
             gains=tuple(_gain(where, numbers) for where, numbers in table.get("gains", {}).items()),
+            language=table.get("language", _LANGUAGE),
         )
     except (TypeError, ValueError, BadInputError) as error:
         raise refuse(str(error)) from None

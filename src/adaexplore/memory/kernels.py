@@ -9,7 +9,7 @@ from functools import cached_property
 
 from adaexplore.core.rule import Scope
 
-JIT = "triton.jit"
+JITS = frozenset({"triton.jit", "triton.experimental.gluon.jit"})
 
 
 class Module:
@@ -92,7 +92,7 @@ class Module:
         if not isinstance(node, ast.FunctionDef):
             return False
         called = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-        return any(self.resolved(decorator) == JIT for decorator in called)
+        return any(self.resolved(decorator) in JITS for decorator in called)
 
     def _outside(self, node: ast.AST) -> Iterator[ast.AST]:
         yield node

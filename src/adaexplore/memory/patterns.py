@@ -13,13 +13,19 @@ from typing import Any
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Matcher
-from adaexplore.memory.kernels import JIT, Module
+from adaexplore.memory.kernels import JITS, Module
 
+_HOPPER = "triton.experimental.gluon.language.nvidia.hopper"
 _ALIASES = {
     "tl": "triton.language",
     "libdevice": "triton.language.extra.libdevice",
     "triton": "triton",
     "torch": "torch",
+    "gl": "triton.experimental.gluon.language",
+    "tma": f"{_HOPPER}.tma",
+    "mbarrier": f"{_HOPPER}.mbarrier",
+    "warpgroup_mma": f"{_HOPPER}.warpgroup_mma",
+    "warpgroup_mma_wait": f"{_HOPPER}.warpgroup_mma_wait",
 }
 """What the first name of a dotted one in a pattern stands for, however a module imports it."""
 
@@ -217,4 +223,5 @@ def _has_ellipsis(node: ast.Subscript) -> bool:
 
 def _jit_above_autotune(node: ast.FunctionDef, module: Module) -> bool:
     names = [module.resolved(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list]
-    return JIT in names and "triton.autotune" in names[names.index(JIT) :]
+    first = next((at for at, name in enumerate(names) if name in JITS), len(names))
+    return "triton.autotune" in names[first:]

@@ -11,6 +11,7 @@ from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Rule
+from adaexplore.languages import DIALECTS
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.retrieve import faster, relevant, tokens
@@ -24,15 +25,23 @@ NONE = "none"
 def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
     """The name of a run's memory and its rules: the one asked for, or for Triton the package's own.
 
-    Raises `BadInputError` for a file that is none, and where no rule could be about the problem.
+    Raises `BadInputError` for a file that is none, and where no rule is about the problem's
+    language.
     """
-    if asked not in ("", NONE) and problem.language != "triton":
+    name = asked or (BUNDLED if problem.language == "triton" else NONE)
+    rules = named_rules(name)
+    if rules and not _about(rules, problem):
+        others = " and ".join(sorted({DIALECTS[rule.language].title for rule in rules}))
         raise BadInputError(
-            f"--memory {asked}: rules are about Triton, and this problem's kernels are in "
+            f"--memory {asked}: its rules are about {others}, and this problem's kernels are in "
             f"{problem.language}; leave it out"
         )
-    name = asked or (BUNDLED if problem.language == "triton" else NONE)
-    return name, named_rules(name)
+    return name, rules
+
+
+def _about(rules: Sequence[Rule], problem: Problem) -> list[Rule]:
+    """Return the rules about a problem's language."""
+    return [rule for rule in rules if rule.language == problem.language]
 
 
 def named_rules(name: str) -> tuple[Rule, ...]:
@@ -63,16 +72,16 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
     """
     if settings.memory_threshold:
         mark = "" if settings.contents == "published" else " (unchecked)"
-        whole = [
+        return lambda context: [
             rule.statement if rule.is_checked else f"{rule.statement}{mark}"
-            for rule in rules
+            for rule in _about(rules, context.problem)
             if rule.support >= settings.memory_threshold
         ]
-        return lambda context: whole if context.problem.language == "triton" else []
     most_tokens = settings.memory_tokens
 
     def rules_for(context: Context) -> list[str]:
-        if context.problem.language != "triton":
+        known = _about(rules, context.problem)
+        if not known:
             return []
         sources = [node.candidate.source for node in (*context.pool, *context.window)]
         last = context.window[-1].evaluation if context.window else None
@@ -82,12 +91,12 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
         target = context.problem.target or _target(context.environment)
         gpu = context.environment.gpu
         fast = (
-            faster(rules, text, triton=triton, target=target, gpu=gpu, most_tokens=most_tokens)
+            faster(known, text, triton=triton, target=target, gpu=gpu, most_tokens=most_tokens)
             if _is_right(context)
             else []
         )
         found = relevant(
-            rules,
+            known,
             text,
             triton=triton,
             target=target,
@@ -116,11 +125,10 @@ def linting(rules: Sequence[Rule]) -> Callable[[Context, str], list[str]]:
     """Return a check for the rules that a source breaks, each with its remedy."""
 
     def faults(context: Context, source: str) -> list[str]:
-        if context.problem.language != "triton":
-            return []
+        known = _about(rules, context.problem)
         triton = context.environment.triton
         target = context.problem.target or _target(context.environment)
-        return [advice(hit, source) for hit in lint(source, rules, triton, target)]
+        return [advice(hit, source) for hit in lint(source, known, triton, target)]
 
     return faults
 

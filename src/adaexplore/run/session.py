@@ -134,7 +134,7 @@ def target_of(target: TargetName | None, device: str, language: Language) -> Tar
         )
     offline = [name for name, dialect in DIALECTS.items() if dialect.offline]
     if target and language not in offline:
-        raise BadInputError(f"--target {target}: only --language {' and '.join(offline)} have one")
+        raise BadInputError(f"--target {target}: only --language {', '.join(offline)} have one")
     if device != "cpu" or language not in offline:
         return None
     missing = [name for name in ("triton", "numpy") if find_spec(name) is None]
@@ -182,9 +182,14 @@ class Session:
         return self.server
 
     def tuning(self, problem: Problem) -> dict[str, Proposer]:
-        """The proposer of variants; Triton's are compiled for the GPU before they are proposed."""
+        """The proposer of variants, which Triton compiles for the GPU before they are proposed.
+
+        Not those of a generator, whose own code would run for each of them.
+        """
         capability = self.environment.compute_capability
-        if problem.language != "triton" or problem.device == "cpu" or not capability:
+        dialect = DIALECTS[problem.language]
+        is_compiled = dialect.offline and dialect.generator is None
+        if not is_compiled or problem.device == "cpu" or not capability:
             return {TUNER: Tuner()}
         numbers = [int(part) for part in capability.split(".")]
 
@@ -232,8 +237,8 @@ def start_server(problem: Problem) -> ForkServer:
 
     Raises `BadInputError` where the language lacks what it needs.
     """
-    require_versions(triton=problem.language == "triton")
     dialect = DIALECTS[problem.language]
+    require_versions(triton="triton" in dialect.imports)
     lacking = _function(dialect.lacking)() if dialect.lacking else None
     if lacking:
         raise BadInputError(f"--language {dialect.name}: {lacking}")

@@ -10,7 +10,7 @@ import pytest
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.kernels.build import helion_host
+from adaexplore.languages.helion import host as helion_host
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
 
 PARTS = {
@@ -200,7 +200,7 @@ class TestOptions:
     def test_a_target_for_cpp(self, adaexplore, problem):
         words = ["explore", problem, "--target", "sm_90", "--language", "cpp"]
         line = adaexplore(*words).complaint
-        assert "--target sm_90: only --language triton and helion have one" in line
+        assert "--target sm_90: only --language triton, gluon, helion have one" in line
 
     def test_a_target_that_is_not_known(self, adaexplore, problem):
         result = adaexplore("explore", problem, "--target", "sm_75")

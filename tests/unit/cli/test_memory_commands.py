@@ -185,7 +185,7 @@ class TestInPrompts:
     def test_what_fits_no_problem_is_refused(self, adaexplore, problem, tmp_path):
         run = ("--run", tmp_path / "run", "--device", "cpu")
         cpp = adaexplore("explore", problem, "--proposer", "manual", *run, "--memory", BUNDLED)
-        assert "rules are about Triton, and this problem's kernels are in cpp" in cpp.complaint
+        assert "its rules are about Triton, and this problem's kernels are in cpp" in cpp.complaint
         nobody = adaexplore("explore", problem, *run, "--memory", BUNDLED)
         assert "--memory goes with --model" in nobody.complaint
         missing = adaexplore(

@@ -1,13 +1,12 @@
 import ast
 from importlib import import_module
-from importlib.resources import files
 
 import pytest
 
+from adaexplore.core.environment import Environment
 from adaexplore.core.problem import LANGUAGES
-from adaexplore.languages import DIALECTS
-
-PROMPTS = files("adaexplore.propose.model")
+from adaexplore.languages import DIALECTS, example_of, notes_of
+from adaexplore.propose.model.prompts import Prompts
 
 
 def test_every_language_has_a_dialect():
@@ -20,18 +19,20 @@ class TestEach:
     def test_named_functions_exist(self, dialect):
         named = [*dialect.preload, dialect.lacking, dialect.trial]
         for module, _, function in (name.partition(":") for name in named if name):
-            assert callable(getattr(import_module(module), function))
+            imported = import_module(module)
+            assert not function or callable(getattr(imported, function))
 
     def test_notes_and_an_example_exist(self, dialect):
-        assert (PROMPTS / "templates" / f"{dialect.name}.j2").is_file()
-        assert (PROMPTS / "examples" / f"{dialect.name}.py.txt").is_file()
+        assert notes_of(dialect.name).is_file()
+        assert example_of(dialect.name).is_file()
 
     def test_the_kernels_of_the_example_are_found_by_name(self, dialect):
-        source = (PROMPTS / "examples" / f"{dialect.name}.py.txt").read_text()
+        source = Prompts().example(dialect.name, Environment())
         assert bool(dialect.own_kernels(ast.parse(source))) is dialect.on_gpu
 
-    def test_only_gpu_languages_are_judged_offline(self, dialect):
+    def test_only_gpu_languages_are_compiled_offline_and_only_those_are_interpreted(self, dialect):
         assert dialect.on_gpu or not dialect.offline
+        assert dialect.offline or not dialect.interpreted
 
 
 def test_helions_kernels_have_prefixed_names():

@@ -85,7 +85,7 @@ def _noise(timing: Timing) -> float | None:
 def _step(node: Node) -> RecordedStep | None:
     evaluation = node.evaluation
     timing = evaluation.measured if isinstance(evaluation, Passed) else None
-    unjudged = evaluation.status in ("infra_error", "reported")
+    unjudged = evaluation.status in ("infra_error", "reported", "not_run")
     if unjudged or (evaluation.status == "passed" and not timing):
         return None
     return RecordedStep(

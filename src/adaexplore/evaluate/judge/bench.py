@@ -21,12 +21,12 @@ from adaexplore.evaluate.judge.measure import workload_timings
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.uses.trials import UseTrials
 from adaexplore.evaluate.judge.verdict import DeviceUse, decided, evaluate_candidate
-from adaexplore.evaluate.kernels.build.toolkit import building_for
 from adaexplore.evaluate.timing.combine import combined
 from adaexplore.evaluate.timing.measure import discounted
 from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages import DIALECTS
+from adaexplore.languages.cuda.toolkit import building_for
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer, Worker
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory

@@ -20,14 +20,14 @@ _IN_TTGIR = {
     "scan": r"\btt\.scan\b",
 }
 _IN_SOURCE = {
-    "tensor-core": r"\b(?:w?mma_sync|wgmma|tcgen05)\b|\bmma\.sync",
-    "dot": r"\b(?:tl|hl)\.dot\b",
-    "atomic": r"\b(?:tl|hl)\.atomic_|\batomic[A-Z]\w+\s*\(|#pragma omp atomic|\bstd::atomic",
+    "tensor-core": r"\b(?:w?mma_sync|wgmma|tcgen05|warpgroup_mma|mma_v2|tcgen05_mma)\b|\bmma\.sync",
+    "dot": r"\b(?:tl|hl)\.dot\b|\b(?:warpgroup_mma|mma_v2|tcgen05_mma|dot_fma)\b",
+    "atomic": r"\b(?:tl|hl|t*gl)\.atomic_|\batomic[A-Z]\w+\s*\(|#pragma omp atomic|\bstd::atomic",
     "tma": r"\bmake_tensor_descriptor\b|\bTensorDescriptor\b|\bcp\.async\.bulk|\bCUtensorMap\b",
-    "async-copy": r"\bcp\.async\.c[ag]\b|\b(?:__pipeline_)?memcpy_async\b",
+    "async-copy": r"\bcp\.async\.c[ag]\b|\b(?:__pipeline_)?memcpy_async\b|\basync_copy\.",
     "inline-asm": r"\binline_asm_elementwise\b|\b(?:__)?asm(?:__)?\s*(?:volatile|__volatile__|\()",
-    "reduction": r"\btl\.(?:sum|max|min|reduce|argmax|argmin)\b|__shfl_|\breduction\(",
-    "scan": r"\btl\.(?:cumsum|cumprod|associative_scan)\b",
+    "reduction": r"\b(?:tl|t*gl)\.(?:sum|max|min|reduce|argmax|argmin)\b|__shfl_|\breduction\(",
+    "scan": r"\b(?:tl|t*gl)\.(?:cumsum|cumprod|associative_scan)\b",
     "vector": r"\b_mm(?:256|512)?_|\bat::vec\b|#pragma omp (?:\w+ )*simd|\bfloat4\b",
 }
 

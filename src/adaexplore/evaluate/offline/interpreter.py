@@ -26,6 +26,7 @@ from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
 from adaexplore.evaluate.kernels.capture import CapturedLaunch
+from adaexplore.evaluate.kernels.targets import NeedsGpuError
 from adaexplore.evaluate.offline.builder import Builder, Reduce, Scan, SlowInterpretationError
 from adaexplore.evaluate.offline.memory import Array, Memory
 
@@ -61,10 +62,12 @@ class Interpreter:
     ) -> int:
         """Run programs of a launch (by number; all by default); return the number of programs run.
 
-        Raises `builder.SlowInterpretationError` after `seconds`, `memory.OutOfBoundsError`, and any
-        exception of the kernel's Python.
+        Raises `NeedsGpuError` for a kernel in Gluon, `builder.SlowInterpretationError` after
+        `seconds`, `memory.OutOfBoundsError`, and any exception of the kernel's Python.
         """
         function = launch.kernel.function
+        if function.is_gluon():
+            raise NeedsGpuError(f"{launch.kernel.name} is in Gluon, which runs on a GPU only")
         constants = {p.name for p in function.params if p.is_constexpr}
         arguments = {
             name: _plain(value) if name in constants else interpreter._implicit_cvt(value)

@@ -154,6 +154,8 @@ class OfflineBench:
         compiled = self.compiled(candidate, limit)
         if isinstance(compiled, Failed):
             return compiled
+        if not DIALECTS[candidate.language].interpreted:
+            return self._not_run(candidate, compiled)
         verdict = self._at_other_sizes(candidate, limit, compiled)
         if isinstance(verdict, Passed):
             labels = _own_work(compiled)
@@ -165,6 +167,18 @@ class OfflineBench:
             labels = (*verdict.labels, *labels, *waiting_labels(self._problem, candidate))
             verdict = replace(verdict, detail=detail, labels=labels, descriptor=compiled.descriptor)
         return verdict
+
+    def _not_run(self, candidate: Candidate, compiled: Compiled) -> Failed:
+        """Return the verdict on a candidate that compiles and that only a GPU can run."""
+        if self._problem.checks.require_custom and not compiled.resources:
+            return Failed("rejected", _NOT_OWN_WORK[NO_KERNEL])
+        title, count = DIALECTS[candidate.language].title, len(compiled.resources)
+        compiles = f"{count} kernel{' compiles' if count == 1 else 's compile'}"
+        reason = (
+            f"{compiles} for {self._problem.target}; not run here: {title} runs on a GPU only, so "
+            "nothing is known of its results"
+        )
+        return Failed("not_run", reason, _needs(compiled), loaded=True)
 
     def _at_other_sizes(self, candidate: Candidate, limit: Limit, compiled: Compiled) -> Evaluation:
         """Verify at small sizes and at odd sizes, which blocks do not divide."""
@@ -217,6 +231,8 @@ class OfflineBench:
             uncaptured = error.failure
         finally:
             worker.end()
+        if not DIALECTS[candidate.language].interpreted:
+            return uncaptured
         small = self._small.evaluate(candidate, limit, Estimates(_NO_ESTIMATE))
         if isinstance(small, Failed):  # its own fault, which tensors with data show better
             return small

@@ -12,18 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from adaexplore.core.evaluation import Fault
+from adaexplore.core.text.headline import MOST_CHARS, headline
 from adaexplore.evaluate.wire.messages import Place, Raised
 
 _TRACEBACK_CHARS = 20_000
 _TEXT_CHARS = 1_000_000  # all errors of a compiler: the first is the one that counts
-_MESSAGE_CHARS = 500
 BUILD_FAILED = "Error building extension"
 """The beginning of PyTorch's message for an extension that could not be built."""
 
 _COMPILER_ERROR = re.compile(
     r"^(?P<file>[^\s:(\"']+)"
     r"(?::(?P<line>\d{1,9})(?::\d+)?:|\((?P<nvcc>\d{1,9})\):)"  # GCC, Clang and MLIR; nvcc
-    r"\s*(?:fatal )?error:?\s*(?P<text>.*)$",
+    r"\s*(?:fatal )?error:?\s*(?P<text>.*?invalid layout: .*\n.*|.*)$",  # MLIR's, in two lines
     re.MULTILINE,
 )
 _LED_THERE = (
@@ -35,6 +35,9 @@ _TOOL_ERROR = re.compile(
     r"(?:.{0,300}?(?:error|fatal)\s{0,9}:|.{0,300}?(?=undefined reference))\s*(?P<text>.+)$",
     re.MULTILINE,
 )
+_SAID_BY_MLIR = re.compile(r"PassManager::run failed|error encountered during parsing")
+"""Exceptions whose reason MLIR prints to standard error."""
+
 _NAMED_KERNEL = re.compile(r"function '(?:_Z(?P<length>\d{1,4}))?(?P<name>\w+)'")
 _PROCESSED = re.compile(
     r'^ *File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<frame>\w+)$', re.MULTILINE
@@ -70,7 +73,7 @@ def fault_of(error: Raised, source: str, log: str = "") -> Fault:
     """
     lines = source.splitlines()
     kind, message = error.type, error.message
-    for text in (message, log if "PassManager::run failed" in message else ""):
+    for text in (message, log if _SAID_BY_MLIR.search(message) else ""):
         found = _COMPILER_ERROR.search(text)
         if found:
             return _compiler_fault(kind, found, text, lines, error.excerpt)
@@ -82,20 +85,6 @@ def fault_of(error: Raised, source: str, log: str = "") -> Fault:
         if line:
             return Fault(kind, headline(message), line, lines[line - 1].strip(), frame)
     return Fault(kind, headline(message))
-
-
-def headline(message: str) -> str:
-    """Return the most telling line of a message.
-
-    That is a compiler's first "error:"; the line after the excerpt in a message of Triton's, which
-    begins with a bare position and an excerpt of the kernel; else the first line.
-    """
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    if not lines:
-        return ""
-    errors = [line for line in lines if "error:" in line]
-    triton = lines[-1:] if re.fullmatch(r"at \d+:\d+:", lines[0]) else []
-    return (errors or triton or lines)[0][:_MESSAGE_CHARS]
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -204,7 +193,11 @@ def _compiler_fault(
         matching = [at]
     line = matching[0] if matching else 0
     return Fault(
-        kind, found["text"][:_MESSAGE_CHARS], line, lines[line - 1].strip() if line else code, frame
+        kind,
+        " ".join(found["text"].split("\n"))[:MOST_CHARS],
+        line,
+        lines[line - 1].strip() if line else code,
+        frame,
     )
 
 
@@ -216,7 +209,7 @@ def _quoted_in(excerpt: Place | None) -> str:
 
 def _tool_fault(kind: str, found: re.Match[str], lines: list[str]) -> Fault:
     """Return the fault that an assembler or linker reported, placed by the kernel that it names."""
-    message = f"{Path(found['tool']).name}: {found['text'].strip()}"[:_MESSAGE_CHARS]
+    message = f"{Path(found['tool']).name}: {found['text'].strip()}"[:MOST_CHARS]
     named = _NAMED_KERNEL.search(found["text"])
     if named is None:
         return Fault(kind, message)

@@ -10,19 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.problem import Language
+from adaexplore.languages import DIALECTS
 from adaexplore.problems.flashinfer.dataset import DEFINITIONS, WORKLOADS
 from adaexplore.problems.solutions.delivery import AUTHOR, Delivered, Delivery
 from adaexplore.problems.solutions.entry import solution_of
 from adaexplore.problems.solutions.files import copy_files, write_json, write_traces
 from adaexplore.problems.solutions.traces import FLASHINFER, traces_of
 
-_LANGUAGES: dict[Language, str] = {
-    "triton": "triton",
-    "helion": "python",
-    "cuda": "python",  # built by a call in the module: "cuda" is for sources that are built for it
-    "cpp": "python",
-}
+_FORMAT = "flashinfer"
+_BUILT_BY_A_CALL = ("python",)  # "cuda" is for sources that are built for it
 
 
 def deliver_to_flashinfer(delivery: Delivery, folder: Path) -> Delivered:
@@ -53,8 +49,9 @@ def deliver_to_flashinfer(delivery: Delivery, folder: Path) -> Delivered:
 
 def _solution(delivery: Delivery) -> dict[str, Any]:
     hardware = delivery.environment.gpu or "cuda"
+    [language] = DIALECTS[delivery.language].formats.get(_FORMAT, _BUILT_BY_A_CALL)
     return solution_of(
         delivery,
-        {"language": _LANGUAGES[delivery.language], "target_hardware": [hardware]},
+        {"language": language, "target_hardware": [hardware]},
         in_package=True,
     )

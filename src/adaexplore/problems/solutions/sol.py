@@ -10,17 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.problem import Language
+from adaexplore.languages import DIALECTS
 from adaexplore.problems.flashinfer.dataset import TASK, TASK_WORKLOADS
 from adaexplore.problems.solutions.delivery import Delivered, Delivery
 from adaexplore.problems.solutions.entry import solution_of
 from adaexplore.problems.solutions.files import copy_files, write_json, write_traces
 from adaexplore.problems.solutions.traces import SOL, traces_of
 
-_LANGUAGES: dict[Language, list[str]] = {
-    "triton": ["triton", "pytorch"],
-    "helion": ["triton", "pytorch"],
-}
+_FORMAT = "sol-execbench"
 
 
 def deliver_to_sol(delivery: Delivery, folder: Path) -> Delivered:
@@ -31,10 +28,11 @@ def deliver_to_sol(delivery: Delivery, folder: Path) -> Delivered:
     written.
     """
     specification = delivery.specification
-    if delivery.language not in _LANGUAGES:
+    if _FORMAT not in DIALECTS[delivery.language].formats:
+        taken = [name for name, dialect in DIALECTS.items() if _FORMAT in dialect.formats]
         raise BadInputError(
             "SOL-ExecBench forbids extensions that a module compiles itself, as kernels in "
-            f"{delivery.language} do here; it takes {' and '.join(_LANGUAGES)}"
+            f"{delivery.language} do here; it takes {', '.join(taken)}"
         )
     task = folder if (folder / TASK).exists() else folder / specification.name
     written = [write_json(task / "solution.json", _solution(delivery))]
@@ -51,6 +49,9 @@ def deliver_to_sol(delivery: Delivery, folder: Path) -> Delivered:
 def _solution(delivery: Delivery) -> dict[str, Any]:
     return solution_of(
         delivery,
-        {"languages": _LANGUAGES[delivery.language], "target_hardware": ["LOCAL"]},
+        {
+            "languages": list(DIALECTS[delivery.language].formats[_FORMAT]),
+            "target_hardware": ["LOCAL"],
+        },
         in_package=False,
     )

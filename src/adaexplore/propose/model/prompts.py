@@ -16,8 +16,8 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Fault, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
-from adaexplore.core.problem import LANGUAGES, Problem
-from adaexplore.languages import DIALECTS
+from adaexplore.core.problem import LANGUAGES, Language, Problem
+from adaexplore.languages import DIALECTS, example_of, notes_of
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of
 from adaexplore.propose.model.kernels import KernelView, kernel_view, path_views
@@ -25,7 +25,13 @@ from adaexplore.propose.model.patches import FORMAT
 from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.sections import Section, SectionedPrompt, assembled
 from adaexplore.propose.model.strategies import CATALOGUE, Strategy, strategies_for
-from adaexplore.propose.model.variables import FOLLOW_UPS, SHARED, TEMPLATES
+from adaexplore.propose.model.variables import (
+    ALONE,
+    SHARED,
+    TEMPLATES,
+    example_name,
+    notes_name,
+)
 
 OWN = files("adaexplore.propose.model") / "templates"
 """Folder of the package's own templates."""
@@ -67,16 +73,18 @@ class Prompts:
 
     def __init__(self, others: Mapping[str, str] = MappingProxyType({})) -> None:
         known = {
-            name: own.keys() if name in FOLLOW_UPS else {*SHARED, *own}
+            name: own.keys() if name in ALONE else {*SHARED, *own}
             for name, own in TEMPLATES.items()
         }
-        self._templates = Templates(OWN, others, known)
-        self._examples = {language: _example(language) for language in LANGUAGES}
+        elsewhere = {notes_name(language): notes_of(language) for language in LANGUAGES}
+        elsewhere |= {example_name(language): example_of(language) for language in LANGUAGES}
+        self._templates = Templates(OWN, others, known, elsewhere)
 
     @property
     def digest(self) -> str:
         """Content hash of the sources of prompts: templates, examples, strategies."""
-        parts = repr((self._templates.digest, self._examples, CATALOGUE))
+        advice = [(dialect.strategies, dialect.since) for dialect in DIALECTS.values()]
+        parts = repr((self._templates.digest, CATALOGUE, advice))
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def large(self, briefing: Briefing, pool: Sequence[Node], left_out: int = 0) -> SectionedPrompt:
@@ -219,6 +227,10 @@ class Prompts:
         variables = {"faults": faults, "patch_format": FORMAT}
         return self._templates.render("lint.j2", variables)
 
+    def example(self, language: Language, environment: Environment) -> str:
+        """Return the example of a language, a module for the versions at hand."""
+        return self._templates.render(example_name(language), {"versions": _versions(environment)})
+
     def _contrasted(self, briefing: Briefing) -> list[KernelView]:
         """Return the kernels to compare, with what these prompts tell of them."""
         return _views(briefing, briefing.contrast)
@@ -239,7 +251,6 @@ class Prompts:
         return {
             "pool": _views(briefing, pool),
             "left_out": left_out,
-            "example": self._examples.get(briefing.problem.language, ""),
         }
 
     def _prompt(
@@ -250,8 +261,12 @@ class Prompts:
         sections = []
         for part in parts:
             name, _, template = part.partition(":")
-            file = template or (briefing.problem.language if name == "language" else name)
-            sections.append(Section(name, self._templates.render(f"{file}.j2", variables)))
+            file = f"{template or name}.j2"
+            if name == "example":
+                variables["example"] = self.example(briefing.problem.language, briefing.environment)
+            if name == "language":
+                file = notes_name(briefing.problem.language)
+            sections.append(Section(name, self._templates.render(file, variables)))
         return assembled(label, sections)
 
 
@@ -275,7 +290,7 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "dialect": DIALECTS[problem.language],
         "hardware": hardware_of(problem, environment),
         "environment": environment,
-        "versions": {name: _version(getattr(environment, name)) for name in ("torch", "triton")},
+        "versions": _versions(environment),
         "roofline": facts.roofline,
         "baselines_us": facts.baselines_us,
         "estimate": facts.estimate,
@@ -314,6 +329,10 @@ def _strategies(briefing: Briefing) -> Sequence[Strategy]:
     return strategies_for(briefing.problem.language, hardware.generation)
 
 
+def _versions(environment: Environment) -> dict[str, tuple[int, ...]]:
+    return {name: _version(getattr(environment, name)) for name in ("torch", "triton")}
+
+
 def _version(text: str) -> tuple[int, ...]:
     """Return the first two numbers of a version."""
     parts = text.split(".")[:2]
@@ -328,8 +347,3 @@ def _telling_log(node: Node) -> str:
     if isinstance(evaluation.feedback, Fault) and evaluation.feedback.line:
         return ""
     return evaluation.detail[-_LOG_CHARS:].strip()
-
-
-def _example(language: str) -> str:
-    folder = files("adaexplore.propose.model") / "examples"
-    return (folder / f"{language}.py.txt").read_text(encoding="utf-8")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from adaexplore.core.problem import LANGUAGES
+from adaexplore.core.problem import LANGUAGES, Language
 from adaexplore.languages import DIALECTS
 
 _GPU = tuple(name for name, dialect in DIALECTS.items() if dialect.on_gpu)
@@ -16,16 +15,14 @@ _GPU = tuple(name for name, dialect in DIALECTS.items() if dialect.on_gpu)
 class Strategy:
     """A strategy: its name, when it helps, how to apply it, and the languages that can express it.
 
-    `details` holds advice for single languages. `since` is the first GPU generation (major compute
-    capability) on which a language can express it.
+    A language's own advice on it, and the first GPU generation (major compute capability) on which
+    the language can express it, are in its `Dialect`.
     """
 
     name: str
     when: str
     how: str
-    languages: tuple[str, ...] = LANGUAGES
-    details: Mapping[str, str] = field(default_factory=dict)
-    since: Mapping[str, int] = field(default_factory=dict)
+    languages: tuple[Language, ...] = LANGUAGES
 
 
 CATALOGUE: tuple[Strategy, ...] = (
@@ -66,40 +63,23 @@ CATALOGUE: tuple[Strategy, ...] = (
         "Launch as many programs as fit on the device at once. Each loops over tiles in a fixed "
         "order and overlaps the next tile's loads with this tile's epilogue.",
         _GPU,
-        {"helion": '`pid_type="persistent_blocked"` or `"persistent_interleaved"`.'},
     ),
     Strategy(
         "software pipelining",
         "a loop over tiles waits for its loads",
         "Load tile i + 1 while computing tile i; watch the shared memory.",
         _GPU,
-        {
-            "triton": "`num_stages` 3 to 5 on loops with `tl.dot`.",
-            "cuda": "`cp.async` or TMA with a ring of buffers.",
-            "helion": "`range_num_stages` or `num_stages` 3 to 5 on loops with products.",
-        },
     ),
     Strategy(
         "warp specialisation",
         "a product on compute capability 9.0 or newer is bound by issue slots, not by tensor cores",
         "Let some warps only load (TMA) and others only multiply, with barriers between them.",
         _GPU,
-        {
-            "triton": "`tl.range(..., warp_specialize=True)`.",
-            "helion": "`range_warp_specializes=[None, True]`.",
-        },
-        since={"cuda": 9, "triton": 10, "helion": 10},
     ),
     Strategy(
         "vectorized access",
         "a memory-bound kernel stays well below the measured bandwidth",
         "Give each thread 16 neighbouring bytes, and keep enough accesses in flight.",
-        details={
-            "triton": "Larger contiguous blocks with aligned strides.",
-            "helion": "Larger blocks of the innermost dimension.",
-            "cuda": "`float4`, several per thread.",
-            "cpp": "Unit-stride inner loops that the compiler vectorises.",
-        },
     ),
     Strategy(
         "layout change",
@@ -118,21 +98,12 @@ CATALOGUE: tuple[Strategy, ...] = (
         "Multiply high and low parts on tensor cores in three products, as accurate as fp32: TF32 "
         "products, or fp16 products at twice the rate if rows are scaled into fp16's range.",
         _GPU,
-        {
-            "triton": '`input_precision="tf32x3"` splits into TF32; split into fp16 yourself.',
-            "helion": '`dot_precision="tf32x3"` splits into TF32; split into fp16 yourself.',
-        },
     ),
     Strategy(
         "tuned configurations",
         "the structure is right and the time depends on tile sizes, warps and stages",
         "Choose tiles, warps and stages for these sizes among a few distinct ones.",
         _GPU,
-        {
-            "triton": "`@triton.autotune` on four to eight configurations, keyed by the sizes.",
-            "cuda": "Template parameters.",
-            "helion": "`configs=[...]` of four to eight in place of `config`.",
-        },
     ),
     Strategy(
         "launch reduction",
@@ -157,10 +128,11 @@ CATALOGUE: tuple[Strategy, ...] = (
 )
 
 
-def strategies_for(language: str, generation: int = 0) -> tuple[Strategy, ...]:
+def strategies_for(language: Language, generation: int = 0) -> tuple[Strategy, ...]:
     """Return the strategies for `language` on a GPU of this generation; 0 means no GPU."""
     fitting = (s for s in CATALOGUE if language in s.languages)
-    return tuple(s for s in fitting if generation >= s.since.get(language, 0))
+    since = DIALECTS[language].since if language in DIALECTS else {}
+    return tuple(s for s in fitting if generation >= since.get(s.name, 0))
 
 
 def find_strategy(reply: str) -> str | None:

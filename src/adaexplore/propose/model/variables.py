@@ -6,10 +6,21 @@ from collections.abc import Mapping
 
 from adaexplore.core.problem import LANGUAGES
 
+
+def notes_name(language: str) -> str:
+    """Return the name of the template with the notes on a language."""
+    return f"{language}.j2"
+
+
+def example_name(language: str) -> str:
+    """Return the name of the template with the example of a language."""
+    return f"{language}_example.j2"
+
+
 SHARED: Mapping[str, str] = {
     "problem": "the problem: `source`, `language`, `device`, `precision`, `mode`, `target`, ...",
     "language": f"the language of the kernels: one of {', '.join(LANGUAGES)}",
-    "dialect": "facts about the language: `title`, `kernels`, `imports`, `on_gpu`, ...",
+    "dialect": "the language: `title`, `kernels`, `imports`, `on_gpu`, `strategies` by name, ...",
     "hardware": "the device: `name`, `capability`, `multiprocessors`, `sheet`, `limits`, ...",
     "environment": "the run's record of the machine: versions, drivers, processors",
     "versions": "versions of torch and Triton as pairs of numbers, such as (3, 6); () if unknown",
@@ -31,6 +42,7 @@ SHARED: Mapping[str, str] = {
 }
 """Variables that every template may use, with their meaning."""
 
+_VERSIONS = {"versions": SHARED["versions"]}
 _POOL = {"pool": "kernels to beat; with some policies also failed ones"}
 _LEFT_OUT = {"left_out": "number of older kernels omitted to fit the model's context"}
 _WINDOW = {"window": "kernels, each made from the one before, oldest first; the last is to change"}
@@ -44,7 +56,8 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "problem.j2": {},
     "hardware.j2": {},
     "rules.j2": {},
-    **{f"{language}.j2": {} for language in LANGUAGES},
+    **{notes_name(language): {} for language in LANGUAGES},
+    **{example_name(language): _VERSIONS for language in LANGUAGES},
     "kernel.j2": {},
     "example.j2": {"example": "a complete module in the language"},
     "pool.j2": {**_POOL, **_LEFT_OUT},
@@ -91,3 +104,6 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
 
 FOLLOW_UPS = ("again.j2", "cut_off.j2", "lint.j2")
 """Messages of a conversation that has the rest already."""
+
+ALONE = (*FOLLOW_UPS, *map(example_name, LANGUAGES))
+"""Templates that may not use the shared variables."""

@@ -1,9 +1,9 @@
 """The numbers in a candidate's source that can be varied without knowledge of their meaning.
 
-In Python: launch options (`num_warps`, `num_stages`, `tl.constexpr` parameters), the fields of a
-`Config(...)`, and names that such a place takes its number from. In C++: `constexpr int`, `const
-int` and `#define` in the module's strings. A list of several configurations is left alone, because
-the kernel chooses from it itself.
+In Python: launch options (`num_warps`, `num_stages`, parameters that are `constexpr`), the fields
+of a `Config(...)`, and names that such a place takes its number from. In C++: `constexpr int`,
+`const int` and `#define` in the module's strings. A list of several configurations is left alone,
+because the kernel chooses from it itself.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _WARPS = (1, 2, 4, 8, 16, 32)
 _STAGES = (1, 2, 3, 4, 5, 6)
 _FARTHEST = 4  # up to this multiple of the present value, and down to this fraction
 _OPTIONS: Mapping[str, Sequence[int]] = {"num_warps": _WARPS, "num_stages": _STAGES}
+_DEPTH = re.compile(r"(?:num_?)?(?:stages|buffers)", re.IGNORECASE)  # of a pipeline
 _CONFIGS = ("Config",)
 _BLOCKS = "blocks"  # name of the block sizes in launchers of the compiler proposer
 _CPP = re.compile(
@@ -112,7 +113,7 @@ def space_of(candidate: Candidate, problem: Problem) -> Space:
 def _choices(site: _NumberSite) -> tuple[int, ...]:
     """Return the choices for a number; only itself if it is not to be varied."""
     value = site.value
-    if site.name == "num_stages":
+    if _DEPTH.fullmatch(site.name):
         near = [n for n in _STAGES if abs(n - value) <= 2]
     elif value < (1 if site.name == "num_warps" else 2) or value & (value - 1):
         near = []

@@ -130,7 +130,8 @@ def _similarity(node: Node, base: Node | None) -> float | None:
 
 
 def _broken(node: Node, run: RunRecord, rules: Sequence[Rule]) -> tuple[str, ...]:
-    if node.candidate.language != "triton" or not rules:
+    rules = [rule for rule in rules if rule.language == node.candidate.language]
+    if not rules:
         return ()
     triton, capability = run.environment.triton, run.environment.compute_capability
     target = run.problem.target or f"sm_{capability}".replace(".", "")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from adaexplore.core.evaluation import Fault
-from adaexplore.evaluate.wire.faults import describe, fault_of, headline
+from adaexplore.core.text.headline import headline
+from adaexplore.evaluate.wire.faults import describe, fault_of
 from adaexplore.evaluate.wire.messages import Place, Raised
 
 triton_only = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton")

@@ -5,18 +5,19 @@ import os
 import subprocess
 import sys
 from contextlib import closing
-from importlib.resources import files
+from importlib.metadata import version
 
 import pytest
 
 from adaexplore.core.candidate import Candidate
+from adaexplore.core.environment import Environment
 from adaexplore.core.problem import LANGUAGES, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
+from adaexplore.propose.model.prompts import Prompts
 from adaexplore.run.session import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
 
-EXAMPLES = files("adaexplore.propose.model") / "examples"
 TRITON = """
 import torch, example
 torch.manual_seed(0)
@@ -49,6 +50,14 @@ def get_inputs():
 def get_init_inputs():
     return [inner, outer]
 """
+HALF_REFERENCE = (
+    TRITON_REFERENCE.replace("outer)\n", "outer, dtype=torch.float16)\n")
+    .replace(
+        "def __init__(self, inner, outer, dtype=torch.float16)", "def __init__(self, inner, outer)"
+    )
+    .replace("inner)]", "inner).half()]")
+    .replace("inner), ", "inner).half(), ")
+)
 RMS_NORM = """
 import torch, example
 torch.manual_seed(0)
@@ -61,12 +70,16 @@ with torch.no_grad():
 """
 
 
+def example(language):
+    return Prompts().example(language, Environment(triton=version("triton")))
+
+
 @pytest.fixture
 def check(tmp_path):
     """Runs a check of a language's example in a process of its own."""
 
     def check(language, script, device, columns=100):
-        (tmp_path / "example.py").write_text((EXAMPLES / f"{language}.py.txt").read_text())
+        (tmp_path / "example.py").write_text(example(language))
         constants = f"DEVICE = {device!r}\nCOLUMNS = {columns}\n"
         (tmp_path / "check.py").write_text(constants + script)
         done = subprocess.run(
@@ -82,17 +95,17 @@ def check(tmp_path):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_example_is_a_short_module_with_its_class(language):
-    source = (EXAMPLES / f"{language}.py.txt").read_text()
+    source = example(language)
     assert "ModelNew" in {n.name for n in ast.parse(source).body if isinstance(n, ast.ClassDef)}
     assert len(source.splitlines()) < 120
 
 
-def judged(server, language):
+def judged(server, language, reference=TRITON_REFERENCE):
     """The verdict on a language's example without a GPU."""
-    problem = Problem("example", TRITON_REFERENCE, language, "cpu", target="sm_90")
+    problem = Problem("example", reference, language, "cpu", target="sm_90")
     evaluator = OfflineEvaluator(server, problem, timeout_s=120.0, memory_bytes=8 << 30)
     try:
-        source = (EXAMPLES / f"{language}.py.txt").read_text()
+        source = example(language)
         return evaluator.evaluate(Candidate(source, language))
     finally:
         evaluator.close()
@@ -112,6 +125,11 @@ def test_helion_compiles_for_a_gpu_and_is_correct_when_interpreted():
     assert verdict.labels == ()
 
 
+def test_gluon_compiles_for_a_gpu(server):
+    verdict = judged(server, "gluon", HALF_REFERENCE)
+    assert (verdict.status, verdict.detail.count("registers")) == ("not_run", 3), verdict.reason
+
+
 @pytest.mark.slow
 def test_cpp(check):
     check("cpp", RMS_NORM, "cpu")
@@ -120,6 +138,22 @@ def test_cpp(check):
 @pytest.mark.gpu
 def test_triton_on_a_gpu(check):
     check("triton", TRITON, "cuda")
+
+
+GLUON = """
+import torch, example
+torch.manual_seed(0)
+model = example.ModelNew(128, 264).to(DEVICE)
+a, b = torch.randn(2, 100, 128, device=DEVICE, dtype=torch.float16)
+with torch.no_grad():
+    expected = model.norm(torch.relu(model.linear(a * torch.sigmoid(b))))
+    torch.testing.assert_close(model(a, b), expected, rtol=5e-3, atol=5e-3)
+"""
+
+
+@pytest.mark.gpu
+def test_gluon_on_a_gpu(check):
+    check("gluon", GLUON, "cuda")
 
 
 @pytest.mark.gpu

@@ -1,6 +1,7 @@
 import pytest
 
 from adaexplore.core.problem import LANGUAGES
+from adaexplore.languages import DIALECTS
 from adaexplore.propose.model.strategies import CATALOGUE, find_strategy, strategies_for
 
 
@@ -24,8 +25,10 @@ def test_finds_a_name_in_any_spelling(reply, name):
     assert find_strategy(reply) == name
 
 
-def test_details_exist_only_for_languages_of_the_strategy():
-    assert all(set(s.details) <= set(s.languages) for s in CATALOGUE)
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_a_language_advises_on_strategies_that_it_can_express(dialect):
+    of_language = {s.name for s in CATALOGUE if dialect.name in s.languages}
+    assert {*dialect.strategies, *dialect.since} <= of_language
 
 
 def test_every_strategy_has_languages_and_every_language_strategies():

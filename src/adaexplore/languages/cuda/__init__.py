@@ -28,14 +28,20 @@ def _own_kernels(tree: ast.Module) -> set[str]:
     }
 
 
-CUDA = Dialect(
+DIALECT = Dialect(
     name="cuda",
     title="CUDA C++",
     kernels="CUDA C++ kernels, built with torch.utils.cpp_extension.load_inline",
     on_gpu=True,
     own_kernels=_own_kernels,
-    preload=("adaexplore.evaluate.kernels.build.toolkit:use_toolkit",),
-    lacking="adaexplore.evaluate.kernels.build.toolkit:lacking",
-    trial="adaexplore.evaluate.kernels.build.toolkit:try_building",
+    preload=("adaexplore.languages.cuda.toolkit:use_toolkit",),
+    lacking="adaexplore.languages.cuda.toolkit:lacking",
+    trial="adaexplore.languages.cuda.toolkit:try_building",
     built_ahead=True,
+    strategies={
+        "software pipelining": "`cp.async` or TMA with a ring of buffers.",
+        "vectorized access": "`float4`, several per thread.",
+        "tuned configurations": "Template parameters.",
+    },
+    since={"warp specialisation": 9},
 )

@@ -14,7 +14,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from adaexplore.evaluate.wire.faults import headline
+from adaexplore.core.text.headline import headline
 
 _USUAL = Path("/usr/local/cuda")
 _VARIABLES = ("CUDA_HOME", "CUDA_PATH")

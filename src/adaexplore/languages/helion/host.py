@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from adaexplore.evaluate.wire.faults import headline
+from adaexplore.core.text.headline import headline
 
 _TRIAL = """
 import torch

@@ -14,16 +14,17 @@ def _own_kernels(tree: ast.Module) -> set[str]:
     return {f"_helion_{name}" for name in decorated(tree, _DECORATORS.__contains__)}
 
 
-HELION = Dialect(
+DIALECT = Dialect(
     name="helion",
     title="Helion",
     kernels="Helion kernels, each with its configuration",
     on_gpu=True,
     offline=True,
+    interpreted=True,
     imports=("helion",),
     generator="helion",
     own_kernels=_own_kernels,
-    preload=("adaexplore.evaluate.kernels.build.helion_host:load",),
+    preload=("adaexplore.languages.helion.host:load",),
     environment={
         # The autotuner takes minutes; a given list of configurations is short.
         "HELION_DISALLOW_AUTOTUNING": "1",
@@ -31,6 +32,17 @@ HELION = Dialect(
         "HELION_AUTOTUNE_ACCURACY_CHECK": "0",
         "HELION_AUTOTUNE_PROGRESS_BAR": "0",
     },
-    lacking="adaexplore.evaluate.kernels.build.helion_host:lacking",
-    trial="adaexplore.evaluate.kernels.build.helion_host:try_generating",
+    lacking="adaexplore.languages.helion.host:lacking",
+    trial="adaexplore.languages.helion.host:try_generating",
+    strategies={
+        "persistent kernel": '`pid_type="persistent_blocked"` or `"persistent_interleaved"`.',
+        "software pipelining": "`range_num_stages` or `num_stages` 3 to 5 on loops with products.",
+        "warp specialisation": "`range_warp_specializes=[None, True]`.",
+        "vectorized access": "Larger blocks of the innermost dimension.",
+        "precision emulation": '`dot_precision="tf32x3"` splits into TF32; split into fp16 '
+        "yourself.",
+        "tuned configurations": "`configs=[...]` of four to eight in place of `config`.",
+    },
+    since={"warp specialisation": 10},
+    formats={"sol-execbench": ("triton", "pytorch")},
 )

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from adaexplore.evaluate.kernels.build import helion_host
+from adaexplore.languages.helion import host as helion_host
 
 
 @pytest.mark.parametrize("package", ["helion", "triton"])

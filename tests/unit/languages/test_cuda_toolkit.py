@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.evaluate.kernels.build import toolkit
+from adaexplore.languages.cuda import toolkit
 
 NVCC = """
     #!/bin/sh

@@ -1,0 +1,36 @@
+"""Triton."""
+
+from __future__ import annotations
+
+import ast
+
+from adaexplore.languages.base import Dialect, decorated
+
+
+def own_kernels(tree: ast.Module) -> set[str]:
+    """Return the functions under `@jit`, `@triton.jit`, `@triton.jit(...)`, `@gluon.jit`."""
+    return decorated(tree, lambda name: name.rpartition(".")[2] == "jit")
+
+
+DIALECT = Dialect(
+    name="triton",
+    title="Triton",
+    kernels="Triton kernels",
+    on_gpu=True,
+    offline=True,
+    interpreted=True,
+    imports=("triton",),
+    own_kernels=own_kernels,
+    by_compiler=True,
+    strategies={
+        "software pipelining": "`num_stages` 3 to 5 on loops with `tl.dot`.",
+        "warp specialisation": "`tl.range(..., warp_specialize=True)`.",
+        "vectorized access": "Larger contiguous blocks with aligned strides.",
+        "precision emulation": '`input_precision="tf32x3"` splits into TF32; split into fp16 '
+        "yourself.",
+        "tuned configurations": "`@triton.autotune` on four to eight configurations, keyed by the "
+        "sizes.",
+    },
+    since={"warp specialisation": 10},
+    formats={"flashinfer": ("triton",), "sol-execbench": ("triton", "pytorch")},
+)
