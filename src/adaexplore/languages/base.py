@@ -20,9 +20,9 @@ class Dialect:
     `title` is its name in a sentence, `kernels` names its kernels in a prompt. Kernels are measured
     on NVIDIA GPUs with `on_gpu`, else on the CPU. With `offline` Triton compiles and launches them,
     so they can be captured and compiled without a GPU; with `interpreted` they can be run without
-    one too, and judged. `imports` are the packages that a candidate imports
-    beside torch. `generator` is the package whose code requests the GPU on the candidate's behalf.
-    `own_kernels` returns the names under which a module's kernels are launched.
+    one too, and judged. `imports` are the packages that a candidate imports beside torch.
+    `generator` is the package whose code requests the GPU on the candidate's behalf. `own_kernels`
+    returns the names under which a module's kernels are launched.
 
     Processes: `preload` (modules, or functions as "module:function") is loaded by the server that
     forks workers, `environment` is set for candidates. `lacking` names a function that returns what
@@ -33,8 +33,8 @@ class Dialect:
 
     `strategies` says how the language carries out a strategy of the catalogue
     (`propose.model.strategies`), by the strategy's name, and `since` the first GPU generation on
-    which it can. `formats` holds the names of
-    the language in the formats that kernels are exported to ("flashinfer", "sol-execbench").
+    which it can. `formats` holds the names of the language in the formats that kernels are exported
+    to ("flashinfer", "sol-execbench").
     """
 
     name: Language

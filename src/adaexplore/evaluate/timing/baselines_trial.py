@@ -16,6 +16,7 @@ import torch
 
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.clock import Call as Calls
+from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import why_not_built
 from adaexplore.evaluate.timing.baselines_offered import BUILD_ERRORS, Call, Subject, baseline_named
@@ -82,8 +83,10 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
 
     def measure() -> Trial:
         with device_lock(problem.device, exclusive=True):
-            timed = _timer(problem.device)
-            return Trial(name, {workload: _time_us(t, timed) for workload, t in tried.items()})
+            clock = clock_for(problem.device)
+            timed = _timer(clock, problem.device)
+            times = {workload: _time_us(t, clock, timed) for workload, t in tried.items()}
+            return Trial(name, times)
 
     channel.send(codec.write(_outcome(name, build)))
     channel.receive()
@@ -118,13 +121,13 @@ def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried
     return tried
 
 
-def _timer(device: str) -> Callable[[Calls, int], float]:
+def _timer(clock: Clock, device: str) -> Callable[[Calls, int], float]:
     """Return a function that takes the median time of so many calls, behind a turnstile.
 
     Beside candidates, launching a short call has a head start. Without it a slow host would tell
     the time of launching, by which other baselines are the strongest.
     """
-    clock, (turnstile, gate) = clock_for(device), own_ends(device)
+    turnstile, gate = own_ends(device)
     nothing: list[list[torch.Tensor]] = [[] for _ in range(_MOST_CALLS)]
     seals = seals_of(nothing, torch.device(device))
     sums = sums_over(nothing, torch.device(device))
@@ -133,7 +136,6 @@ def _timer(device: str) -> Callable[[Calls, int], float]:
         gate.enter(i, (), partial(seals.turn, i) if seals else nothing_sealed)
 
     def timed(calls: Calls, count: int) -> float:
-        clock.warm(calls)
         with turnstile.attended(count, lambda _: 1):
             times_us = clock.block(calls, count, lambda i, _: gate.delivered(i, sums), ready)
             gate.leave()
@@ -142,11 +144,12 @@ def _timer(device: str) -> Callable[[Calls, int], float]:
     return timed
 
 
-def _time_us(tried: _Tried, timed: Callable[[Calls, int], float]) -> float:
+def _time_us(tried: _Tried, clock: Clock, timed: Callable[[Calls, int], float]) -> float:
     def call(_: int) -> object:
         return tried.call(tried.inputs)
 
     with tried.runs.scope(tried.runs.precision):
+        clock.warm(call)
         first_us = max(timed(call, _PILOT), 1.0)
         count = int(min(max(_BLOCK_US / first_us, _PILOT), _MOST_CALLS))
         return median(timed(call, count) for _ in range(_BLOCKS))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -209,9 +210,8 @@ def _grads(
     device = ends[0].device.type
     if not leaves:
         raise ValueError("no input and no parameter has a gradient: there is no backward pass")
-    if device == "meta" or not torch.is_autocast_enabled(device):
-        return list(torch.autograd.grad(ends, leaves, upstream, allow_unused=True))
-    with torch.autocast(device, enabled=False):
+    is_on = device != "meta" and torch.is_autocast_enabled(device)
+    with torch.autocast(device, enabled=False) if is_on else nullcontext():
         return list(torch.autograd.grad(ends, leaves, upstream, allow_unused=True))
 
 
