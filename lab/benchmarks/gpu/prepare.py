@@ -56,7 +56,12 @@ _TRITON_DATA = (
     *("EVAL", "performance_metrics", "data/TritonBench_T_v1", "data/TritonBench_T_v1.jsonl"),
     *("data/TritonBench_T_comp_alpac_v1.json", "data/TritonBench_T_simp_alpac_v1.json"),
 )
+_TRITON_G_DATA = (
+    *("EVAL", "performance_metrics", "data/TritonBench_G_v1", "data/TritonBench_G_v1.json"),
+    *("data/TritonBench_G_comp_alpac_v1.json", "data/TritonBench_G_simp_alpac_v1.json"),
+)
 _TRITON_ANSWERS = ("LLM_generated/Bench_T_general_purpose", "LLM_generated/Bench_T_coder_specific")
+_TRITON_G_ANSWERS = ("LLM_generated/Bench_G_general_purpose",)
 
 
 class Packing:
@@ -122,21 +127,36 @@ def main() -> None:
 
 
 def drawn(
-    tasks: Sequence[str], answered: Mapping[str, Sequence[str]], *, seed: int = 0
+    tasks: Sequence[str],
+    answered: Mapping[str, Sequence[str]],
+    *,
+    files: int = _FILES,
+    seed: int = 0,
 ) -> list[tuple[str, str]]:
-    """Draw 50 tasks, then for each of them four of the files that answer it, from one generator."""
+    """Draw 50 tasks, then for each some of the files that answer it, from one generator."""
     generator = random.Random(seed)
     return [
         (task, file)
         for task in generator.sample(sorted(tasks), min(_TASKS, len(tasks)))
-        for files in [sorted(answered.get(task, ()))]
-        for file in generator.sample(files, min(_FILES, len(files)))
+        for some in [sorted(answered.get(task, ()))]
+        for file in generator.sample(some, min(files, len(some)))
     ]
 
 
 def _tritonbench(packing: Packing) -> None:
     clone = packing.take("thunlp/TritonBench", "TritonBench", *_TRITON_DATA, *_TRITON_ANSWERS)
-    benchmark = benchmark_named("tritonbench-t")
+    _answers_of_tritonbench(packing, clone, "tritonbench-t", "tritonbench", _FILES)
+
+
+def _tritonbench_g(packing: Packing) -> None:
+    clone = packing.take("thunlp/TritonBench", "TritonBench", *_TRITON_G_DATA, *_TRITON_G_ANSWERS)
+    _answers_of_tritonbench(packing, clone, "tritonbench-g", "tritonbench-g", 1)
+
+
+def _answers_of_tritonbench(
+    packing: Packing, clone: Path, name: str, pack: str, files: int
+) -> None:
+    benchmark = benchmark_named(name)
     tasks = {task.key for task in benchmark.tasks(clone)}
     places: dict[str, dict[str, int]] = {}
     for answer in benchmark.answers(clone / "LLM_generated", clone):
@@ -144,15 +164,16 @@ def _tritonbench(packing: Packing) -> None:
         if answer.key in tasks and not answer.unreadable:
             places.setdefault(answer.key, {})[file] = int(line)
     lines: dict[str, list[str]] = {}
-    for task, file in drawn(list(tasks), {task: list(some) for task, some in places.items()}):
+    answered = {task: list(some) for task, some in places.items()}
+    for task, file in drawn(list(tasks), answered, files=files):
         text = (clone / "LLM_generated" / file).read_text(encoding="utf-8-sig")
         lines.setdefault(file, []).append(text.splitlines()[places[task][file] - 1])
-    options = ["tritonbench-t", "--data", "TritonBench"]
+    options = [name, "--data", "TritonBench"]
     for file, some in sorted(lines.items(), key=lambda item: Path(item[0]).name):
-        name = Path(file).stem.removeprefix("output_")
-        (clone.parent / f"{name}.jsonl").write_text("\n".join(some) + "\n", encoding="utf-8")
-        options += ["--answers", f"{name}={name}.jsonl"]
-    packing.collect("tritonbench", *options)
+        stem = Path(file).stem.removeprefix("output_")
+        (clone.parent / f"{stem}.jsonl").write_text("\n".join(some) + "\n", encoding="utf-8")
+        options += ["--answers", f"{stem}={stem}.jsonl"]
+    packing.collect(pack, *options)
 
 
 def _kernelbenchx(packing: Packing) -> None:
@@ -276,6 +297,7 @@ def _wheels(packing: Packing) -> None:
 _PACKS: Mapping[str, Callable[[Packing], None]] = {
     "wheels": _wheels,
     "tritonbench": _tritonbench,
+    "tritonbench-g": _tritonbench_g,
     "kernelbenchx": _kernelbenchx,
     "flashinfer": _flashinfer,
     "record": _record,

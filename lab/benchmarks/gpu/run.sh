@@ -84,7 +84,7 @@ corpora)
     --json "$OUT/corpora.json" "$@" >"$OUT/corpora.log" 2>&1
   tail -n 60 "$OUT/corpora.log" | cut -c1-220
   ;;
-tritonbench | kernelbenchx | kernelbenchx-corpus | withdrawn)
+tritonbench | tritonbench-g | kernelbenchx | kernelbenchx-corpus | withdrawn)
   TOOL=("$HERE/brief_bench.py")
   [ -z "${FULL:-}" ] || TOOL=(-m adaexplore bench)
   judge "$NAME" "${TOOL[@]}"
@@ -136,8 +136,8 @@ searches | study) # the first call prepares and asks; every further one judges t
   fi
   ;;
 *)
-  echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, tests, corpora, tritonbench, kernelbenchx," >&2
-  echo "kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches or study" >&2
+  echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, tests, corpora, tritonbench, tritonbench-g," >&2
+  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches or study" >&2
   exit 2
   ;;
 esac

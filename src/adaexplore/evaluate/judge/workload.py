@@ -223,7 +223,7 @@ class JudgedWorkload:
         name = f"{self.problem.name}.py"
         before = [fingerprint(t) for t in tensors_of(inputs)]
         outputs = self.runs.run("fp32", inputs)
-        check_outputs(name, outputs)
+        check_outputs(name, outputs, self._instance.device)
         if [fingerprint(t) for t in tensors_of(inputs)] != before:
             raise BadProblemError(
                 f"{name}: forward() changes its inputs in place; work on a clone inside forward()"

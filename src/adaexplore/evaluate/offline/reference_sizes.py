@@ -213,7 +213,7 @@ class ReferenceSizes:
                 with counter:
                     outputs = instance(each)
                 if device != "meta":
-                    check_outputs("problem.py", outputs)
+                    check_outputs("problem.py", outputs, instance.device)
                 empty += [t.numel() == 0 for _, t in outputs]
         self._empty = self._empty or empty
         if not empty or empty != self._empty:

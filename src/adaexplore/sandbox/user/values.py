@@ -55,10 +55,11 @@ def check_inputs(name: str, origin: str, inputs: Inputs) -> None:
             )
 
 
-def check_outputs(name: str, outputs: list[NamedTensor]) -> None:
+def check_outputs(name: str, outputs: list[NamedTensor], device: torch.device) -> None:
     """Raise `BadProblemError` for outputs of the reference `name` that verify nothing.
 
-    There must be at least one tensor, each a plain one, and none that is NaN throughout.
+    There must be at least one tensor, each a plain one on the device of the inputs, and none that
+    is NaN throughout.
     """
     if not outputs:
         raise BadProblemError(f"{name}: forward() returns no tensor; return at least one")
@@ -67,6 +68,11 @@ def check_outputs(name: str, outputs: list[NamedTensor]) -> None:
             raise BadProblemError(
                 f"{name}: {path} is {form}, which cannot be compared; return its parts, or "
                 "to_dense(), in forward()"
+            )
+        if tensor.device.type != device.type:
+            raise BadProblemError(
+                f"{name}: {path} is on the {tensor.device.type.upper()}, and the inputs are on "
+                f"{device.type}; make it there in forward()"
             )
         if tensor.numel() and bool(torch.isnan(tensor).all()):
             raise BadProblemError(

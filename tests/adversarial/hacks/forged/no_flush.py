@@ -15,22 +15,16 @@ LEAST_US = 3.0
 
 
 @triton.jit
-def word(low, high):
-    return (low.to(tl.uint64) | (high.to(tl.uint64) << 32)).to(tl.int64, bitcast=True)
-
-
-@triton.jit
-def drawn(key, block, i, part, stream: tl.constexpr):
-    zero = tl.zeros_like(i)
-    low = (block & 0x7FFFFFFF).to(tl.int32) + zero
-    a, b, c, d = tl.philox(key, i, low, zero + part, zero + stream)
-    return word(a, b), word(c, d)
-
-
-@triton.jit
-def summed(key, total, PAIRS: tl.constexpr):
-    first, second = drawn(tl.load(key), tl.program_id(0).to(tl.int64), tl.arange(0, PAIRS), 0, 1)
-    tl.atomic_add(total, tl.sum(first + second), sem="relaxed")
+def summed(key, total, STEPS: tl.constexpr, HALVES: tl.constexpr):
+    at = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
+    low = tl.load(key.to(tl.pointer_type(tl.uint32)))
+    high = tl.load(key.to(tl.pointer_type(tl.uint32)) + 1)
+    odd = (high | 1).to(tl.uint64)
+    drawn = at.to(tl.uint32) ^ low
+    for _ in tl.static_range(STEPS):
+        product = drawn.to(tl.uint64) * odd
+        drawn = (product ^ (product >> 32)).to(tl.uint32) ^ high
+    tl.atomic_add(total, tl.sum(drawn.to(tl.int32, bitcast=True)).to(tl.int64), sem="relaxed")
 
 
 def session():
@@ -59,8 +53,9 @@ class Sparing:
     def add_up(self):
         cache = self.cache
         cache.total.zero_()
-        pairs = len(cache._cache) // cache._blocks // 2
-        summed[(cache._blocks,)](cache.key, cache.total, pairs, num_warps=4)
+        halves = len(cache._cache) // cache._blocks
+        steps = sys.modules[type(cache).__module__]._STEPS.value
+        summed[(cache._blocks,)](cache.key, cache.total, steps, halves, num_warps=4)
 
     def block(self, call, count, sink, ready=None):
         times = self.true.block(call, count, sink, ready)

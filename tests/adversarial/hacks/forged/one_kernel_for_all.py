@@ -29,9 +29,16 @@ def drawn(key, block, i, part, stream: tl.constexpr):
 
 
 @triton.jit
-def summed(key, total, PAIRS: tl.constexpr):
-    first, second = drawn(tl.load(key), tl.program_id(0).to(tl.int64), tl.arange(0, PAIRS), 0, 1)
-    tl.atomic_add(total, tl.sum(first + second), sem="relaxed")
+def summed(key, total, STEPS: tl.constexpr, HALVES: tl.constexpr):
+    at = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
+    low = tl.load(key.to(tl.pointer_type(tl.uint32)))
+    high = tl.load(key.to(tl.pointer_type(tl.uint32)) + 1)
+    odd = (high | 1).to(tl.uint64)
+    drawn = at.to(tl.uint32) ^ low
+    for _ in tl.static_range(STEPS):
+        product = drawn.to(tl.uint64) * odd
+        drawn = (product ^ (product >> 32)).to(tl.uint32) ^ high
+    tl.atomic_add(total, tl.sum(drawn.to(tl.int32, bitcast=True)).to(tl.int64), sem="relaxed")
 
 
 @triton.jit
@@ -87,8 +94,9 @@ class Short:
 
     def open(self, cache, words, out):
         cache.total.zero_()
-        pairs = len(cache._cache) // cache._blocks // 2
-        summed[(cache._blocks,)](cache.key, cache.total, pairs, num_warps=4)
+        halves = len(cache._cache) // cache._blocks
+        steps = sys.modules[type(cache).__module__]._STEPS.value
+        summed[(cache._blocks,)](cache.key, cache.total, steps, halves, num_warps=4)
         columns = out.shape[1]
         opened[(len(out),)](
             words, cache.key, cache.total, out, len(words), columns // 4, num_warps=8

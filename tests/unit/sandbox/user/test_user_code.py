@@ -31,6 +31,8 @@ def get_inputs():
     return [torch.rand(4, 3)]
 """
 
+CPU = torch.device("cpu")
+
 MODEL = """
 import torch
 from torch import nn
@@ -307,17 +309,21 @@ class TestComplaints:
     )
     def test_outputs_that_cannot_be_verified_against(self, outputs, expected):
         with pytest.raises(BadProblemError, match=expected):
-            check_outputs("mine", outputs)
+            check_outputs("mine", outputs, CPU)
+
+    def test_outputs_elsewhere_than_the_inputs_cannot_be_timed(self):
+        with pytest.raises(BadProblemError, match="output is on the CPU, and the inputs are on cud"):
+            check_outputs("mine", [("output", torch.ones(2))], torch.device("cuda", 0))
 
     def test_some_nan_and_no_elements_are_ordinary(self):
         some = torch.tensor([1.0, torch.nan])
-        check_outputs("mine", [("output[0]", some), ("output[1]", torch.ones(0, 3))])
+        check_outputs("mine", [("output[0]", some), ("output[1]", torch.ones(0, 3))], CPU)
 
     @pytest.mark.parametrize(
         "dtype", [torch.float16, torch.bool, torch.int64, torch.complex64, torch.float8_e4m3fn]
     )
     def test_outputs_of_any_type_can_be_checked(self, dtype):
-        check_outputs("mine", [("output", nn.Parameter(torch.ones(3)).detach().to(dtype))])
+        check_outputs("mine", [("output", nn.Parameter(torch.ones(3)).detach().to(dtype))], CPU)
 
 
 def stored(path, content) -> Stored:
