@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -208,12 +209,14 @@ def _capture(
     """Capture one call; return the graph, and the outputs that it writes to.
 
     Autocast keeps the weights that it has cast: those of a call before would be read by the graph
-    after they are freed, and those of the capture hold nothing before the first replay.
+    after they are freed, and those of the capture hold nothing before the first replay. Dropped
+    autograd graphs may be kept by cycles: their nodes would draw another stream into the capture.
     """
     generator = torch.cuda.default_generators[torch.device(device).index or 0]
     state, stream = generator.clone_state(), torch.cuda.current_stream(device)
     graph = torch.cuda.CUDAGraph()
     torch.clear_autocast_cache()
+    gc.collect()
     try:
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             outputs = call(inputs)

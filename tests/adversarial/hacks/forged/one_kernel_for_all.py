@@ -29,16 +29,46 @@ def drawn(key, block, i, part, stream: tl.constexpr):
 
 
 @triton.jit
-def summed(key, total, STEPS: tl.constexpr, HALVES: tl.constexpr):
-    at = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
-    low = tl.load(key.to(tl.pointer_type(tl.uint32)))
-    high = tl.load(key.to(tl.pointer_type(tl.uint32)) + 1)
-    odd = (high | 1).to(tl.uint64)
-    drawn = at.to(tl.uint32) ^ low
+def stirred(x, by, STEPS: tl.constexpr):
+    odd = (by | 1).to(tl.uint64)
     for _ in tl.static_range(STEPS):
-        product = drawn.to(tl.uint64) * odd
-        drawn = (product ^ (product >> 32)).to(tl.uint32) ^ high
-    tl.atomic_add(total, tl.sum(drawn.to(tl.int32, bitcast=True)).to(tl.int64), sem="relaxed")
+        product = x.to(tl.uint64) * odd
+        x = (product ^ (product >> 32)).to(tl.uint32) ^ by
+    return x
+
+
+@triton.jit
+def words_of(key, HALVES: tl.constexpr, STEPS: tl.constexpr):
+    at = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
+    parts = key.to(tl.pointer_type(tl.uint32))
+    spread = at.to(tl.uint32) * 0x9E3779B1
+    return stirred(spread ^ tl.load(parts), tl.load(parts + 1), STEPS)
+
+
+@triton.jit
+def added(total, x):
+    tl.atomic_add(total, tl.sum(x.to(tl.int32, bitcast=True)).to(tl.int64), sem="relaxed")
+
+
+@triton.jit
+def summed(key, totals, HALVES: tl.constexpr, STEPS: tl.constexpr):
+    added(totals, words_of(key, HALVES, STEPS))
+
+
+@triton.jit
+def summed_again(key, totals, HALVES: tl.constexpr, STEPS: tl.constexpr, BACK: tl.constexpr):
+    parts = totals.to(tl.pointer_type(tl.uint32))
+    x = words_of(key, HALVES, STEPS) ^ tl.load(parts + 1)
+    added(totals + 1, stirred(x, tl.load(parts), BACK))
+
+
+def add_up(cache):
+    module = sys.modules[type(cache).__module__]
+    halves = len(cache._cache) // cache._blocks
+    steps, back, grid = module._STEPS.value, module._STEPS_BACK.value, (cache._blocks,)
+    cache._totals.zero_()
+    summed[grid](cache.key, cache._totals, halves, steps, num_warps=4)
+    summed_again[grid](cache.key, cache._totals, halves, steps, back, num_warps=4)
 
 
 @triton.jit
@@ -93,10 +123,7 @@ class Short:
             self.same = self.knows_the_stream()
 
     def open(self, cache, words, out):
-        cache.total.zero_()
-        halves = len(cache._cache) // cache._blocks
-        steps = sys.modules[type(cache).__module__]._STEPS.value
-        summed[(cache._blocks,)](cache.key, cache.total, steps, halves, num_warps=4)
+        add_up(cache)
         columns = out.shape[1]
         opened[(len(out),)](
             words, cache.key, cache.total, out, len(words), columns // 4, num_warps=8

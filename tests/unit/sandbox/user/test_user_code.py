@@ -312,7 +312,7 @@ class TestComplaints:
             check_outputs("mine", outputs, CPU)
 
     def test_outputs_elsewhere_than_the_inputs_cannot_be_timed(self):
-        with pytest.raises(BadProblemError, match="output is on the CPU, and the inputs are on cud"):
+        with pytest.raises(BadProblemError, match="output is on the CPU, and the inputs"):
             check_outputs("mine", [("output", torch.ones(2))], torch.device("cuda", 0))
 
     def test_some_nan_and_no_elements_are_ordinary(self):

@@ -18,14 +18,18 @@ from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 _PAIRS = 1024  # of words, for a program: a draw of Philox has 128 bits
 _HALVES = 4096  # of words, which a program writes over the cache
-_STEPS = tl.constexpr(12)  # for each of them: to draw them takes as long as to write them, or longer
+_STEPS = tl.constexpr(9)  # for each of them: drawing takes as long as writing, or longer
+_STEPS_BACK = tl.constexpr(4)  # likewise, as long as reading
+_SPREAD = tl.constexpr(0x9E3779B1)  # so that no two keys have the same words in another order
 _WARPS = 4
 _LATE = 64  # words: a power of 2
 _LEAST_BYTES = 1 << 25
 
 _jit = triton.jit(
     do_not_specialize=["waiting", "opened", "source", "call", "count", "part"],
-    do_not_specialize_on_alignment=["words", "key", "total", "cache", "memories", "sizes"],
+    do_not_specialize_on_alignment=[
+        *("words", "key", "total", "totals", "cache", "memories", "sizes"),
+    ],
 )
 """Compiles a kernel for all its arguments alike: once, when workers start (see `warm_triton`)."""
 
@@ -54,22 +58,44 @@ def _exclusive_or(words, key, count: tl.int64, part: tl.int32, pairs: tl.constex
 
 
 @_jit  # type: ignore[untyped-decorator]
-def _overwrite(cache, key, total, halves: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Overwrite memory with the stream of a key; add the sum of its halves of words to `total`.
+def _overwrite(cache, key, totals, halves: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Overwrite memory with the stream of a key; add the sum of its halves of words to a total.
 
-    The arithmetic takes the time and hides the writing: who adds up without writing saves nothing.
-    A step is one wide multiplication and one logical operation, so that nobody's code is faster.
+    Arithmetic takes the time and hides the writing: who does not write saves nothing.
     """
     at = tl.program_id(0) * halves + tl.arange(0, halves)
-    low = tl.load(key.to(tl.pointer_type(tl.uint32)))
-    high = tl.load(key.to(tl.pointer_type(tl.uint32)) + 1)
-    odd = (high | 1).to(tl.uint64)
-    drawn = at.to(tl.uint32) ^ low
-    for _ in tl.static_range(_STEPS):
-        product = drawn.to(tl.uint64) * odd
-        drawn = (product ^ (product >> 32)).to(tl.uint32) ^ high
+    parts = key.to(tl.pointer_type(tl.uint32))
+    drawn = _stirred(at.to(tl.uint32) * _SPREAD ^ tl.load(parts), tl.load(parts + 1), _STEPS)
     tl.store(cache + at, drawn.to(tl.int32, bitcast=True))
-    tl.atomic_add(total, tl.sum(drawn.to(tl.int32, bitcast=True)).to(tl.int64), sem="relaxed")
+    _add(totals, drawn)
+
+
+@_jit  # type: ignore[untyped-decorator]
+def _read_back(cache, totals, halves: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Mix each half of a word of memory with the first total; add their sum to the second.
+
+    Who has not written the memory draws it again: that takes longer than to write and to read it.
+    """
+    at = tl.program_id(0) * halves + tl.arange(0, halves)
+    parts = totals.to(tl.pointer_type(tl.uint32))
+    found = tl.load(cache + at).to(tl.uint32, bitcast=True)
+    _add(totals + 1, _stirred(found ^ tl.load(parts + 1), tl.load(parts), _STEPS_BACK))
+
+
+@triton.jit
+def _stirred(x, by, steps: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Mix 32 bits: a wide multiplication and a logical operation a step, so nobody is faster."""
+    odd = (by | 1).to(tl.uint64)
+    for _ in tl.static_range(steps):
+        product = x.to(tl.uint64) * odd
+        x = (product ^ (product >> 32)).to(tl.uint32) ^ by
+    return x
+
+
+@triton.jit
+def _add(total, drawn):  # type: ignore[no-untyped-def]
+    own = tl.sum(drawn.to(tl.int32, bitcast=True))
+    tl.atomic_add(total, own.to(tl.int64), sem="relaxed")
 
 
 @_jit  # type: ignore[untyped-decorator]
@@ -105,14 +131,15 @@ def _word(low, high):  # type: ignore[no-untyped-def]
 class CacheKey:
     """A key on a device, and the memory that is overwritten under it: more than the L2 cache holds.
 
-    Overwriting proves itself: the late words of a slot open under the key and the sum of all that
-    was written.
+    Overwriting proves itself: the late words of a slot open under the key and a sum of all that was
+    written, read back and mixed with a first sum.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._blocks = -(-max(2 * _cache_bytes(device), _LEAST_BYTES) // (4 * _HALVES))
         self.key = torch.zeros(1, dtype=torch.int64, device=device)
-        self.total = torch.zeros_like(self.key)
+        self._totals = torch.zeros(2, dtype=torch.int64, device=device)
+        self.total = self._totals[1:]
         self._cache = torch.empty(_HALVES * self._blocks, dtype=torch.int32, device=device)
 
     def await_key(self, waiting: int, opened: int, source: int, call: int) -> None:
@@ -124,10 +151,11 @@ class CacheKey:
         _await_key[(1,)](waiting, opened, source, call, self.key, num_warps=1)
 
     def overwrite(self) -> None:
-        """Overwrite the cache; enqueues work on the current stream and returns."""
-        self.total.zero_()
+        """Overwrite the cache and read it back; enqueues work on the current stream and returns."""
+        self._totals.zero_()
         grid = (self._blocks,)
-        _overwrite[grid](self._cache, self.key, self.total, _HALVES, num_warps=_WARPS)
+        _overwrite[grid](self._cache, self.key, self._totals, _HALVES, num_warps=_WARPS)
+        _read_back[grid](self._cache, self._totals, _HALVES, num_warps=_WARPS)
 
 
 @cache
