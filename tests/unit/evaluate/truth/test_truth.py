@@ -325,6 +325,14 @@ class TestSets:
         ):
             truths_of(forward("return x + 1, x[x > 0]", "torch.randn(8, 8)"))
 
+    def test_a_reference_whose_kernels_compile_for_no_float64_is_compared_as_it_is(self, truths_of):
+        no_float64 = "if x.dtype is torch.float64: raise NotForFloat64\n        return x * x"
+        source = "class NotForFloat64(Exception): ..." + forward(no_float64, "torch.randn(8, 64)")
+        [truth] = truths_of(source).from_problem[0].truths
+        x = truths_of(source).from_problem[0].inputs.args[0]
+        assert truth.classify(truth.deviation(x * x)) == "fp32"
+        assert truth.classify(truth.deviation(1.01 * x * x)) is None
+
     def test_a_distribution_that_is_illegal_for_the_problem_is_left_out(self, truths_of):
         names = {s.name for s in truths_of(forward("return x.log()", "torch.rand(64, 64)")).sets}
         assert "negative" not in names
