@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from adaexplore.core.evaluation import is_wide
 from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
-    Block,
     MeasuringEffort,
     charged,
     discounted,
@@ -20,6 +19,7 @@ from adaexplore.evaluate.timing.measure import (
     summarize,
     widened,
 )
+from adaexplore.evaluate.timing.rounds import Block
 
 QUICK = MeasuringEffort(min_rounds=5, max_rounds=8)
 ON_A_GPU = effort_for("cuda:0")
