@@ -174,6 +174,7 @@ def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
     return replace(
         timing,
         baselines_us=quiet_us,
+        strongest="",  # the fastest at that moment
         speedup=share * timing.speedup,
         speedup_ci=(share * low, share * high),
         speedup_eager=share_of("eager") * timing.speedup_eager,
@@ -243,7 +244,8 @@ def summarize(
     """
     times = [_times(r) for r in rounds]
     medians = {name: median(r[name] for r in times) for name in times[0]}
-    ratios = _ratios(times, _best_baseline(times))
+    strongest = _best_baseline(times)
+    ratios = _ratios(times, strongest)
     over_eager = _over(times, "eager", known_us)
     assert over_eager is not None  # eager always runs
     timing = Timing(
@@ -256,6 +258,7 @@ def summarize(
         samples=samples,
         parent=_paired(times) if PARENT in medians else None,
         speedup_compile=_over(times, "compile", known_us),
+        strongest=strongest,
     )
     return charged(timing, median(r[CANDIDATE].open_us for r in rounds))
 
