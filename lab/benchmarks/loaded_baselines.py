@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -79,7 +80,8 @@ def main() -> None:
     print("\n".join(lines(found)))
     if options.out:
         asked = {"device": options.device, "problem": problem.name, "searches": options.searches}
-        text = json.dumps(asked | {"precision": options.precision} | found, indent=1)
+        asked |= {"precision": options.precision, "host": _host()}
+        text = json.dumps(asked | found, indent=1)
         options.out.write_text(text + "\n", encoding="utf-8")
 
 
@@ -188,6 +190,15 @@ def _jiffies() -> tuple[int, int]:
     )
     used = user + nice + system + sum(others)
     return used, used + idle + waiting
+
+
+def _host() -> dict[str, Any]:
+    """Return the number of processors, and the limit on their time that a container has."""
+    limit = Path("/sys/fs/cgroup/cpu.max")
+    return {
+        "processors": len(os.sched_getaffinity(0)),
+        "cpu_max": limit.read_text().strip() if limit.is_file() else "",
+    }
 
 
 def _written(path: Path, width: int, depth: int) -> Path:
