@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.cli.one_line import run_app
+from adaexplore.cli import run_app
 from adaexplore_lab.options import (
     BudgetOption,
     DeviceOption,
