@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from adaexplore.cli import run_app
+from adaexplore.core import AdaExploreError
 from adaexplore_lab.options import (
     BudgetOption,
     DeviceOption,
@@ -31,7 +32,11 @@ app = typer.Typer(
 
 def main() -> None:
     """Run a command; an expected failure is one line on stderr and an exit code."""
-    run_app(app, "adaexplore-lab")
+    try:
+        app()
+    except AdaExploreError as error:
+        print(f"adaexplore-lab: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 @app.command()

@@ -7,7 +7,7 @@ import sys
 import warnings
 
 from adaexplore.cli.app import app
-from adaexplore.cli.one_line import run_app as run_app
+from adaexplore.cli.one_line import run_app
 
 
 def main() -> None:
