@@ -74,6 +74,10 @@ same-code)
   same_code mlp "512, 2048" "self.a, self.b = nn.Linear(2048, 4096), nn.Linear(4096, 2048)" \
     "return self.b(nn.functional.gelu(self.a(x)))"
   ;;
+loaded)
+  limited "$LIMIT" "$PYTHON" lab/benchmarks/loaded_baselines.py --device "$DEVICE" --out "$OUT/loaded.json" "$@" 2>&1 |
+    tee "$OUT/loaded.txt"
+  ;;
 tests)
   [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract
   limited $((LIMIT + 60)) "$PYTHON" -m pytest -m gpu -n "${PARALLEL:-4}" --dist loadfile -q --tb short --timeout 300 \
@@ -136,7 +140,7 @@ searches | study) # the first call prepares and asks; every further one judges t
   fi
   ;;
 *)
-  echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, tests, corpora, tritonbench, tritonbench-g," >&2
+  echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, tests, corpora, tritonbench, tritonbench-g," >&2
   echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches or study" >&2
   exit 2
   ;;

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaexplore.problems.kernelbench import load
-from adaexplore_lab.synthesize.draft import MAX_ELEMENTS, Draft, Value
+from adaexplore_lab.synthesize.draft import Draft, Value
 from adaexplore_lab.synthesize.grammar import grow
 from adaexplore_lab.synthesize.productions.base import CATALOGUE, production, step
 from adaexplore_lab.synthesize.sizes import Dim, UnfitError
@@ -35,7 +35,7 @@ def test_what_the_grammar_infers_is_what_torch_computes(seed):
     inputs, outputs = run(task.source)
     found = tuple((tuple(t.shape), str(t.dtype).removeprefix("torch.")) for t in outputs)
     assert found == task.outputs
-    assert all(t.numel() <= MAX_ELEMENTS for t in (*inputs, *outputs))
+    assert all(t.numel() <= 2**19 for t in (*inputs, *outputs))
 
 
 @settings(deadline=None, max_examples=25)

@@ -7,7 +7,7 @@ import sys
 import warnings
 
 from adaexplore.cli.app import app
-from adaexplore.core.errors import AdaExploreError
+from adaexplore.cli.one_line import run_app
 
 
 def main() -> None:
@@ -19,8 +19,4 @@ def main() -> None:
     if not sys.warnoptions:  # what libraries tell programmers is no news to users
         warnings.simplefilter("ignore")
         logging.getLogger().addHandler(logging.NullHandler())
-    try:
-        app()
-    except AdaExploreError as error:
-        print(f"adaexplore: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    run_app(app, "adaexplore")

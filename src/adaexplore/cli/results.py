@@ -174,7 +174,10 @@ def export(
 ) -> None:
     """Write a run as one small file, or hand its winner to a benchmark."""
     from adaexplore.core.errors import BadInputError
+    from adaexplore.store.directory import require_run
 
+    if not run.exists():
+        require_run(run)
     targets = {
         "-o": output,
         "--flashinfer": flashinfer,
@@ -195,13 +198,9 @@ def export(
 
 
 def _delivery(run: Path, dataset: Path | None, folder: Path | None) -> Delivery:
-    from adaexplore.core.errors import BadInputError
-    from adaexplore.problems.solutions.specification import holds_definitions
     from adaexplore.run.deliver import delivery_of_run
 
     assert folder
-    if dataset is None and not holds_definitions(folder):
-        raise BadInputError(f"{folder} holds no definitions; name the dataset with --dataset")
     return delivery_of_run(run, dataset or folder)
 
 

@@ -66,7 +66,7 @@ class Timing:
 
     `time_us` is the median of `samples` calls in microseconds and `time_ci_us` its 95 % interval.
     `baselines_us` holds the medians of the baselines that were timed beside it, in the requested
-    precision class. `speedup` is like for like: the strongest baseline over the candidate, paired
+    precision class. `speedup` is like for like: the baseline `strongest` over the candidate, paired
     round by round (no other has a smaller speedup), with the interval `speedup_ci` that claims are
     made by. `speedup_eager` is over eager and `speedup_compile` over `torch.compile` with its
     defaults, as papers quote; the latter is None where that is no baseline. `parent` compares with
@@ -74,7 +74,8 @@ class Timing:
     the time for which other programs kept the party that waited most from a processor; then the
     interval is that much wider. `allowance` has the factors by which the ends of `speedup_ci` are
     further out than those of the 95 % interval of the noise: the upper one for what the clocks of
-    two processes differ by, the lower one for what a candidate could hide as well.
+    two processes differ by, the lower one for what a candidate could hide as well. Where no
+    strongest baseline is named, it is the one with the smallest median.
     """
 
     time_us: float
@@ -89,11 +90,13 @@ class Timing:
     speedup_compile: float | None = None
     waited: float = 0.0
     allowance: tuple[float, float] = (1.0, 1.0)
+    strongest: str = ""
 
-    @property
-    def strongest(self) -> str:
-        """The name of the fastest baseline, which `speedup` is over."""
-        return min(self.baselines_us, key=lambda name: self.baselines_us[name], default="")
+    def __post_init__(self) -> None:
+        """Name the strongest baseline."""
+        if not self.strongest:
+            fastest = min(self.baselines_us, key=lambda name: self.baselines_us[name], default="")
+            object.__setattr__(self, "strongest", fastest)
 
     @property
     def noise_ci(self) -> tuple[float, float]:

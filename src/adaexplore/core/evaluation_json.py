@@ -149,6 +149,7 @@ def _timing(data: Mapping[str, Any]) -> Timing:
         speedup_compile=data.get("speedup_compile"),
         waited=data.get("waited") or 0.0,
         allowance=_pair(data.get("allowance") or [1.0, 1.0]),
+        strongest=data.get("strongest") or "",
     )
 
 

@@ -13,7 +13,11 @@ from adaexplore.core.leader import is_claimable, is_refuted
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.problems.solutions.delivery import Delivery
-from adaexplore.problems.solutions.specification import Specification, read_specification
+from adaexplore.problems.solutions.specification import (
+    Specification,
+    holds_definitions,
+    read_specification,
+)
 from adaexplore.run.api import Judged
 from adaexplore.run.results import summary_of
 from adaexplore.run.uses import header
@@ -27,6 +31,8 @@ def delivery_of_run(path: Path, dataset: Path) -> Delivery:
     claims no kernel, and for a definition that `dataset` does not have.
     """
     with read_run(path) as directory:
+        if not holds_definitions(dataset):
+            raise BadInputError(f"{dataset} holds no definitions; name the dataset with --dataset")
         store = directory.store
         record, at = store.run(), _times(store)
         specification = _specification(record.problem, dataset)

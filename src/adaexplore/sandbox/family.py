@@ -28,6 +28,14 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def threads_of(pid: int) -> list[int]:
+    """Return the threads of a process; none if it has ended."""
+    try:
+        return [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return []
+
+
 def tasks(pids: list[int]) -> int:
     """Count processes and threads, ended ones that were not reaped included."""
     count = 0

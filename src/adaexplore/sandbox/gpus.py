@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from adaexplore.sandbox.cores import CORES, shares_here
+
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -18,18 +20,26 @@ def alone(device: str) -> tuple[str, dict[str, str]]:
     variables for it; the device itself and no variables on the CPU."""
     if device == "cpu":
         return device, {}
-    return "cuda:0", {VISIBLE: physical(device)}
+    name = physical(device)
+    cores = os.environ.get(CORES)
+    if cores is None:
+        cores = str(shares_here(int(name) if name.isdigit() else _index(device)) or "")
+    return "cuda:0", {VISIBLE: name, CORES: cores}
 
 
 def physical(device: str) -> str:
     """Return CUDA's physical name of this process's `device` ("cuda:1"): a number, or a UUID if
     CUDA_VISIBLE_DEVICES has UUIDs."""
-    index = int(device.partition(":")[2] or 0)
+    index = _index(device)
     visible = os.environ.get(VISIBLE)
     names = [name.strip() for name in visible.split(",")] if visible else []
     return names[index] if index < len(names) else str(index)
 
 
 def seen(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables of a process that select its visible GPUs."""
-    return {VISIBLE: environment[VISIBLE]} if VISIBLE in environment else {}
+    """Return the variables of a process that select its visible GPUs, and their cores."""
+    return {name: environment[name] for name in (VISIBLE, CORES) if name in environment}
+
+
+def _index(device: str) -> int:
+    return int(device.partition(":")[2] or 0)

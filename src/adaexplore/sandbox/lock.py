@@ -3,6 +3,8 @@
 Timings taken while another process uses the same device can be wrong by a factor of two. A process
 that uses the device holds the lock shared, one that times holds it exclusively. Processes that
 arrive while a timing waits queue up behind it; otherwise the sharing ones would starve it.
+
+Who holds a GPU exclusively has the processor cores of its measurements meanwhile (see `cores`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaexplore.sandbox import cores
 from adaexplore.sandbox.gpus import physical
 
 LOCKS = "ADAEXPLORE_LOCKS"  # for tests, whose times nobody reads; not TMPDIR, which workers change
@@ -39,7 +42,8 @@ def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
         held[device] = fd, exclusive
         yield
     finally:
-        held.pop(device, None)
+        if held.pop(device, None):
+            _release(fd, device, exclusive)
         os.close(fd)
 
 
@@ -54,7 +58,7 @@ def device_lent(device: str) -> Iterator[None]:
     if fd is None or device == "cpu" or device in _lent():
         yield
         return
-    fcntl.flock(fd, fcntl.LOCK_UN)
+    _release(fd, device, exclusive)
     _lent().add(device)
     try:
         yield
@@ -75,7 +79,7 @@ def device_taken_back(device: str) -> Iterator[None]:
     try:
         yield
     finally:
-        fcntl.flock(fd, fcntl.LOCK_UN)
+        _release(fd, device, exclusive)
         _lent().add(device)
 
 
@@ -100,7 +104,7 @@ def stand_back(device: str) -> None:
     What this thread's use of the device left there must be at rest.
     """
     fd, exclusive = _held()[device]
-    fcntl.flock(fd, fcntl.LOCK_UN)
+    _release(fd, device, exclusive)
     _take(fd, device, exclusive)
 
 
@@ -138,6 +142,14 @@ def _take(fd: int, device: str, exclusive: bool) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
     finally:
         os.close(gate)
+    if exclusive and device != "cpu":
+        cores.take(os.getpid())
+
+
+def _release(fd: int, device: str, exclusive: bool) -> None:
+    if exclusive and device != "cpu":
+        cores.keep_off(os.getpid())
+    fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 def _gate_file(device: str) -> Path:

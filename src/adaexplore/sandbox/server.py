@@ -22,6 +22,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from adaexplore.sandbox import cores
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.family import children
 from adaexplore.sandbox.walls import isolation, namespaces
@@ -172,6 +173,7 @@ def _run_worker(
         os.environ.update(environment)
         tempfile.tempdir = None  # forget the server's own
         os.chdir(folder)
+        cores.keep_off(os.getpid())
         _copy_kernels(Path(request["caches"]), folder)
         ResourceLimits(**request["limits"]).apply()
         for number in (signal.SIGINT, signal.SIGTERM):

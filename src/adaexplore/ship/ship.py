@@ -46,8 +46,10 @@ def ship(
     that claims no kernel.
     """
     for new in filter(None, (folder, hub)):
-        if new.exists() and any(new.iterdir()):
+        if new.is_dir() and any(new.iterdir()):
             raise BadInputError(f"{new} is not empty; give a new folder")
+        if new.exists() and not new.is_dir():
+            raise BadInputError(f"{new} is a file; give a new folder")
     winner = winner_of(run)
     if hub:
         refuse_compiled(winner.source)
@@ -62,7 +64,10 @@ def ship(
         )
         spec, trial = _tried(winner, described.spec, built, home)
         write_verdicts(winner, trial, built)
-        shutil.copytree(built, folder, dirs_exist_ok=True)
+        try:
+            shutil.copytree(built, folder, dirs_exist_ok=True)
+        except OSError as error:
+            raise BadInputError(f"cannot write {folder}: {error.strerror or error}") from error
     if hub:
         write_hub(folder, spec, hub, license_name)
     return Shipped(folder, spec, trial)

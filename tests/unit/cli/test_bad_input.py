@@ -43,6 +43,58 @@ def run_path(tmp_path):
     return tmp_path / "run"
 
 
+class TestCommandLine:
+    @pytest.mark.parametrize(
+        ("words", "complaint"),
+        [
+            ("nosuch", "no such command 'nosuch' (adaexplore --help)"),
+            (
+                "memory lsit",
+                "no such command 'lsit'. Did you mean 'list'? (adaexplore memory --help)",
+            ),
+            ("show", "missing argument 'RUN' (adaexplore show --help)"),
+            ("explore --nosuch", "no such option: --nosuch (adaexplore explore --help)"),
+            ("show a b", "got unexpected extra argument(s) (b) (adaexplore show --help)"),
+            (
+                "explore x --precision fp99",
+                "invalid value for '--precision': 'fp99' is not one of 'fp32', 'tf32', 'half' "
+                "(adaexplore explore --help)",
+            ),
+        ],
+    )
+    def test_what_cannot_be_read(self, adaexplore, words, complaint):
+        assert adaexplore(*words.split()).complaint == f"adaexplore: {complaint}"
+
+    @pytest.mark.parametrize("option", ["--preset", "--language", "--mode", "--target", "--steps"])
+    def test_a_value_that_an_option_does_not_know(self, adaexplore, option):
+        line = adaexplore("explore", "x.py", option, "nosuch").complaint
+        assert line.startswith(f"adaexplore: invalid value for '{option}': ")
+
+    @pytest.mark.parametrize("words", ["", "memory"])
+    def test_where_a_command_is_missing_the_help_lists_them(self, adaexplore, words):
+        result = adaexplore(*words.split())
+        assert (result.code, result.out) == (2, "")
+        assert f"Usage: adaexplore {words}".rstrip() in result.err
+        assert "Commands:" in result.err
+
+
+class TestOtherFolders:
+    """The run is at fault before what it is exported to."""
+
+    @pytest.mark.parametrize("option", ["--flashinfer", "--sol", "--kernelbench", "--predictions"])
+    def test_an_export_of_what_is_not_there(self, adaexplore, tmp_path, option):
+        line = adaexplore("export", tmp_path / "gone", option, tmp_path / "x").complaint
+        assert "gone is not a run directory: it does not exist" in line
+
+    def test_an_export_of_what_is_no_run(self, adaexplore, tmp_path):
+        line = adaexplore("export", tmp_path, "--flashinfer", tmp_path / "x").complaint
+        assert "is not a run directory: there is no run.db in it" in line
+
+    def test_a_dataset_without_definitions(self, adaexplore, run_path, tmp_path):
+        line = adaexplore("export", run_path, "--flashinfer", tmp_path / "x").complaint
+        assert line.endswith("x holds no definitions; name the dataset with --dataset")
+
+
 class TestProblemFile:
     @pytest.mark.parametrize("command", ["explore", "evaluate"])
     def test_a_missing_one(self, adaexplore, tmp_path, candidate, command):

@@ -122,7 +122,7 @@ def test_prompts_of_all_arms_are_answered_in_files(adaexplore, arms, problem, pr
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--policy", "uct"], "No such option"),
+        (["--policy", "uct"], "no such option"),
         (["--set", "policy=uct"], "arm tree sets it"),
         (["--preset", "adaexplore"], "--preset: write it into the file"),
         (["--set", "window=0"], "window=0"),

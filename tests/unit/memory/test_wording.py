@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
-from adaexplore.memory.wording import MOST_CHARS, objection
+from adaexplore.memory.wording import objection
 
 PROGRAM = """
 import triton
@@ -94,4 +94,5 @@ def test_shapes_are_refused_unless_they_are_tiles(prose, sides):
 
 def test_statements_are_short_and_there():
     assert "empty" in objection("  \n", PROGRAM)
-    assert str(MOST_CHARS) in objection("word " * 60, PROGRAM)
+    assert objection("word " * 47 + "words", PROGRAM) == ""
+    assert "241 characters; 240 are allowed" in objection("word " * 47 + "a word", PROGRAM)

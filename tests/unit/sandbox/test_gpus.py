@@ -29,12 +29,14 @@ class TestPhysical:
 class TestAlone:
     def test_the_only_visible_gpu_is_the_first(self, monkeypatch):
         monkeypatch.setenv(VISIBLE, "4,6")
-        assert alone("cuda:1") == ("cuda:0", {VISIBLE: "6"})
+        device, environment = alone("cuda:1")
+        assert (device, environment[VISIBLE]) == ("cuda:0", "6")
 
     def test_the_name_is_the_same_inside_such_a_process(self, monkeypatch):
         monkeypatch.setenv(VISIBLE, "4,6")
         device, environment = alone("cuda:1")
-        monkeypatch.setenv(VISIBLE, environment[VISIBLE])
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
         assert alone(device) == (device, environment)
 
     def test_the_cpu_needs_no_variables(self):

@@ -1,5 +1,6 @@
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +82,16 @@ class TestCompiled:
     def test_profile_noise_leaves_the_cell_unchanged(self):
         jittered = {**MADE_OF, "own": (0.62, 0.27), "library": (0.1, 0.012), "launches": 4.0}
         assert traits_of(node(TRITON, **jittered)).cell == traits_of(node(TRITON, **MADE_OF)).cell
+
+    def test_kernels_with_a_twentieth_of_the_time_count(self):
+        found = traits_of(node(TRITON, own=(0.9, 0.05, 0.049), library=(0.05, 0.04)))
+        assert found.cell[1:3] == (2, 1)
+
+    def test_typical_maxima_weigh_the_same(self):
+        # 15 launches, 65,536 programs, blocks of 256 threads, 10 TB/s.
+        most = {"launches": 15.0, "grid": (65_536, 1, 1), "block": (256,), "bytes_per_s": 1e13}
+        weights = [abs(value) for value in traits_of(node(TRITON, **most)).vector[64:] if value]
+        assert weights == pytest.approx([math.sqrt(0.5 / 4)] * 4)
 
     def test_kernels_with_the_same_source_differ_by_their_compiled_form(self):
         here = traits_of(node(TRITON, **MADE_OF))

@@ -168,6 +168,12 @@ class TestSettling:
     def test_the_confirmation_that_counts(self, tries, counts):
         assert settled(self.FOUND, tries) is tries[counts]
 
+    @pytest.mark.parametrize(
+        ("searched", "last"), [(ESTIMATED, measured(1.5)), (measured(3.0), ESTIMATED)]
+    )
+    def test_an_estimate_contradicts_no_measurement(self, searched, last):
+        assert settled(searched, [measured(1.0), last]) is last
+
     def test_a_measurement_under_load_is_no_clear_one(self):
         loaded = replace(self.FOUND, timing=replace(self.FOUND.timing, waited=0.1))
         assert next_to_confirm({7: self.FOUND}, {7: [loaded]}, 3) == 7

@@ -170,6 +170,8 @@ def test_bad_orders_are_one_line(run, tmp_path):
     (tmp_path / "full" / "file").touch()
     with pytest.raises(BadInputError, match="is not empty; give a new folder"):
         ship(run, tmp_path / "full")
+    with pytest.raises(BadInputError, match="is a file; give a new folder"):
+        ship(run, tmp_path / "full" / "file")
     with pytest.raises(BadInputError, match="no name of a Python package"):
         ship(run, tmp_path / "new", name="a-b")
     with pytest.raises(BadInputError):

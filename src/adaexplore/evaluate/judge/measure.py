@@ -17,6 +17,7 @@ from adaexplore.evaluate.judge.verify import Verified
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_KERNELS
 from adaexplore.evaluate.timing.conditions import gauge_for
+from adaexplore.evaluate.timing.cpu_time import waited_us
 from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
     PARENT,
@@ -24,7 +25,6 @@ from adaexplore.evaluate.timing.measure import (
     effort_for,
     measure,
 )
-from adaexplore.evaluate.timing.waiting import waited_us
 
 _USUAL = 2  # baselines beside a candidate
 _BUSY = "other programs keep the GPU busy: nothing can be timed on it; end them and go on"

@@ -15,6 +15,7 @@ from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.baselines import EAGER, by_speed, left_out, strongest
 from adaexplore.evaluate.timing.baselines_trial import Trial
 from adaexplore.evaluate.timing.combine import combined_roofline_facts, geometric_mean
+from adaexplore.evaluate.timing.rounds import QUIET
 from adaexplore.evaluate.truth.labels import labels_of, overhead_label
 from adaexplore.evaluate.wire.tensors import share
 from adaexplore.sandbox.user.user_code import Instance
@@ -42,6 +43,7 @@ class Reference:
         self.notes: list[str] = _notes_on_gradients(self.instance)
         self.beside: tuple[str, ...] = ()
         self.workloads: list[JudgedWorkload] = []
+        self._waited = 0.0
         timed = len(problem.timed_workloads)
         first_set = 0
         for workload in problem.workloads:
@@ -115,6 +117,7 @@ class Reference:
         `trials`, or all that are offered where there were no trials.
         """
         self.notes += [left_out(trial.baseline, trial.why) for trial in trials if trial.why]
+        self._waited = max((trial.waited for trial in trials), default=0.0)
         for workload in self.timed:
             workload.baselines_us = {
                 trial.baseline: trial.times_us[workload.name] for trial in trials if not trial.why
@@ -137,6 +140,9 @@ class Reference:
         """
         for workload in self.timed:
             workload.time_baselines()
+        waited = max(self._waited, *(w.baselines.waited for w in self.timed))
+        if waited > QUIET:
+            self.notes.append(_busy(waited))
         self.beside = strongest(
             [{name: w.baselines_us[name] for name in self.every} for w in self.timed]
         )
@@ -216,6 +222,13 @@ class Reference:
     def _of(self, workload: JudgedWorkload, text: str) -> str:
         """Name the workload where there are several."""
         return f"{workload.name}: {text}" if len(self.workloads) > 1 else text
+
+
+def _busy(waited: float) -> str:
+    return (
+        "the machine was busy when the baselines were timed: their threads waited for "
+        f"{waited:.0%} of the time, so others may be the strongest; a confirmation times all again"
+    )
 
 
 def _notes_on_gradients(instance: Instance) -> list[str]:

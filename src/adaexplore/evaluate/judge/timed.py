@@ -27,6 +27,7 @@ from adaexplore.evaluate.timing.turnstile.protocol import (
 )
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout
+from adaexplore.sandbox.cores import measuring
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.user.values import Inputs
 from adaexplore.sandbox.watchdog import LimitExceededError
@@ -132,6 +133,8 @@ class TimedCandidate:
             raise Stop(Failed("rejected", _TOLD_TOO_EARLY))
 
     def _placed(self) -> AbstractContextManager[None]:
+        if self._device != "cpu":
+            return measuring(self.pid)
         return threads_apart(self.pid) if self._may_place else nullcontext()
 
     def brief_us(self, about_us: float) -> float:
@@ -268,14 +271,15 @@ class TimedParent:
     def block(self, count: int) -> list[float]:
         """Time `count` calls on fresh inputs; raises `ParentLostError`."""
         workload = self._workload
-        self._talk.thaw()
         try:
-            self._talk.ask(wire.Warm(workload.set_numbers))
-            workload.fresh.refill(count)
-            times_us, _ = timed_calls(self._talk, workload, count, None, self._clocks)
+            with measuring(self._talk.pid):
+                self._talk.thaw()
+                self._talk.ask(wire.Warm(workload.set_numbers))
+                workload.fresh.refill(count)
+                times_us, _ = timed_calls(self._talk, workload, count, None, self._clocks)
+                self.end()
         except (Stop, TimeoutError, WorkerDiedError, LimitExceededError) as error:
             raise ParentLostError from error
-        self.end()
         return list(times_us)
 
     def end(self) -> None:

@@ -25,7 +25,7 @@ COMPILE_S = 300.0
 
 _ABREAST = 3
 _WAITING_S = 300.0  # for the device, and for memory to be filled
-_FORM = "2"  # of the files, and of the way in which baselines are built and timed
+_FORM = "3"  # of the files, and of the way in which baselines are built and timed
 
 
 def try_baselines(

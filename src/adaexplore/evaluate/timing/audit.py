@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from adaexplore.evaluate.timing.cpu_time import CpuMeter
+from adaexplore.evaluate.timing.cpu_time import CpuMeter, thread_account_us
 from adaexplore.evaluate.timing.turnstile.protocol import HEAD_START_S, Passages
-from adaexplore.evaluate.timing.waiting import thread_account_us
 
 _TOLERANCE = 0.25  # of the claimed time: variation of the machine
 _SLACK_US = {"cpu": 1000.0, "cuda": 3000.0}  # of a block, before it is refused

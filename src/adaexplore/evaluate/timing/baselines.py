@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from statistics import median
 
 from adaexplore.core.protocols.clock import Clock
@@ -27,26 +25,23 @@ from adaexplore.evaluate.timing.baselines_offered import (
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.combine import geometric_mean
 from adaexplore.evaluate.timing.compiling import compiling_lent
+from adaexplore.evaluate.timing.cpu_time import own_waited_us
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.placement import threads_apart
-from adaexplore.evaluate.timing.turnstile.protocol import (
-    Gate,
-    Turnstile,
-    nothing_sealed,
-    nothing_used,
-    own_ends,
-)
-from adaexplore.evaluate.timing.waiting import threads_of
+from adaexplore.evaluate.timing.rounds import Round, quiet_rounds, timed_block
+from adaexplore.evaluate.timing.turnstile.own import OwnSlots, OwnTurnstile
+from adaexplore.evaluate.timing.turnstile.protocol import nothing_used
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet
+from adaexplore.sandbox.family import threads_of
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 from adaexplore.sandbox.user.values import NamedTensor
 
 _OVERHEADS = 6  # blocks: the machine may be busier than it was
 _TYPICAL = {"cpu": 0.5, "cuda": 0.25}  # of these: on a GPU, a busy host only adds to the device's
-_DELIVERIES = 300  # calls
 _CHECKED = 2  # input sets: a captured graph is right on the one that it was captured with
 _BESIDE = 2
+_BRIEF_ROUNDS, _BRIEF_CALLS = 5, 3
 EAGER = "eager"
 
 
@@ -54,7 +49,8 @@ class Baselines:
     """The reference's module as PyTorch runs it, each way of which is a party beside candidates.
 
     They run in the requested class. A way that cannot be built, or gives a wrong result, is left
-    out, with a note. `forms` is the number of workloads that share the module.
+    out, with a note. `forms` is the number of workloads that share the module. `waited` is the
+    share of the last brief timing for which threads had no processor.
     """
 
     def __init__(
@@ -67,10 +63,10 @@ class Baselines:
         self._calls: dict[str, Call] = {EAGER: eager(self.subject)}
         self._left_out: set[str] = set()
         self._may_place = runs.problem.device == "cpu"  # not with threads that a call creates
+        self.waited = 0.0
         self._overheads_us: list[float] = []
         self._excesses: list[float] = []
         self._entering_us: list[float] = []
-        self._delivering_us: deque[float] = deque(maxlen=_DELIVERIES)
 
     @property
     def offered(self) -> list[str]:
@@ -88,9 +84,9 @@ class Baselines:
         return clock_for(self._runs.problem.device)
 
     @cached_property
-    def _ends(self) -> tuple[Turnstile, Gate]:
-        """The ends of the baselines' turnstile; nothing is timed in a confined process."""
-        return own_ends(self._runs.problem.device)
+    def _turnstile(self) -> OwnTurnstile:
+        """The baselines' turnstile; nothing is timed in a confined process."""
+        return OwnTurnstile(self._runs.problem.device)
 
     @property
     def own(self) -> Own:
@@ -105,7 +101,7 @@ class Baselines:
         """What launching took on the last blocks; there may be none yet."""
         # Threads of this process may take Python's lock from each other while they ask.
         entering_us = min(self._entering_us[-_OVERHEADS:], default=0.0)
-        delivering_us = median(self._delivering_us or [0.0])
+        delivering_us = median(self._turnstile.delivering_us or [0.0])
         return Own(0.0, entering_us=entering_us, delivering_us=delivering_us)
 
     def build(self, name: str) -> bool:
@@ -140,9 +136,16 @@ class Baselines:
 
     def time(self, fresh: FreshInputs, names: Iterable[str]) -> dict[str, float]:
         """Time baselines briefly, in microseconds; the caller holds the device."""
-        blocks, count = self.blocks(fresh, names), min(3, fresh.count)
-        rounds = [{name: median(block(count)) for name, block in blocks.items()} for _ in range(5)]
-        return {name: median(r[name] for r in rounds) for name in blocks}
+        blocks, count = self.blocks(fresh, names), min(_BRIEF_CALLS, fresh.count)
+
+        def take() -> Round:
+            return {
+                name: timed_block(block, count, own_waited_us) for name, block in blocks.items()
+            }
+
+        rounds = quiet_rounds(take, _BRIEF_ROUNDS)
+        self.waited = max(median(r[name].waited for r in rounds) for name in blocks)
+        return {name: median(r[name].time_us for r in rounds) for name in blocks}
 
     def _block(self, run: Call, fresh: FreshInputs) -> Callable[[int], list[float]]:
         """Return a function that times calls of a baseline as candidates are timed.
@@ -150,7 +153,7 @@ class Baselines:
         The calls pass a turnstile too, and work on memory that no candidate can write to.
         """
         inputs, warming = fresh.own.inputs, fresh.warming
-        (turnstile, gate), seals = self._ends, fresh.own.seals
+        slots = OwnSlots(fresh.own.open, fresh.own.seals, fresh.own_sums)
 
         def warm_call(i: int) -> object:
             return run(warming[i % len(warming)])
@@ -158,30 +161,20 @@ class Baselines:
         def call(i: int) -> list[NamedTensor]:
             return run(inputs[i])
 
-        def deliver(i: int, outputs: list[NamedTensor]) -> None:
-            began = time.perf_counter()
-            fresh.take(i, outputs)
-            gate.delivered(i, fresh.own_sums)
-            self._delivering_us.append(1e6 * (time.perf_counter() - began))
-
-        def ready(i: int) -> None:
-            gate.enter(i, (), partial(seals.turn, i) if seals else nothing_sealed)
-
         def block(count: int) -> list[float]:
             with self._runs.scope(self._runs.precision):
                 self._clock.warm(warm_call)
                 fresh.prepare_own(count)
-                used = _other_threads_us if fresh.own.open_slowly else nothing_used
-                attended = turnstile.attended(
-                    count,
-                    fresh.own.open,
-                    used=used,
-                    asking=threading.get_native_id(),
-                    head_start_s=self._launching.head_start_s,
-                )
-                with attended as passages, self._placed():
-                    times = self._clock.block(call, count, deliver, ready)
-                    gate.leave()
+                with self._placed():
+                    times, passages = self._turnstile.block(
+                        self._clock,
+                        call,
+                        count,
+                        slots,
+                        fresh.take,
+                        used=_other_threads_us if fresh.own.open_slowly else nothing_used,
+                        head_start_s=self._launching.head_start_s,
+                    )
             around_us = [w - t for w, t in zip(passages.windows_us, times, strict=True)]
             self._overheads_us.append(median(around_us))
             self._excesses.append(excess(times))

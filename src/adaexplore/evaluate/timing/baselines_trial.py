@@ -16,13 +16,14 @@ import torch
 
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.clock import Call as Calls
-from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import why_not_built
 from adaexplore.evaluate.timing.baselines_offered import BUILD_ERRORS, Call, Subject, baseline_named
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.compiling import CompileLimit, compiling_lent
-from adaexplore.evaluate.timing.turnstile.protocol import nothing_sealed, own_ends
+from adaexplore.evaluate.timing.cpu_time import own_waited_us
+from adaexplore.evaluate.timing.rounds import QUIET, Block, Round, quiet_rounds, timed_block
+from adaexplore.evaluate.timing.turnstile.own import OwnSlots, OwnTurnstile
 from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire import codec
@@ -45,13 +46,15 @@ _MOST_CALLS = 100
 class Trial:
     """The outcome of a trial: the time in microseconds on each timed workload, or `why` none.
 
-    A reason that `lasts` is one of the problem and the software; another time, there may be more
-    memory.
+    `waited` is the share of the time for which threads had no processor, on a busy machine. An
+    outcome that `lasts` is one of the problem and the software; another time, there may be more
+    memory, or less load.
     """
 
     baseline: str
     times_us: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
+    waited: float = 0.0
     lasts: bool = True
 
 
@@ -83,10 +86,11 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
 
     def measure() -> Trial:
         with device_lock(problem.device, exclusive=True):
-            clock = clock_for(problem.device)
-            timed = _timer(clock, problem.device)
-            times = {workload: _time_us(t, clock, timed) for workload, t in tried.items()}
-            return Trial(name, times)
+            timed = _timer(problem.device)
+            blocks = {workload: _blocks(each, timed) for workload, each in tried.items()}
+            waited = max(median(block.waited for block in each) for each in blocks.values())
+            times = {name: median(block.time_us for block in b) for name, b in blocks.items()}
+            return Trial(name, times, waited=waited, lasts=waited <= QUIET)
 
     channel.send(codec.write(_outcome(name, build)))
     channel.receive()
@@ -121,35 +125,34 @@ def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried
     return tried
 
 
-def _timer(clock: Clock, device: str) -> Callable[[Calls, int], float]:
-    """Return a function that takes the median time of so many calls, behind a turnstile.
+def _timer(device: str) -> Callable[[Calls, int], list[float]]:
+    """Return a function that times so many calls, behind a turnstile.
 
     Beside candidates, launching a short call has a head start. Without it a slow host would tell
     the time of launching, by which other baselines are the strongest.
     """
-    turnstile, gate = own_ends(device)
+    clock, turnstile = clock_for(device), OwnTurnstile(device)
     nothing: list[list[torch.Tensor]] = [[] for _ in range(_MOST_CALLS)]
-    seals = seals_of(nothing, torch.device(device))
-    sums = sums_over(nothing, torch.device(device))
+    on = torch.device(device)
+    slots = OwnSlots(lambda _: 1, seals_of(nothing, on), sums_over(nothing, on))
 
-    def ready(i: int) -> None:
-        gate.enter(i, (), partial(seals.turn, i) if seals else nothing_sealed)
-
-    def timed(calls: Calls, count: int) -> float:
-        with turnstile.attended(count, lambda _: 1):
-            times_us = clock.block(calls, count, lambda i, _: gate.delivered(i, sums), ready)
-            gate.leave()
-        return median(times_us)
+    def timed(calls: Calls, count: int) -> list[float]:
+        return turnstile.block(clock, calls, count, slots)[0]
 
     return timed
 
 
-def _time_us(tried: _Tried, clock: Clock, timed: Callable[[Calls, int], float]) -> float:
+def _blocks(tried: _Tried, timed: Callable[[Calls, int], list[float]]) -> list[Block]:
+    """Time blocks of calls, again where threads waited for a processor."""
+
     def call(_: int) -> object:
         return tried.call(tried.inputs)
 
+    def take() -> Round:
+        return {"": timed_block(partial(timed, call), count, own_waited_us)}
+
     with tried.runs.scope(tried.runs.precision):
-        clock.warm(call)
-        first_us = max(timed(call, _PILOT), 1.0)
+        clock_for(tried.runs.problem.device).warm(call)
+        first_us = max(median(timed(call, _PILOT)), 1.0)
         count = int(min(max(_BLOCK_US / first_us, _PILOT), _MOST_CALLS))
-        return median(timed(call, count) for _ in range(_BLOCKS))
+        return [block for blocks in quiet_rounds(take, _BLOCKS) for block in blocks.values()]

@@ -43,6 +43,7 @@ def combined(timings: Sequence[Timing]) -> Timing:
     names = [
         name for name in timings[0].baselines_us if all(name in t.baselines_us for t in timings)
     ]
+    strongest = {t.strongest for t in timings}
     over_compile = [t.speedup_compile for t in timings if t.speedup_compile is not None]
     times, speedups = [t.time_us for t in timings], [t.speedup for t in timings]
     low, high = mean_interval(speedups, [t.noise_ci for t in timings])
@@ -60,6 +61,7 @@ def combined(timings: Sequence[Timing]) -> Timing:
         speedup_compile=geometric_mean(over_compile) if len(over_compile) == len(timings) else None,
         waited=max(t.waited for t in timings),
         allowance=(below, above),
+        strongest=strongest.pop() if len(strongest) == 1 else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""CPU time of a process and its descendants, which a process may leave out of no account."""
+"""CPU time of processes, and the time for which their threads wait for a processor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaexplore.sandbox.family import family
+from adaexplore.sandbox.family import family, threads_of
 
 _OF_SCHEDULER = 2  # CPUCLOCK_SCHED: user and system time, as the scheduler counts them
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -79,6 +79,32 @@ class CpuClocks:
             with contextlib.suppress(OSError):  # it has ended
                 total_ns += time.clock_gettime_ns(clock)
         return total_ns / 1000.0
+
+
+def own_waited_us() -> float:
+    """Return `waited_us` of this process."""
+    return waited_us([os.getpid()])
+
+
+def waited_us(pids: Iterable[int]) -> float:
+    """Return how long all threads of some processes were ready to run and had no processor.
+
+    In microseconds, since the threads began. Threads that have ended, and kernels that keep no such
+    account, add nothing.
+    """
+    return sum(thread_account_us(pid, thread)[1] for pid in pids for thread in threads_of(pid))
+
+
+def thread_account_us(pid: int, thread: int) -> tuple[float, float]:
+    """Return for how long a thread ran and waited, in microseconds (proc_pid_schedstat(5)).
+
+    Both are zero if the thread has ended, or the kernel keeps no such account.
+    """
+    try:
+        ran, waited, *_ = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+    except (OSError, ValueError):
+        return 0.0, 0.0
+    return int(ran) / 1000.0, int(waited) / 1000.0
 
 
 def _clocks(pids: Iterable[int]) -> list[int]:

@@ -7,49 +7,30 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, median
+from statistics import median
 from types import MappingProxyType
 
 from adaexplore.core.evaluation import UNSEEN_US, Paired, Timing, is_wide
+from adaexplore.evaluate.timing.rounds import (
+    Round,
+    TimeBlock,
+    is_quiet,
+    no_waiting,
+    timed_block,
+)
 from adaexplore.evaluate.timing.statistics import median_interval
 
 CANDIDATE = "candidate"
 PARENT = "parent"
 
 _NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
-_QUIET = 0.02  # share of a block that its threads may wait for a processor
 _MOST_WAITED = 0.99
-_TURN_US = 5.0  # of waiting, for a call: two processes take turns at a turnstile
 _FEWEST_CALLS = 2  # of a candidate
 _EVENTS_US = 0.35
 """Half of what the times of the same code differ by in two processes (docs/results). CUDA promises
 half a microsecond (`cudaEventElapsedTime`)."""
 
 _LEAST_SHARE = 0.1  # of a time that is as short as its clock is coarse
-
-TimeBlock = Callable[[int], list[float]]
-"""Times that many calls and returns microseconds each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A timed block of one party.
-
-    `time_us` is the median of its calls in microseconds, and `excess_us` what their mean is above
-    it. `waited` is the share of the block's time for which threads of the party were ready to run
-    and had no processor; several threads may add up to more than 1. `calls` is their number.
-    `open_us` is what the times leave unexplained in a call.
-    """
-
-    time_us: float
-    excess_us: float = 0.0
-    waited: float = 0.0
-    calls: int = 1
-    open_us: float = 0.0
-
-
-Round = Mapping[str, Block]
-"""A block of every party, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +77,6 @@ def effort_for(device: str, *, brief: bool = False) -> MeasuringEffort:
     )
 
 
-def no_waiting() -> float:
-    """Return zero: nothing is known of other load on the processors."""
-    return 0.0
-
-
 def nothing_open() -> float:
     """Return zero: the times of the candidate explain its block."""
     return 0.0
@@ -145,12 +121,12 @@ def measure(
         order = list(parties)
         rng.shuffle(order)
         counts = {name: _count(name, least_us[name], effort, most_calls) for name in parties}
-        blocks = {name: _timed(parties[name], counts[name], waited_us) for name in order}
+        blocks = {name: timed_block(parties[name], counts[name], waited_us) for name in order}
         blocks[CANDIDATE] = replace(blocks[CANDIDATE], open_us=open_us())
         rounds.append({name: blocks[name] for name in parties})
         least_us = {name: min(least_us[name], blocks[name].time_us) for name in parties}
         spent_s = time.monotonic() - started
-        quiet = [r for r in rounds if all(block.waited <= _QUIET for block in r.values())]
+        quiet = [r for r in rounds if is_quiet(r)]
         if len(quiet) >= effort.min_rounds:
             stretch = effort.patience if not hopeless and _is_wide(quiet) else 1.0
             spent = len(quiet) >= stretch * most or spent_s > stretch * effort.budget_s
@@ -162,14 +138,6 @@ def measure(
         ):
             timing = widened(summarize(rounds, _samples(rounds), known_us), rounds)
             return allowing_for(timing, effort.clock_us, effort.unseen_us)
-
-
-def _timed(block: TimeBlock, count: int, waited_us: Callable[[], float]) -> Block:
-    waited_before_us, since = waited_us(), time.perf_counter_ns()
-    times = block(count)
-    wall_us = (time.perf_counter_ns() - since) / 1000.0
-    waited = max(waited_us() - waited_before_us - count * _TURN_US, 0.0) / max(wall_us, 1.0)
-    return Block(median(times), max(fmean(times) - median(times), 0.0), waited, count)
 
 
 def widened(timing: Timing, rounds: Sequence[Round]) -> Timing:
@@ -206,6 +174,7 @@ def discounted(timing: Timing, quiet_us: Mapping[str, float]) -> Timing:
     return replace(
         timing,
         baselines_us=quiet_us,
+        strongest="",  # the fastest at that moment
         speedup=share * timing.speedup,
         speedup_ci=(share * low, share * high),
         speedup_eager=share_of("eager") * timing.speedup_eager,
@@ -275,7 +244,8 @@ def summarize(
     """
     times = [_times(r) for r in rounds]
     medians = {name: median(r[name] for r in times) for name in times[0]}
-    ratios = _ratios(times, _best_baseline(times))
+    strongest = _best_baseline(times)
+    ratios = _ratios(times, strongest)
     over_eager = _over(times, "eager", known_us)
     assert over_eager is not None  # eager always runs
     timing = Timing(
@@ -288,6 +258,7 @@ def summarize(
         samples=samples,
         parent=_paired(times) if PARENT in medians else None,
         speedup_compile=_over(times, "compile", known_us),
+        strongest=strongest,
     )
     return charged(timing, median(r[CANDIDATE].open_us for r in rounds))
 

@@ -6,7 +6,8 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from adaexplore.evaluate.timing.waiting import thread_account_us, threads_of
+from adaexplore.evaluate.timing.cpu_time import thread_account_us
+from adaexplore.sandbox.family import threads_of
 
 
 @contextlib.contextmanager

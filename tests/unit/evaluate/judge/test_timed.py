@@ -1,6 +1,7 @@
 """Timed blocks of a candidate that answers at once, in this process; the turnstile is real."""
 
 import itertools
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,10 +11,11 @@ import pytest
 import torch
 
 from adaexplore.evaluate.judge.check import Reached
-from adaexplore.evaluate.judge.timed import TimedCandidate
+from adaexplore.evaluate.judge.timed import TimedCandidate, TimedParent
 from adaexplore.evaluate.timing.audit import Own
 from adaexplore.evaluate.timing.turnstile.on_host import HostGate, HostTurnstile
 from adaexplore.evaluate.wire import messages as wire
+from adaexplore.sandbox.cores import CORES
 
 COUNT = 8
 
@@ -28,10 +30,12 @@ class Talk:
         self.created_tasks = 0
         self.turnstile = HostTurnstile()
         self._gate = HostGate(self.turnstile.other_end)
+        self.processors = []
 
     def ask(self, request):
         if not isinstance(request, wire.Time):
             return None
+        self.processors.append(os.sched_getaffinity(self.pid))
         for i in range(request.count):
             self._gate.enter(i)
         self._gate.leave()
@@ -128,3 +132,12 @@ def test_which_one_comes_next_does_not_follow_from_the_ones_before(blocks):
     steps = Counter((b - a) % COUNT for a, b in itertools.pairwise(first))
     assert len(steps) == COUNT
     assert max(steps.values()) < 45
+
+
+@pytest.mark.skipif(not os.sched_getaffinity(0) >= {0, 1}, reason="needs processors 0 and 1")
+def test_a_parent_has_the_cores_of_measurements_while_it_is_timed(stranger, monkeypatch):
+    monkeypatch.setenv(CORES, "1/0")
+    talk = Talk(stranger)
+    assert TimedParent(talk, Workload()).block(COUNT) == [1000.0] * COUNT
+    assert talk.processors == [{1}]
+    assert os.sched_getaffinity(stranger) == {0}

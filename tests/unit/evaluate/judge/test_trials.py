@@ -3,8 +3,10 @@
 import random
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.judge import trials
@@ -51,29 +53,6 @@ def test_a_time_for_each_timed_workload(server, kept):
     assert (trial.baseline, trial.why) == ("eager", "")
 
 
-def test_what_was_tried_is_not_tried_again(server, kept):
-    first = try_baselines(server, PROBLEM, ["eager"])
-    assert try_baselines(None, PROBLEM, ["eager"]) == first
-    first += try_baselines(server, PROBLEM, ["no-such-baseline"])
-    assert try_baselines(None, PROBLEM, ["eager", "no-such-baseline"]) == first
-    assert first[1].why.startswith("its process ended: StopIteration")
-    assert len(list(kept.iterdir())) == 1
-
-
-def test_another_problem_is_tried_by_itself(server, kept):
-    try_baselines(server, PROBLEM, ["eager"])
-    try_baselines(server, replace(PROBLEM, seed=1), ["eager"])
-    assert len(list(kept.iterdir())) == 2
-
-
-def test_a_damaged_file_is_no_trial(server, kept):
-    try_baselines(server, PROBLEM, ["eager"])
-    [file] = kept.iterdir()
-    file.write_text('[{"baseline": "eager"}, {"time')
-    [trial] = try_baselines(server, PROBLEM, ["eager"])
-    assert trial.times_us
-
-
 def test_where_candidates_could_write_nothing_is_kept(server, monkeypatch):
     monkeypatch.setattr(trials, "share_compiled", lambda: None)
     [trial] = try_baselines(server, PROBLEM, ["eager"])
@@ -98,6 +77,12 @@ def test_one_that_is_not_compiled_in_time_is_left_out(server, kept):
     assert trial.lasts
 
 
+def test_a_crash_is_told_in_one_line(server, kept):
+    [trial] = try_baselines(server, PROBLEM, ["no-such-baseline"])
+    assert trial.why.startswith("its process ended: StopIteration")
+    assert trial.lasts
+
+
 def test_one_that_does_not_apply_is_left_out(server, kept):
     [trial] = try_baselines(server, PROBLEM, ["eager-channels-last"])
     assert trial.why == "it does not apply"
@@ -106,25 +91,32 @@ def test_one_that_does_not_apply_is_left_out(server, kept):
 class FakeWorkers:
     """Workers whose builds take a while, and a log of what they were asked and when they ended."""
 
-    def __init__(self):
+    def __init__(self, **outcome):
         self.log = []
+        self.outcome = outcome
 
     def spawn(self, entry, *, name):
-        return FakeWorker(self.log)
+        return FakeWorker(self.log, self.outcome)
+
+    def tried(self, problem=PROBLEM, names=("a",)):
+        """Try baselines; return the trials, and the number of those that were timed for it."""
+        before = self.log.count("timed")
+        trials = try_baselines(self, problem, names)
+        return trials, self.log.count("timed") - before
 
 
 class FakeWorker:
-    def __init__(self, log):
-        self.log, self.name = log, ""
+    def __init__(self, log, outcome):
+        self.log, self.outcome, self.name = log, outcome, ""
 
     def call(self, message, timeout_s):
         if message:
             self.name = message["baseline"]
-            time.sleep(0.2 if self.name == "b" else 0.0)
+            time.sleep(0.2 if self.name == "slow" else 0.0)
             self.log.append("built")
             return codec.write(Trial(self.name))
         self.log.append("timed")
-        return codec.write(Trial(self.name, {"inputs": 1.0}))
+        return codec.write(Trial(self.name, {"inputs": 1.0}, **self.outcome))
 
     def end(self):
         self.log.append("ended")
@@ -132,9 +124,90 @@ class FakeWorker:
 
 def test_none_is_timed_while_another_compiles(kept):
     workers = FakeWorkers()
-    tried = try_baselines(workers, PROBLEM, list("abcd"))
-    assert [trial.baseline for trial in tried] == list("abcd")
+    names = ["a", "slow", "c", "d"]
+    tried = try_baselines(workers, PROBLEM, names)
+    assert [trial.baseline for trial in tried] == names
     assert workers.log == [
         *("built", "built", "built", "timed", "timed", "timed", "ended", "ended", "ended"),
         *("built", "timed", "ended"),
     ]
+
+
+class TestKept:
+    def test_what_was_tried_is_not_tried_again(self, kept):
+        workers = FakeWorkers()
+        first, timed = workers.tried(names=["a", "b"])
+        assert timed == 2
+        assert workers.tried(names=["a", "b"]) == (first, 0)
+        assert workers.tried(names=["b", "c", "a"])[1] == 1
+        assert len(list(kept.iterdir())) == 1
+
+    @pytest.mark.parametrize("outcome", [{"why": "no memory"}, {"waited": 0.3}])
+    def test_what_does_not_last_is_tried_again(self, kept, outcome):
+        workers = FakeWorkers(**outcome, lasts=False)
+        assert workers.tried()[1] == workers.tried()[1] == 1
+
+    def test_a_failure_that_lasts_is_kept_with_its_reason(self, kept):
+        workers = FakeWorkers(why="it cannot be captured")
+        first, _ = workers.tried()
+        assert workers.tried() == (first, 0)
+
+    def test_a_damaged_file_is_no_trial(self, kept):
+        workers = FakeWorkers()
+        first, _ = workers.tried()
+        [file] = kept.iterdir()
+        file.write_text('[{"baseline": "a"}, {"time')
+        assert workers.tried() == (first, 1)
+        assert workers.tried() == (first, 0)
+
+    @pytest.mark.parametrize("change", [{"seed": 1}, {"source": SOURCE + "#"}, {"mode": "eval"}])
+    def test_another_problem_is_tried_by_itself(self, kept, change):
+        workers = FakeWorkers()
+        workers.tried()
+        assert workers.tried(replace(PROBLEM, **change))[1] == 1
+        assert workers.tried()[1] == 0
+
+    def test_files_of_an_earlier_form_are_not_read(self, kept, monkeypatch):
+        workers = FakeWorkers()
+        with monkeypatch.context() as earlier:
+            earlier.setattr(trials, "_FORM", "0")
+            workers.tried()
+        assert workers.tried()[1] == 1
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Return a function that makes this a machine with a GPU and these versions."""
+
+    def make(gpu="H200", torch_version="2.11", cuda="13.0", triton="3.6", cudnn=91000):
+        properties = SimpleNamespace(name=gpu)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+        monkeypatch.setattr(torch, "__version__", torch_version)
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+        monkeypatch.setattr(trials, "triton_version", lambda: triton)
+        monkeypatch.setattr(torch.backends.cudnn, "version", lambda: cudnn)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"gpu": "H100"},
+        {"torch_version": "2.12"},
+        {"cuda": "12.9"},
+        {"cuda": None},
+        {"triton": "3.7"},
+        {"triton": ""},
+        {"cudnn": 91001},
+        {"torch_version": "2.111", "cuda": "3.0"},  # the same characters, one after the other
+    ],
+)
+def test_another_gpu_or_version_is_tried_by_itself(kept, machine, other):
+    on_gpu, workers = replace(PROBLEM, device="cuda:0"), FakeWorkers()
+    machine()
+    workers.tried(on_gpu)
+    machine(**other)
+    assert workers.tried(on_gpu)[1] == 1
+    machine()
+    assert workers.tried(on_gpu)[1] == 0

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.offline import shrink
-from adaexplore.evaluate.offline.reference_sizes import MAX_ELEMENTS
 from adaexplore.evaluate.offline.shrink import from_job, variants
 from adaexplore.evaluate.offline.sizes import Replaced, follow
 from adaexplore.sandbox.jobs import run_job
@@ -105,7 +104,7 @@ def test_sizes_are_halved_so_that_they_keep_their_factors(tmp_path):
     small = by_name(LINEAR)["small"]
     ((rows, inner),) = shapes(small.source, tmp_path)
     assert 4096 % rows == 8192 % inner == 0
-    assert rows * inner < MAX_ELEMENTS
+    assert rows * inner < 2**19
     assert inner >= 128  # several blocks of most kernels
 
 
@@ -254,7 +253,7 @@ def test_a_problem_that_stays_large_is_returned_with_its_cost():
     source = LINEAR.replace("nn.Linear(inner, outer)", "nn.Linear(8192, 2 ** 11)")
     small = by_name(source)["small"]
     assert not small.fits
-    assert small.elements > MAX_ELEMENTS
+    assert small.elements > 2**19
     assert {r.name: r.new for r in small.replaced}["rows"] == 2
 
 

@@ -351,6 +351,12 @@ class TestChoice:
         assert "compile-a" not in reference.facts().baselines_us
         assert "compile-d" in reference.facts().baselines_us
 
+    def test_trials_on_a_busy_machine_are_told(self, reference):
+        reference.complete([Trial("eager", {"inputs": 9.0}, waited=0.07)])
+        reference.time_baselines()
+        assert "their threads waited for " in reference.notes[-1]
+        assert int(reference.notes[-1].partition("waited for ")[2].partition("%")[0]) >= 7
+
     def test_where_every_trial_failed_eager_is_left(self, reference):
         reference.complete([Trial(name, why="no memory") for name in ("eager", "compile")])
         reference.time_baselines()

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from adaexplore.core.evaluation import is_wide
 from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
-    Block,
     MeasuringEffort,
     charged,
     discounted,
@@ -20,6 +19,7 @@ from adaexplore.evaluate.timing.measure import (
     summarize,
     widened,
 )
+from adaexplore.evaluate.timing.rounds import Block
 
 QUICK = MeasuringEffort(min_rounds=5, max_rounds=8)
 ON_A_GPU = effort_for("cuda:0")
@@ -302,7 +302,16 @@ class TestSummary:
         low, high = timing.speedup_ci
         assert low <= timing.speedup <= high
         assert set(timing.baselines_us) == {"eager", "compile"}
-        assert timing.speedup == min(timing.speedup_eager, timing.speedup_compile)
+        over = {"eager": timing.speedup_eager, "compile": timing.speedup_compile}
+        assert timing.speedup == min(over.values()) == over[timing.strongest]
+
+    def test_the_strongest_baseline_is_the_one_that_the_speedup_is_over(self):
+        # Compile has the smaller median, but in most rounds the smaller speedup is over eager.
+        times = [(10.0, 20.0, 21.0), (20.0, 38.0, 42.0), (30.0, 60.0, 33.0)]
+        rounds = [blocks(candidate=c, eager=e, compile=k) for c, e, k in times]
+        timing = summarize(rounds, samples=3)
+        assert timing.baselines_us["compile"] < timing.baselines_us["eager"]
+        assert (timing.speedup, timing.strongest) == (2.0, "eager")
 
 
 def on_a_gpu(**times_us):

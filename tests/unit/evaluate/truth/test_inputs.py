@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from adaexplore.core.problem import Workload
-from adaexplore.evaluate.truth.inputs import DISTRIBUTIONS, OWN_SEEDS, InputSets, vary
+from adaexplore.evaluate.truth.inputs import InputSets, vary
 from adaexplore.evaluate.truth.structure import Structure, structure_of
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, tensors_of
@@ -50,12 +50,13 @@ def floats(input_set):
 
 
 class TestInputSets:
-    def test_own_seeds_come_first_then_each_distribution(self, sets):
+    def test_own_seeds_and_distributions_alternate(self, sets):
         named = sets()
-        assert [name for name, s in named.items() if s.from_problem] == [
-            f"own-{i}" for i in range(OWN_SEEDS)
+        assert [(name, s.from_problem) for name, s in named.items()] == [
+            *(("own-0", True), ("normal", False), ("own-1", True), ("large", False)),
+            *(("own-2", True), ("sparse", False), ("negative", False)),
+            *(("constant-rows", False), ("small", False)),
         ]
-        assert [name for name, s in named.items() if not s.from_problem] == list(DISTRIBUTIONS)
 
     def test_no_two_sets_are_alike(self, sets):
         seen = [t[0] for t in map(floats, sets().values())]

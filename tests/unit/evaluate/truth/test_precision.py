@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from adaexplore.core.problem import PRECISIONS
-from adaexplore.evaluate.truth.precision import FLOOR, baseline_scope, floors, set_flags, up_to
+from adaexplore.evaluate.truth.precision import baseline_scope, floors, set_flags, up_to
 
 
 @pytest.fixture(autouse=True)
@@ -70,15 +70,18 @@ def test_nothing_in_a_scope_records_gradients():
         assert not torch.nn.Linear(2, 2)(torch.ones(2)).requires_grad
 
 
-def test_floors_fit_the_dtype():
-    assert (
-        floors(torch.float32, from_problem=True)
-        == floors(torch.float64, from_problem=True)
-        == FLOOR
-    )
-    assert FLOOR["fp32"] < FLOOR["tf32"] < FLOOR["half"]
-    for half in (torch.bfloat16, torch.float16):
-        assert torch.finfo(half).eps / 4 < floors(half, from_problem=True)["fp32"] < 0.01
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+def test_floors_are_roundings_of_the_class(dtype):
+    own = floors(dtype, from_problem=True)
+    # Some 16 roundings to 24 bits; one by truncation to the 11 bits of TF32, and to 9.
+    assert own == {"fp32": pytest.approx(16 * 2**-23, rel=0.05), "tf32": 1 / 1024, "half": 1 / 256}
+    assert floors(dtype, from_problem=False) == {"fp32": 1e-4, "tf32": 1 / 128, "half": 1 / 32}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_outputs_of_16_bits_are_rounded_once_in_every_class(dtype):
+    assert set(floors(dtype, from_problem=True).values()) == {1 / 256}
+    assert set(floors(dtype, from_problem=False).values()) == {1 / 32}
 
 
 def test_integers_have_no_floor():

@@ -2,7 +2,6 @@ import re
 from dataclasses import replace
 
 import pytest
-import torch
 from asked import (
     CPU,
     ESTIMATED,
@@ -22,8 +21,6 @@ from adaexplore.core.problem import LANGUAGES, Checks, Workload
 from adaexplore.core.text.feedback import render, verdict
 from adaexplore.core.text.units import estimated_tokens
 from adaexplore.evaluate.kernels.targets import TARGETS
-from adaexplore.evaluate.offline.estimate import LAUNCH_US
-from adaexplore.evaluate.truth.precision import FLOOR, NORM_FACTOR, floors
 from adaexplore.languages import notes_of
 from adaexplore.propose.model.patches import parse_patches
 from adaexplore.propose.model.plans import PlanItem
@@ -166,12 +163,13 @@ class TestSystem:
 
 
 class TestPrecision:
-    @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
-    def test_figures_equal_the_evaluators(self, precision):
+    @pytest.mark.parametrize(
+        ("precision", "floor", "factor"),
+        [("fp32", "2e-6", "4 times"), ("tf32", "9.8e-4", "twice"), ("half", "3.9e-3", "twice")],
+    )
+    def test_figures_are_the_evaluators(self, precision, floor, factor):
         told = text(PROMPTS.large(briefing(precision=precision), []))
-        floor = f"{FLOOR[precision]:.2g}".replace("e-0", "e-").replace("0.00098", "9.8e-4")
-        assert floor.replace("0.0039", "3.9e-3") in told
-        factor = {4.0: "4 times", 2.0: "twice"}[NORM_FACTOR[precision]]
+        assert floor in told
         assert f"Allowed is {factor} PyTorch's own error" in told
 
     def test_the_class_holds_where_a_text_asks_to_quantise(self):
@@ -185,12 +183,7 @@ class TestPrecision:
         outputs = [{"path": "output", "shape": [64], "dtype": "bfloat16"}]
         facts, both = {"outputs": outputs}, {"outputs": [*outputs, *FACTS["outputs"]]}
         told = text(PROMPTS.large(briefing(precision=precision, facts=facts), []))
-        assert (
-            f"{floors(torch.bfloat16, from_problem=True)[precision]:.2g}".replace(
-                "0.0039", "3.9e-3"
-            )
-            in told
-        )
+        assert "3.9e-3" in told
         assert "is a wrong result" not in told
         assert "has 16 bits" not in text(
             PROMPTS.large(briefing(precision=precision, facts=both), [])
@@ -198,7 +191,7 @@ class TestPrecision:
 
     def test_states_the_estimated_launch_cost(self):
         told = text(PROMPTS.large(briefing(environment=CPU, target="sm_90"), []))
-        assert f"costs {LAUNCH_US:.0f} µs" in told
+        assert "costs 5 µs" in told
 
     def test_states_pytorchs_own_error(self):
         assert "PyTorch in strict fp32 has error 1.6e-6 here" in text(PROMPTS.large(briefing(), []))
