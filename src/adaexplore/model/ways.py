@@ -17,7 +17,7 @@ from adaexplore.core.replacement import Ratio
 from adaexplore.evaluate.timing.statistics import median_interval
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.model.calls import ModelCall
-from adaexplore.model.placed import Placements
+from adaexplore.model.placements import Placements
 from adaexplore.sandbox.user.user_code import is_out_of_memory
 
 EAGER = "eager"
@@ -99,7 +99,7 @@ class Stopwatch:
         times: dict[str, float] = {}
         with self._placements.only(names), self._scope():
             for way, build in self._builders().items():
-                before = self._placements.calls
+                before = self._placements.runs
                 try:
                     run = build(call)
                     run(call.copied())
@@ -108,7 +108,7 @@ class Stopwatch:
                     if way == EAGER or is_out_of_memory(error):
                         raise
                     continue  # a way that this model cannot be run in
-                if names and self._placements.calls == before:
+                if names and self._placements.runs == before:
                     continue  # the candidates were left out
                 runs[way], times[way] = run, median(samples)
         best = min(times, key=lambda way: times[way])

@@ -22,7 +22,6 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
 from adaexplore.problems.captured import write_captured
 from adaexplore.problems.graph_source import UnwritableError, state_of
-from adaexplore.problems.interface import UndescribableError, interface_of
 from adaexplore.problems.optimized import Captured, form_of, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
 from adaexplore.problems.written import (
@@ -34,6 +33,7 @@ from adaexplore.problems.written import (
     is_same,
     store,
 )
+from adaexplore.runtime.interface import UndescribableError, interface_of
 from adaexplore.sandbox.user.randomness import draws_random
 
 INTERFACE = "interface.json"

@@ -15,7 +15,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.ranking import ModelRanking, RankedGroup
 from adaexplore.core.replacement import ModelOutcome
 from adaexplore.model.calls import ModelCall, calls_of
-from adaexplore.model.placed import Placements
+from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import Winner, put_back
 from adaexplore.model.rank import RankedModel
 from adaexplore.problems.captured import CAPTURED
@@ -131,7 +131,7 @@ class ModelRun:
         for group in self._searched():
             if source := self._winner(self.path / SEARCH / group.name):
                 winners[group.name] = Winner(self.ranked.problems[group.name], source)
-        outcome, placements = None, Placements()
+        outcome, placements = None, Placements(self.model)
         if winners:
             folder = self.path.resolve() / "kernels"
             precision = self.ranking.precision

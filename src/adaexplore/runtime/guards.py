@@ -7,18 +7,44 @@ into guards of the compiled graph.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as nn_module
 
-from adaexplore.problems.interface import tensors_of_call
-from adaexplore.ship.package.loaded import SPEC
-from adaexplore.ship.package.spec import Form, gpu_of
+from adaexplore.runtime.interface import functions_of, tensors_of_call
+from adaexplore.runtime.loaded import SPEC
+from adaexplore.runtime.spec import Form, gpu_of
 
 Guarded = tuple[str, list[Tensor], list[Tensor]]
 """The reason of a refusal, empty where there is none; the inputs; the state."""
+
+
+Functions = tuple[tuple[tuple[str, Any], ...], ...]
+"""The attributes of each layer that can be called, with their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The code of a module's layers that was compared with the verified: classes and functions."""
+
+    kinds: tuple[type[nn.Module], ...]
+    forwards: tuple[Any, ...]
+    functions: Functions
+
+    @staticmethod
+    def of(module: nn.Module) -> Verified:
+        """Return the code of a module as it is now."""
+        layers = [layer for _, layer in module.named_modules(remove_duplicate=False)]
+        return Verified.of_kinds(tuple(map(type, layers)), tuple(map(functions_of, layers)))
+
+    @staticmethod
+    def of_kinds(kinds: tuple[type[nn.Module], ...], functions: Functions) -> Verified:
+        """Return the code of classes as it is now."""
+        return Verified(kinds, tuple(kind.forward for kind in kinds), functions)
+
 
 _LAYERS = SPEC.interface.layers
 _MISSING = object()
@@ -26,16 +52,13 @@ _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
 
 
 def guarded(
-    module: nn.Module, types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+    module: nn.Module, verified: Verified, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Guarded:
-    """Return the tensors that cross the border of the kernel, or the reason why it must not run.
-
-    `types` are the classes of the module's layers, whose code was compared with the verified.
-    """
+    """Return the tensors that cross the border of the kernel, or the reason why it must not run."""
     inputs = tensors_of_call(SPEC.interface, args, kwargs)
     if inputs is None:
         return "other arguments than verified", [], []
-    why, state = state_of(module, types)
+    why, state = state_of(module, verified)
     if not why:
         why = _why_not_here(module) or _why_not_inputs(inputs) or _why_not_state(state)
     if not why:
@@ -43,18 +66,23 @@ def guarded(
     return why, inputs, state
 
 
-def state_of(module: nn.Module, types: Sequence[type]) -> tuple[str, list[Tensor]]:
+def state_of(module: nn.Module, verified: Verified) -> tuple[str, list[Tensor]]:
     """Return the tensors of a module's state in order, or the first difference of its structure."""
     layers: dict[str, nn.Module] = {}
     found: dict[str, Tensor] = {}
-    if len(types) != len(_LAYERS):
+    if len(verified.kinds) != len(_LAYERS):
         return "the code of its classes is not the verified one", []
-    for layer, kind in zip(_LAYERS, types, strict=True):
+    for i, layer in enumerate(_LAYERS):
         parent, _, own = layer.path.rpartition(".")
         here = _inside(layers[parent], own) if layer.path else module
         where = layer.path or "the module"
-        if here is None or type(here) is not kind:
+        if here is None or type(here) is not verified.kinds[i]:
             return f"{where} is a {type(here).__name__}, not a {layer.kind}", []
+        if verified.kinds[i].forward is not verified.forwards[i]:
+            return f"the forward of {layer.kind} was replaced", []
+        for name, function in verified.functions[i]:
+            if getattr(here, name, _MISSING) is not function:
+                return f"{where} has another {name}", []
         layers[layer.path] = here
         why = _why_not_layer(here, layer.constants, layer.path, module.training)
         if why:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adaexplore.ship.package.kernel import (
+from adaexplore.runtime.kernel import (
     device_of,
     forms_of_outputs,
     original_on,
@@ -17,7 +17,7 @@ from adaexplore.ship.package.kernel import (
     run_original,
     run_with_gradients,
 )
-from adaexplore.ship.package.loaded import SPEC
+from adaexplore.runtime.loaded import SPEC
 
 
 @torch.library.custom_op(f"{SPEC.namespace}::forward", mutates_args=())

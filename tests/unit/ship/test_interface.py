@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from adaexplore.problems.interface import (
+from adaexplore.runtime.interface import (
     Interface,
     UndescribableError,
     call_of,
@@ -64,7 +64,7 @@ def test_a_result_is_rebuilt(interface):
 
 
 def test_a_changed_constant_class_or_code_is_another_structure(interface):
-    from adaexplore.problems.interface import layers_of
+    from adaexplore.runtime.interface import layers_of
 
     same, other = Block(), Block()
     other.linear.in_features = 5

@@ -34,7 +34,8 @@ class Layer:
     """A module inside a module: its path, its class with the digest of its code, its constants.
 
     `library` is the Python module of a class of torch, empty for other classes. `state` has the
-    name, shape and dtype of each tensor of its own, None for a tensor that is left out.
+    name, shape and dtype of each tensor of its own, None for a tensor that is left out; `functions`
+    has the attributes that can be called, by their own names.
     """
 
     path: str
@@ -42,6 +43,7 @@ class Layer:
     library: str
     code: str
     constants: Mapping[str, Any]
+    functions: Mapping[str, str]
     state: Mapping[str, Any]
     children: tuple[str, ...]
 
@@ -152,6 +154,7 @@ def layers_of(module: nn.Module) -> tuple[Layer, ...]:
             library_of(type(layer)),
             code_of(layer.__class__),
             constants_of(layer),
+            {name: _name_of(value) for name, value in functions_of(layer)},
             {
                 name: None if t is None else [list(t.shape), str(t.dtype)]
                 for name, t in (*layer._parameters.items(), *layer._buffers.items())
@@ -176,17 +179,40 @@ def constants_of(layer: nn.Module) -> dict[str, Any]:
     }
 
 
+def functions_of(layer: nn.Module) -> tuple[tuple[str, Any], ...]:
+    """Return the attributes of a module that can be called, without a `forward` of its own."""
+    return tuple(
+        (name, value)
+        for name, value in vars(layer).items()
+        if callable(value) and name not in _OWN and name != "forward"
+    )
+
+
+def _name_of(function: Any) -> str:
+    if isinstance(function, functools.partial):
+        return f"{_name_of(function.func)} with {function.args} and {function.keywords}"
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
 def library_of(kind: type | FunctionType) -> str:
     """Return the Python module of a class or function of torch, empty for others."""
     return kind.__module__ if kind.__module__.partition(".")[0] == "torch" else ""
 
 
-@functools.cache
 def code_of(kind: type) -> str:
     """Return a digest of the code of a class outside torch, empty where its text is not known.
 
-    The code is the text of the class, of its base classes, and of the functions that they name.
+    The code is the text of the class, of its base classes, of functions that were put into them
+    afterwards, and of the functions that all of these name.
     """
+    return _code_of(kind, tuple(f for base in kind.__mro__ for f in _functions_in(base)))
+
+
+@functools.cache
+def _code_of(kind: type, now: tuple[FunctionType, ...]) -> str:
+    """Return the digest; `now` are the functions of the class, which may be replaced."""
+    del now
     texts: dict[str, str] = {}
     pending: list[Any] = [base for base in kind.__mro__ if base is not object]
     while pending:
@@ -199,16 +225,27 @@ def code_of(kind: type) -> str:
         except (OSError, TypeError, SyntaxError):
             return ""
         pending += _functions_named(each)
+        if isinstance(each, type):
+            pending += [f for f in _functions_in(each) if not _is_own(f, each)]
     whole = "".join(texts[name] for name in sorted(texts))
     return hashlib.sha256(whole.encode()).hexdigest() if whole else ""
 
 
 def _functions_named(source: Any) -> list[FunctionType]:
     """Return the functions of the same module that the code of a class or function names."""
-    functions = vars(source).values() if isinstance(source, type) else [source]
-    plain = [inspect.unwrap(f) for f in functions if isinstance(f, FunctionType)]
+    plain = _functions_in(source) if isinstance(source, type) else [inspect.unwrap(source)]
     named = [f.__globals__.get(name) for f in plain for name in f.__code__.co_names]
     return [f for f in named if isinstance(f, FunctionType)]
+
+
+def _functions_in(kind: type) -> list[FunctionType]:
+    """Return the functions of a class, without their decorators."""
+    return [inspect.unwrap(f) for f in vars(kind).values() if isinstance(f, FunctionType)]
+
+
+def _is_own(function: FunctionType, kind: type) -> bool:
+    place = kind.__module__, f"{kind.__qualname__}.{function.__name__}"
+    return (function.__module__, function.__qualname__) == place
 
 
 def describe(value: Any, tensors: list[Tensor]) -> Any:

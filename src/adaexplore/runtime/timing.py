@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from adaexplore.problems.interface import call_of
-from adaexplore.ship.package import ops
-from adaexplore.ship.package.inputs import inputs_of
-from adaexplore.ship.package.kernel import original_on, state_of_package
-from adaexplore.ship.package.loaded import SPEC
-from adaexplore.ship.package.spec import Workload
+from adaexplore.runtime import ops
+from adaexplore.runtime.inputs import inputs_of
+from adaexplore.runtime.interface import call_of
+from adaexplore.runtime.kernel import original_on, state_of_package
+from adaexplore.runtime.loaded import SPEC
+from adaexplore.runtime.spec import Workload
 
 _CACHE_BYTES = 1 << 28
 _SECONDS = 0.1

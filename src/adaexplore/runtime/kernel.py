@@ -16,9 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from adaexplore.problems.interface import call_of, collect
-from adaexplore.ship.package.loaded import HERE, SPEC, versions_in_words
-from adaexplore.ship.package.spec import Form, Workload
+from adaexplore.runtime.counts import count_run
+from adaexplore.runtime.interface import call_of, collect
+from adaexplore.runtime.loaded import HERE, SPEC, versions_in_words
+from adaexplore.runtime.spec import Form, Workload
 
 _built_here = threading.local()  # originals and candidates by their device
 _importing = threading.Lock()
@@ -66,6 +67,7 @@ def run_with_gradients(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> lis
 
 
 def _run(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> list[Tensor]:
+    count_run()
     device = device_of([*inputs, *state])
     with _on(device):
         candidate = _candidate_on(device)
