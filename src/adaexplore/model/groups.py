@@ -139,7 +139,7 @@ def _reason(
     if seen.opaque:
         return f"an argument is of type {seen.opaque[0]}, not a tensor or a constant"
     if seen.writes:
-        return "a call writes to a tensor that it is given, which a kernel would leave out"
+        return "a call writes to a tensor that it is given outside of a static cache"
     return _tied(model, path, module)
 
 

@@ -16,13 +16,9 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Problem
 from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.live import INTERFACE
-from adaexplore.runtime.interface import (
-    Interface,
-    UndescribableError,
-    interface_of,
-    tensors_of_call,
-)
+from adaexplore.runtime.interface import Interface, interface_of, tensors_of_call
 from adaexplore.runtime.spec import Spec, Workload, form_of, gpu_of, versions
+from adaexplore.runtime.values import UndescribableError
 from adaexplore.sandbox.user.user_code import Instance, Stored
 from adaexplore.sandbox.user.values import Inputs
 
@@ -61,6 +57,8 @@ def describe_kernel(
     module = original.model
     calls = [original.inputs(problem.seed, workload) for workload in problem.workloads]
     interface = _interface(problem, original, calls[0])
+    if interface.writes and problem.checks.backward:
+        raise BadInputError(f"{problem.name}: a call writes to its arguments; no step trains that")
     outputs = [[t for _, t in original(call)] for call in calls]
     _refuse_updated_buffers(problem, original, calls[0])
     inputs = [_tensors(problem, interface, call) for call in calls]

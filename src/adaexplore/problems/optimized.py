@@ -36,7 +36,8 @@ class Captured:
     """A live module as a problem, with what turns the winner into a module again.
 
     `given` and `returned` are the structures of a call's arguments and of its result; `forms` are
-    those of the tensors of each example call.
+    those of the tensors of each example call. `writes` are the indices of the tensors that a call
+    writes to; candidates return their new values after the other results.
     """
 
     problem: Problem
@@ -44,6 +45,7 @@ class Captured:
     given: ValueTree
     returned: ValueTree
     forms: tuple[tuple[TensorForm, ...], ...]
+    writes: tuple[int, ...] = ()
 
     def optimized(self, source: str, folder: Path) -> Optimized:
         """Return the candidate in `source` (class `ModelNew`) as a module like the captured one.
@@ -111,6 +113,7 @@ class Optimized(nn.Module):
         self._given = captured.given
         self._returned = captured.returned
         self._forms = captured.forms
+        self._writes = captured.writes
         self._weight_forms = _forms_of(model)
         self._moved = ""
 
@@ -131,7 +134,11 @@ class Optimized(nn.Module):
         """Return the result of a call with the tensors that `checked` returned."""
         with nullcontext() if self._trains else torch.no_grad():
             outputs = self.model(*tensors)
-        return self._returned.join([outputs] if isinstance(outputs, Tensor) else outputs)
+        found = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+        with torch.no_grad():
+            for i, value in zip(self._writes, found[self._returned.count :], strict=True):
+                tensors[i].copy_(value)
+        return self._returned.join(found[: self._returned.count])
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Return the state under the names that the captured module has."""

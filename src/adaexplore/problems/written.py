@@ -33,7 +33,8 @@ _PREFIX = "module."  # of the names that `_Flat` gives to the module's tensors
 class Examples:
     """A module with the tensors of its example calls and of their results.
 
-    `names` are those of the tensors of a call.
+    `names` are those of the tensors of a call. `writes` are the indices of the tensors that a call
+    writes to; their new values come after the outputs.
     """
 
     module: nn.Module
@@ -43,6 +44,7 @@ class Examples:
     inputs: list[list[Tensor]]
     outputs: list[list[Tensor]]
     device: str
+    writes: tuple[int, ...] = ()
 
     def difference(self, header: str, source: str, folder: Path, weights: Stored) -> Difference:
         """Return how the source fails to compute the outputs."""
@@ -118,6 +120,8 @@ def from_sources(examples: Examples, folder: Path) -> WrittenSource:
 
     Raises `UnwritableError` where they cannot be collected, or compute something else.
     """
+    if examples.writes:
+        raise UnwritableError("they write to an argument")
     collected = ModuleSource(examples.module, examples.given, examples.returned, examples.names)
     weights = _stored(folder, collected.state)
     found = Difference()
@@ -156,20 +160,26 @@ def in_one_line(error: BaseException) -> str:
 
 
 class _Flat(nn.Module):
-    """A module as a function of tensors that returns tensors."""
+    """A module as a function of tensors that returns tensors.
 
-    def __init__(self, module: nn.Module, given: ValueTree) -> None:
+    It writes to copies of its arguments, and returns these too.
+    """
+
+    def __init__(self, examples: Examples) -> None:
         super().__init__()
-        self.module = module
-        self._given = given
+        self.module = examples.module
+        self._given = examples.given
+        self._writes = examples.writes
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        args, kwargs = self._given.join(tensors)
-        return tuple(ValueTree.split(self.module(*args, **kwargs))[0])
+        own = [t.clone() if i in self._writes else t for i, t in enumerate(tensors)]
+        args, kwargs = self._given.join(own)
+        returned, _ = ValueTree.split(self.module(*args, **kwargs))
+        return (*returned, *(own[i] for i in self._writes))
 
 
 def _exported(examples: Examples) -> GraphSource:
-    flat, inputs = _Flat(examples.module, examples.given), examples.inputs
+    flat, inputs = _Flat(examples), examples.inputs
     try:
         dynamic = (_dynamic(inputs),) if len(inputs) > 1 else None
         with _quiet():

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as nn_module
 
-from adaexplore.runtime.interface import functions_of, tensors_of_call
+from adaexplore.runtime.interface import functions_of, place_of, tensors_of_call
 from adaexplore.runtime.loaded import SPEC
 from adaexplore.runtime.spec import Form, gpu_of
 
@@ -28,22 +28,29 @@ Functions = tuple[tuple[tuple[str, Any], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The code of a module's layers that was compared with the verified: classes and functions."""
+    """The code of a module's layers that was compared with the verified: classes and functions.
+
+    `place` is that of the module among the layers of a cache.
+    """
 
     kinds: tuple[type[nn.Module], ...]
     forwards: tuple[Any, ...]
     functions: Functions
+    place: int | None
 
     @staticmethod
     def of(module: nn.Module) -> Verified:
         """Return the code of a module as it is now."""
         layers = [layer for _, layer in module.named_modules(remove_duplicate=False)]
-        return Verified.of_kinds(tuple(map(type, layers)), tuple(map(functions_of, layers)))
+        kinds = tuple(map(type, layers))
+        return Verified.of_kinds(kinds, tuple(map(functions_of, layers)), place_of(module))
 
     @staticmethod
-    def of_kinds(kinds: tuple[type[nn.Module], ...], functions: Functions) -> Verified:
+    def of_kinds(
+        kinds: tuple[type[nn.Module], ...], functions: Functions, place: int | None
+    ) -> Verified:
         """Return the code of classes as it is now."""
-        return Verified(kinds, tuple(kind.forward for kind in kinds), functions)
+        return Verified(kinds, tuple(kind.forward for kind in kinds), functions, place)
 
 
 _LAYERS = SPEC.interface.layers
@@ -55,14 +62,14 @@ def guarded(
     module: nn.Module, verified: Verified, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Guarded:
     """Return the tensors that cross the border of the kernel, or the reason why it must not run."""
-    inputs = tensors_of_call(SPEC.interface, args, kwargs)
+    inputs = tensors_of_call(SPEC.interface, args, kwargs, verified.place)
     if inputs is None:
         return "other arguments than verified", [], []
     why, state = state_of(module, verified)
     if not why:
         why = _why_not_here(module) or _why_not_inputs(inputs) or _why_not_state(state)
     if not why:
-        why = _why_not_devices(inputs, state)
+        why = _why_not_devices(inputs, state) or _why_not_written(inputs, state)
     return why, inputs, state
 
 
@@ -175,6 +182,14 @@ def _why_not_devices(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> str:
     return "" if gpu_is_verified(devices.pop()) else "the GPU is of another kind than verified"
 
 
+def _why_not_written(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> str:
+    if not SPEC.interface.writes or not torch.is_grad_enabled():
+        return ""
+    if any(tensor.requires_grad for tensor in (*inputs, *state)):
+        return "gradients are asked for, and a call writes to a cache"
+    return ""
+
+
 def gpu_is_verified(device: torch.device) -> bool:
     """Return whether a GPU has the compute capability of the verdict."""
     return gpu_of(device) == SPEC.gpu
@@ -184,13 +199,14 @@ torch.compiler.assume_constant_result(gpu_is_verified)  # type: ignore[no-untype
 
 
 def _has_form(tensor: Tensor, form: Form) -> bool:
+    """Return whether a tensor has a form; one that is broadcast is laid out for the kernel."""
     shape, stride, dtype, device = form
     if tuple(tensor.shape) != shape or tensor.device.type != device:
         return False
     if tensor.dtype is not _DTYPES[dtype]:
         return False
     return all(
-        size == 1 or now == then
+        size == 1 or now == then or now == 0
         for size, now, then in zip(shape, tensor.stride(), stride, strict=True)
     )
 

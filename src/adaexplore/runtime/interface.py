@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import importlib
 import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_PLAIN = (type(None), bool, int, float, str)
+from adaexplore.runtime.values import PLAIN, UndescribableError, collect, describe, rebuild
+
 _OWN = frozenset(vars(nn.Module()))
 _PLACES = frozenset({"layer_idx", "layer_id", "_is_hf_initialized"})
-
-
-class UndescribableError(ValueError):
-    """A value of another type than tensors, plain constants and collections; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,8 @@ class Interface:
     of all. `given` describes each argument of a call by its parameter's name, the first
     `positional` of them by position. `returned` describes the result. `modes` has the flag
     `training` of each mode in which the result is the same. With `flat`, a candidate takes the
-    tensors alone.
+    tensors alone. `writes` are the indices of the tensors that a call writes to, those of a cache:
+    a candidate returns their new values after its other results.
     """
 
     layers: tuple[Layer, ...]
@@ -67,6 +64,7 @@ class Interface:
     returned: Any
     modes: tuple[bool, ...]
     flat: bool
+    writes: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
@@ -76,7 +74,7 @@ class Interface:
     def from_json(data: Mapping[str, Any]) -> Interface:
         """Inverse of `to_json`, after JSON."""
         layers = tuple(map(_layer, data["layers"]))
-        lists = {name: tuple(data[name]) for name in ("parameters", "modes")}
+        lists = {name: tuple(data[name]) for name in ("parameters", "modes", "writes")}
         return Interface(**{**data, **lists, "layers": layers})
 
 
@@ -87,8 +85,9 @@ def interface_of(
     result: Any,
     *,
     flat: bool,
+    writes: tuple[int, ...] = (),
 ) -> Interface:
-    """Describe a module by a call and its result; `flat` as in `Interface`.
+    """Describe a module by a call and its result; `flat` and `writes` as in `Interface`.
 
     The module is called once more, in its other mode, and left as it was.
 
@@ -101,17 +100,18 @@ def interface_of(
     defaults = {
         name: p.default
         for name, p in signature.parameters.items()
-        if p.default is not p.empty and isinstance(p.default, _PLAIN)
+        if p.default is not p.empty and isinstance(p.default, PLAIN)
     }
     if len(named) < len(args) + len(kwargs):
         raise UndescribableError("*args")
     tensors: list[Tensor] = []
-    given = {name: describe(value, tensors) for name, value in named}
+    place = place_of(module)
+    given = {name: describe(value, tensors, place) for name, value in named}
     outputs: list[Tensor] = []
     returned = describe(result, outputs)
     modes = _modes(module, args, kwargs, (returned, outputs))
     return Interface(
-        layers_of(module), tuple(names), defaults, given, len(args), returned, modes, flat
+        layers_of(module), tuple(names), defaults, given, len(args), returned, modes, flat, writes
     )
 
 
@@ -145,6 +145,12 @@ def _modes(
     return (own, not own) if is_same else (own,)
 
 
+def place_of(module: nn.Module) -> int | None:
+    """Return the number of the layer of a cache that a module uses; None for none or several."""
+    found = {i for layer in module.modules() if type(i := vars(layer).get("layer_idx")) is int}
+    return found.pop() if len(found) == 1 else None
+
+
 def layers_of(module: nn.Module) -> tuple[Layer, ...]:
     """Return a module and all modules inside it, as data."""
     return tuple(
@@ -173,8 +179,8 @@ def constants_of(layer: nn.Module) -> dict[str, Any]:
         if name not in _OWN
         and name not in _PLACES
         and (
-            isinstance(value, _PLAIN)
-            or (isinstance(value, tuple) and all(isinstance(v, _PLAIN) for v in value))
+            isinstance(value, PLAIN)
+            or (isinstance(value, tuple) and all(isinstance(v, PLAIN) for v in value))
         )
     }
 
@@ -248,61 +254,13 @@ def _is_own(function: FunctionType, kind: type) -> bool:
     return (function.__module__, function.__qualname__) == place
 
 
-def describe(value: Any, tensors: list[Tensor]) -> Any:
-    """Return the form of a value around its tensors, which are appended to `tensors`."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return {"tensor": len(tensors) - 1}
-    if isinstance(value, _PLAIN):
-        return {"value": value}
-    kind = type(value)
-    name = "" if kind in (list, tuple, dict) else f"{kind.__module__}:{kind.__qualname__}"
-    if isinstance(value, dict):
-        return {"dict": {k: describe(v, tensors) for k, v in value.items()}, "kind": name}
-    if kind is list:
-        return {"list": [describe(v, tensors) for v in value]}
-    if isinstance(value, tuple):
-        return {"tuple": [describe(v, tensors) for v in value], "kind": name}
-    raise UndescribableError(kind.__name__)
-
-
-def collect(form: Any, value: Any, tensors: list[Tensor]) -> bool:
-    """Append the tensors of a value that has a form; return False for another form."""
-    if "tensor" in form:
-        tensors.append(value)
-        return isinstance(value, Tensor)
-    if "value" in form:
-        return type(value) is type(form["value"]) and bool(value == form["value"])
-    if "dict" in form:
-        inner = form["dict"]
-        if not isinstance(value, dict) or list(value) != list(inner):
-            return False
-        return all(collect(inner[key], value[key], tensors) for key in inner)
-    inner = form["list"] if "list" in form else form["tuple"]
-    if not isinstance(value, list if "list" in form else tuple) or len(value) != len(inner):
-        return False
-    return all(collect(one, each, tensors) for one, each in zip(inner, value, strict=True))
-
-
-def rebuild(form: Any, tensors: Sequence[Any]) -> Any:
-    """Return the value of a form with these tensors: the inverse of `describe`."""
-    if "tensor" in form:
-        return tensors[form["tensor"]]
-    if "value" in form:
-        return form["value"]
-    if "dict" in form:
-        values = {key: rebuild(each, tensors) for key, each in form["dict"].items()}
-        return _kind(form["kind"])(**values) if form["kind"] else values
-    if "list" in form:
-        return [rebuild(each, tensors) for each in form["list"]]
-    items = [rebuild(each, tensors) for each in form["tuple"]]
-    return _kind(form["kind"])(*items) if form["kind"] else tuple(items)
-
-
 def tensors_of_call(
-    interface: Interface, args: Sequence[Any], kwargs: Mapping[str, Any]
+    interface: Interface, args: Sequence[Any], kwargs: Mapping[str, Any], place: int | None = None
 ) -> list[Tensor] | None:
-    """Return the tensors of a call in order; None for a call of another form."""
+    """Return the tensors of a call in order; None for a call of another form.
+
+    `place` is that of the module among the layers of a cache.
+    """
     if len(args) > len(interface.parameters):
         return None
     values = dict(zip(interface.parameters, args, strict=False))
@@ -317,13 +275,17 @@ def tensors_of_call(
         if name not in values and name not in interface.defaults:
             return None
         value = values[name] if name in values else interface.defaults[name]
-        if not collect(form, value, tensors):
+        if not collect(form, value, tensors, place):
             return None
     return tensors
 
 
 def call_of(
-    interface: Interface, tensors: Sequence[Tensor], *, flat: bool = False
+    interface: Interface,
+    tensors: Sequence[Tensor],
+    *,
+    flat: bool = False,
+    place: int | None = None,
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments of a call with these tensors, by position and by name.
 
@@ -331,7 +293,7 @@ def call_of(
     """
     if flat and interface.flat:
         return list(tensors), {}
-    values = {name: rebuild(form, tensors) for name, form in interface.given.items()}
+    values = {name: rebuild(form, tensors, place) for name, form in interface.given.items()}
     names = list(values)
     return (
         [values[name] for name in names[: interface.positional]],
@@ -349,9 +311,3 @@ def _layer(data: Mapping[str, Any]) -> Layer:
         for name, value in data["constants"].items()
     }
     return Layer(**{**data, "constants": constants, "children": tuple(data["children"])})
-
-
-@functools.cache
-def _kind(name: str) -> Any:
-    module, _, path = name.partition(":")
-    return functools.reduce(getattr, path.split("."), importlib.import_module(module))

@@ -98,12 +98,19 @@ forward.register_autograd(_gradients, setup_context=_keep)
 
 
 def call(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-    """Run the kernel; in eager training, its own backward pass follows and computes nothing again.
+    """Run the kernel, and write to those inputs that a call of the original writes to.
 
-    A compiled graph sees the operation, whose backward has nothing but inputs and state.
+    In eager training, the kernel's own backward pass follows and computes nothing again. A compiled
+    graph sees the operation, whose backward has nothing but inputs and state.
     """
     eager = not torch.compiler.is_compiling() and torch.is_grad_enabled()
     if SPEC.backward and eager and any(t.requires_grad for t in (*inputs, *state)):
         return run_with_gradients(inputs, state)
     found: list[Tensor] = forward(inputs, state)
-    return found
+    writes = SPEC.interface.writes
+    count = len(found) - len(writes)
+    # Not in the operation: TorchInductor (2.13) may compute a value after an operation has written
+    # to the tensors that it is computed from.
+    for index, value in zip(writes, found[count:], strict=True):
+        inputs[index].copy_(value)
+    return found[:count]

@@ -14,9 +14,10 @@ from adaexplore.runtime.compare import relative_error
 from adaexplore.runtime.counts import log, note
 from adaexplore.runtime.guards import Verified, guarded
 from adaexplore.runtime.inputs import inputs_of
-from adaexplore.runtime.interface import call_of, code_of, layers_of, library_of, rebuild
-from adaexplore.runtime.kernel import UnusableKernelError, tensors_in
+from adaexplore.runtime.interface import call_of, code_of, layers_of, library_of
+from adaexplore.runtime.kernel import UnusableKernelError, run_candidate, tensors_in
 from adaexplore.runtime.loaded import SPEC, versions_in_words
+from adaexplore.runtime.values import rebuild
 
 _TOP = SPEC.interface.layers[0]
 _COMPARED = ("path", "kind", "library", "code", "constants", "functions", "state", "children")
@@ -51,14 +52,14 @@ class Forward:
 
     def __getstate__(self) -> dict[str, Any]:
         found = self.verified
-        return {**self.__dict__, "verified": (found.kinds, found.functions)}
+        return {**self.__dict__, "verified": (found.kinds, found.functions, found.place)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        kinds, functions = state["verified"]
+        kinds, functions, place = state["verified"]
         if not _has_verified_code(kinds):  # of another version of the user's library
             kinds, functions = (), ()
-        self.verified = Verified.of_kinds(kinds, functions)
+        self.verified = Verified.of_kinds(kinds, functions, place)
 
 
 def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
@@ -147,13 +148,16 @@ def _try(module: nn.Module, name: str) -> None:
     tensors = [*module.parameters(), *module.buffers()]
     device = next((t.device for t in tensors if t.device.type == SPEC.device), None)
     given = inputs_of(SPEC.workloads[0], device or torch.device(SPEC.device))
-    args, kwargs = call_of(SPEC.interface, given)
+    place = forward.verified.place
+    own = [t.clone() for t in given]  # the module may write to them
+    args, kwargs = call_of(SPEC.interface, own, place=place)
     with torch.no_grad():
         why, inputs, state = guarded(module, forward.verified, args, kwargs)
         if why:
             return  # nothing to compare: calls like this run the original
+        found = run_candidate(inputs, state)
         expected = tensors_in(type(module).forward(module, *args, **kwargs))
-        found = ops.forward(inputs, state)
+    expected += [own[i] for i in SPEC.interface.writes]
     error = relative_error(found, expected)
     if error > SPEC.error:
         raise UnusableKernelError(

@@ -6,14 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from adaexplore.runtime.interface import (
-    Interface,
-    UndescribableError,
-    call_of,
-    interface_of,
-    rebuild,
-    tensors_of_call,
-)
+from adaexplore.runtime.interface import Interface, call_of, interface_of, tensors_of_call
+from adaexplore.runtime.values import UndescribableError, rebuild
 
 
 class Block(nn.Module):
