@@ -24,6 +24,7 @@ from adaexplore.problems.captured import write_captured
 from adaexplore.problems.graph_source import UnwritableError, state_of
 from adaexplore.problems.optimized import Captured, form_of, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
+from adaexplore.problems.writes import call_flat
 from adaexplore.problems.written import (
     Examples,
     WrittenSource,
@@ -33,7 +34,7 @@ from adaexplore.problems.written import (
     is_same,
     store,
 )
-from adaexplore.runtime.interface import interface_of
+from adaexplore.runtime.interface import Write, interface_of
 from adaexplore.runtime.values import UndescribableError
 from adaexplore.sandbox.user.randomness import draws_random
 
@@ -136,11 +137,11 @@ def _device_of(name: str, tensors: Sequence[Tensor]) -> str:
 
 def _example_outputs(
     name: str, module: nn.Module, given: ValueTree, inputs: list[list[Tensor]]
-) -> tuple[ValueTree, list[list[Tensor]], tuple[int, ...]]:
+) -> tuple[ValueTree, list[list[Tensor]], tuple[Write, ...]]:
     """Run the module on every example call; raise where no candidate could be compared with it.
 
     Returns the structure of its results, their tensors with the new values of arguments that a call
-    writes to, and the indices of these.
+    writes to, and these writes.
     """
     structures, outputs, written = [], [], []
     for tensors in inputs:
@@ -169,17 +170,12 @@ def _example_outputs(
 
 def _result(
     name: str, module: nn.Module, given: ValueTree, tensors: list[Tensor]
-) -> tuple[list[Tensor], ValueTree, tuple[int, ...]]:
-    own = [t.clone() for t in tensors]
-    args, kwargs = given.join(own)
-    versions = [t._version for t in own]
+) -> tuple[list[Tensor], ValueTree, tuple[Write, ...]]:
     try:
-        returned = module(*args, **kwargs)
+        outputs, structure, writes = call_flat(module, given, [t.clone() for t in tensors])
     except Exception as error:  # whatever the module of the user raises
         raise BadProblemError(f"{name}: the example call raised {in_one_line(error)}") from error
-    outputs, structure = ValueTree.split(returned)
-    writes = tuple(i for i, (t, v) in enumerate(zip(own, versions, strict=True)) if t._version != v)
-    return [t.clone() for t in (*outputs, *(own[i] for i in writes))], structure, writes
+    return [t.clone() for t in outputs], structure, writes
 
 
 def _written(name: str, examples: Examples, folder: Path) -> WrittenSource:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from adaexplore.core.problem import Access, Problem
 from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.value_tree import ValueTree, bound
+from adaexplore.runtime.interface import Write, write_back
 from adaexplore.sandbox.user.imports import make_importable
 from adaexplore.sandbox.user.user_code import Instance, Stored, import_file
 
@@ -36,8 +37,8 @@ class Captured:
     """A live module as a problem, with what turns the winner into a module again.
 
     `given` and `returned` are the structures of a call's arguments and of its result; `forms` are
-    those of the tensors of each example call. `writes` are the indices of the tensors that a call
-    writes to; candidates return their new values after the other results.
+    those of the tensors of each example call. Of tensors that a call writes to, candidates return
+    new values after the other results.
     """
 
     problem: Problem
@@ -45,7 +46,7 @@ class Captured:
     given: ValueTree
     returned: ValueTree
     forms: tuple[tuple[TensorForm, ...], ...]
-    writes: tuple[int, ...] = ()
+    writes: tuple[Write, ...] = ()
 
     def optimized(self, source: str, folder: Path) -> Optimized:
         """Return the candidate in `source` (class `ModelNew`) as a module like the captured one.
@@ -136,9 +137,8 @@ class Optimized(nn.Module):
             outputs = self.model(*tensors)
         found = [outputs] if isinstance(outputs, Tensor) else list(outputs)
         with torch.no_grad():
-            for i, value in zip(self._writes, found[self._returned.count :], strict=True):
-                tensors[i].copy_(value)
-        return self._returned.join(found[: self._returned.count])
+            found = write_back(self._writes, tensors, found)
+        return self._returned.join(found)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Return the state under the names that the captured module has."""

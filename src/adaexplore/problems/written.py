@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from adaexplore.problems.graph_source import HEADER, GraphSource, UnwritableError
 from adaexplore.problems.module_source import ModuleSource
 from adaexplore.problems.value_tree import ValueTree
+from adaexplore.problems.writes import as_functions, call_flat
+from adaexplore.runtime.interface import Write
 from adaexplore.sandbox.user.user_code import Instance, Stored
 
 _SAME = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
@@ -33,8 +35,8 @@ _PREFIX = "module."  # of the names that `_Flat` gives to the module's tensors
 class Examples:
     """A module with the tensors of its example calls and of their results.
 
-    `names` are those of the tensors of a call. `writes` are the indices of the tensors that a call
-    writes to; their new values come after the outputs.
+    `names` are those of the tensors of a call. Of tensors that a call writes to, new values come
+    after the outputs.
     """
 
     module: nn.Module
@@ -44,7 +46,7 @@ class Examples:
     inputs: list[list[Tensor]]
     outputs: list[list[Tensor]]
     device: str
-    writes: tuple[int, ...] = ()
+    writes: tuple[Write, ...] = ()
 
     def difference(self, header: str, source: str, folder: Path, weights: Stored) -> Difference:
         """Return how the source fails to compute the outputs."""
@@ -162,7 +164,7 @@ def in_one_line(error: BaseException) -> str:
 class _Flat(nn.Module):
     """A module as a function of tensors that returns tensors.
 
-    It writes to copies of its arguments, and returns these too.
+    It writes to copies of its arguments, and returns their new values too.
     """
 
     def __init__(self, examples: Examples) -> None:
@@ -172,10 +174,9 @@ class _Flat(nn.Module):
         self._writes = examples.writes
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        own = [t.clone() if i in self._writes else t for i, t in enumerate(tensors)]
-        args, kwargs = self._given.join(own)
-        returned, _ = ValueTree.split(self.module(*args, **kwargs))
-        return (*returned, *(own[i] for i in self._writes))
+        own = as_functions(tensors, self._writes)
+        outputs, _, _ = call_flat(self.module, self._given, own)
+        return tuple(outputs)
 
 
 def _exported(examples: Examples) -> GraphSource:

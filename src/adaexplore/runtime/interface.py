@@ -25,6 +25,13 @@ _OWN = frozenset(vars(nn.Module()))
 _PLACES = frozenset({"layer_idx", "layer_id", "_is_hf_initialized"})
 
 
+Write = tuple[int, int | None]
+"""The index of a tensor of a call that is written to, and the dimension of the rows that are.
+
+Values of rows are two tensors, their index and the rows; without a dimension, the whole tensor.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """A module inside a module: its path, its class with the digest of its code, its constants.
@@ -52,8 +59,8 @@ class Interface:
     of all. `given` describes each argument of a call by its parameter's name, the first
     `positional` of them by position. `returned` describes the result. `modes` has the flag
     `training` of each mode in which the result is the same. With `flat`, a candidate takes the
-    tensors alone. `writes` are the indices of the tensors that a call writes to, those of a cache:
-    a candidate returns their new values after its other results.
+    tensors alone. Of tensors that a call writes to, such as those of a cache, a candidate returns
+    new values after its other results.
     """
 
     layers: tuple[Layer, ...]
@@ -64,7 +71,7 @@ class Interface:
     returned: Any
     modes: tuple[bool, ...]
     flat: bool
-    writes: tuple[int, ...] = ()
+    writes: tuple[Write, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
@@ -74,8 +81,9 @@ class Interface:
     def from_json(data: Mapping[str, Any]) -> Interface:
         """Inverse of `to_json`, after JSON."""
         layers = tuple(map(_layer, data["layers"]))
-        lists = {name: tuple(data[name]) for name in ("parameters", "modes", "writes")}
-        return Interface(**{**data, **lists, "layers": layers})
+        lists = {name: tuple(data[name]) for name in ("parameters", "modes")}
+        writes = tuple((index, dim) for index, dim in data["writes"])
+        return Interface(**{**data, **lists, "layers": layers, "writes": writes})
 
 
 def interface_of(
@@ -85,7 +93,7 @@ def interface_of(
     result: Any,
     *,
     flat: bool,
-    writes: tuple[int, ...] = (),
+    writes: tuple[Write, ...] = (),
 ) -> Interface:
     """Describe a module by a call and its result; `flat` and `writes` as in `Interface`.
 
@@ -278,6 +286,20 @@ def tensors_of_call(
         if not collect(form, value, tensors, place):
             return None
     return tensors
+
+
+def write_back(
+    writes: Sequence[Write], tensors: Sequence[Tensor], results: Sequence[Tensor]
+) -> list[Tensor]:
+    """Write the new values that come after the results of a call, and return the results."""
+    count = len(results) - sum(1 if dim is None else 2 for _, dim in writes)
+    values = list(results[count:])
+    for index, dim in writes:
+        if dim is None:
+            tensors[index].copy_(values.pop(0))
+        else:
+            tensors[index].index_copy_(dim, values.pop(0), values.pop(0))
+    return list(results[:count])
 
 
 def call_of(

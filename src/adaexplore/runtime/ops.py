@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from adaexplore.runtime.interface import write_back
 from adaexplore.runtime.kernel import (
     device_of,
     forms_of_outputs,
@@ -107,10 +108,6 @@ def call(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
     if SPEC.backward and eager and any(t.requires_grad for t in (*inputs, *state)):
         return run_with_gradients(inputs, state)
     found: list[Tensor] = forward(inputs, state)
-    writes = SPEC.interface.writes
-    count = len(found) - len(writes)
     # Not in the operation: TorchInductor (2.13) may compute a value after an operation has written
     # to the tensors that it is computed from.
-    for index, value in zip(writes, found[count:], strict=True):
-        inputs[index].copy_(value)
-    return found[:count]
+    return write_back(SPEC.interface.writes, inputs, found)
