@@ -191,7 +191,16 @@ class _Putting:
     def _call_outcomes(self, trial: _Trial, times_us: Sequence[float]) -> tuple[CallOutcome, ...]:
         differences = self._differences(trial.state.names)
         return tuple(
-            CallOutcome(call.name, before, time_us, way, found.error, found.own_error)
+            CallOutcome(
+                call.name,
+                before,
+                time_us,
+                way,
+                found.error,
+                found.own_error,
+                found.agreeing,
+                found.steps,
+            )
             for call, before, time_us, way, found in zip(
                 self._calls,
                 trial.original.times_us,

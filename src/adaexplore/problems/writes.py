@@ -17,7 +17,7 @@ class _Rows(TorchFunctionMode):
     """Records the calls of `index_copy_` on given tensors."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._places = {id(t): i for i, t in enumerate(tensors)}
         self.found: dict[int, list[tuple[int, Tensor, Tensor]]] = {}
 

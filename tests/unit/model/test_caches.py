@@ -166,3 +166,23 @@ def test_an_argument_that_a_module_writes_to_is_written_to_by_its_winner(tmp_pat
     with torch.no_grad():
         assert torch.equal(fast(given, y), Adds()(expected, y))
     assert torch.equal(given, expected)
+
+
+def test_tokens_of_a_decoder_are_compared_step_by_step(model, call):
+    plain = {"input_ids": call["input_ids"].repeat(1, 3)}
+    original = Original(model, calls_of({"with": call, "without": plain}), "fp32", "cpu")
+    differences = original.differences(model)
+    assert [(one.agreeing, one.steps) for one in differences] == [(10, 10), (64, 64)]
+    assert all(one.is_same for one in differences)
+    later = copy.deepcopy(model)
+    later.model.register_forward_hook(shift_the_second_of_all_but_long_calls, with_kwargs=True)
+    with_cache, without = original.differences(later)
+    assert (with_cache.is_same, without.is_same) == (True, False)
+    assert without.agreeing < 64
+
+
+def shift_the_second_of_all_but_long_calls(module, args, kwargs, output):
+    """Make a model wrong in generated tokens alone."""
+    if type(kwargs.get("past_key_values") or kwargs.get("cache")).__name__ == "DynamicCache":
+        output.last_hidden_state = output.last_hidden_state.flip(-1)
+    return output
