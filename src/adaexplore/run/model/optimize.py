@@ -25,7 +25,7 @@ from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder, of_entry
 from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.run.campaign.run import CampaignRun, begin_order, change_campaign
 from adaexplore.run.deliver import claimed_winner
-from adaexplore.run.model.ranked import MODULES, PAGE, rank_again, rank_in_folder
+from adaexplore.run.model.ranked import MODULES, PAGE, RANKING, rank_again, rank_in_folder
 from adaexplore.store import is_run, read_run
 from adaexplore.store.campaign import is_campaign
 
@@ -103,7 +103,7 @@ class ModelRun:
                 "modules one by one with it (adaexplore.optimize)"
             )
         path = Path(config.run or "")
-        begun = bool(config.run) and is_campaign(path / SEARCH)
+        begun = bool(config.run) and (path / RANKING).is_file()
         path, ranked = (rank_again if begun else rank_in_folder)(model, inputs, config)
         return ModelRun(model, calls_of(inputs), config, path, ranked)
 
