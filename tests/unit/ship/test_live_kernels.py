@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from shipped_blocks import Block, Net, candidate
+from shipped_blocks import FOLDED, KEEPS, Block, Net, candidate
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.model.placements import Placements
@@ -93,6 +93,31 @@ def test_the_same_kernel_in_the_same_place_is_one_package_and_elsewhere_another(
     shutil.rmtree(tmp_path / "one")
     assert import_kernel(described, tmp_path / "one") is first  # its files are there again
     assert first.undo(model) == ("blocks.0", "blocks.1")
+
+
+def imported(source, folder):
+    captured = capture(Block().eval(), (torch.rand(3, 16),), folder=folder / "captured")
+    described = describe_kernel(captured.problem, source, "block_kernel", folder)
+    return import_kernel(described, folder)
+
+
+def test_a_kernel_that_keeps_values_from_its_first_call_is_made_anew_at_every_call(tmp_path, x):
+    package = imported(candidate(KEEPS), tmp_path)
+    assert package.SPEC.fresh
+    model = Net().eval()
+    package.apply(model)
+    with torch.no_grad():
+        model(x)
+        for weight in model.parameters():
+            weight.data.mul_(3)
+        found = model(x)
+        package.undo(model)
+        torch.testing.assert_close(found, model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_a_kernel_that_keeps_values_from_its_constructor_is_refused(tmp_path):
+    with pytest.raises(BadInputError, match="on other inputs or other weights than it was built"):
+        imported(candidate(FOLDED), tmp_path)
 
 
 @pytest.fixture(scope="module")
