@@ -139,9 +139,20 @@ searches | study) # the first call prepares and asks; every further one judges t
       xz -T0 | split -d -b "${PART:-1G}" - "$OUT/compiled.txz."
   fi
   ;;
+models) # each model is a run of its own; the first call ranks and asks, every further one judges the answers and asks again
+  begin models
+  PLACES=(${MODELS:-qwen3:prefill qwen3:decode vit:make mamba2:make convnext:make whisper:make})
+  for place in "${PLACES[@]}"; do
+    RUN=$WORK/models/${place/:/-}
+    limited $((LIMIT / ${#PLACES[@]})) "$PYTHON" -m adaexplore model "examples/models/${place/:/.py:}" --run "$RUN" \
+      --proposer manual --language triton --parallel "${PARALLEL:-4}" --steps 4 --set turn_steps=2 --set reviser=false \
+      --set p_strategy=0 "$@" 2>&1 | tee "$RUN.log" | tail -n 40
+  done
+  end models '*.log' '*/*.json' '*/index.html' '*/modules' '*/search'
+  ;;
 *)
   echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, tests, corpora, tritonbench, tritonbench-g," >&2
-  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches or study" >&2
+  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches, study or models" >&2
   exit 2
   ;;
 esac

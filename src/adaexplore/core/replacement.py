@@ -27,7 +27,7 @@ class CallOutcome:
 
     `before_us` has the times of the original in every way, `way` is that of the result. `error` is
     the relative error of the outputs on unseen inputs against a wider type, `own_error` that of the
-    original.
+    original. Of the `steps` in which a decoder generates, `agreeing` have the original's tokens.
     """
 
     name: str
@@ -36,6 +36,8 @@ class CallOutcome:
     way: str
     error: float
     own_error: float
+    agreeing: int = 0
+    steps: int = 0
 
     @property
     def strongest(self) -> str:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.model.caches import register_caches
 from adaexplore.problems.written import in_one_line
 from adaexplore.sandbox.user.user_code import is_out_of_memory
 
@@ -84,6 +85,7 @@ def calls_of(inputs: Any) -> list[ModelCall]:
         inputs = [inputs]
     if isinstance(inputs, list):
         inputs = {f"call-{i}": call for i, call in enumerate(inputs, 1)}
+    register_caches(inputs)
     if not isinstance(inputs, Mapping) or not inputs:
         raise BadInputError(f"inputs is a {type(inputs).__name__} without calls; {_FORMS}")
     return [_call(str(name), call) for name, call in inputs.items()]

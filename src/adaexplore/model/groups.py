@@ -13,7 +13,7 @@ from adaexplore.model.profile import CallProfile, ModuleTime
 from adaexplore.model.seen import Form, Seen
 from adaexplore.problems.graph_source import state_of
 
-_MOST_OPERATIONS = 64
+_MOST_OPERATIONS = 96
 """A module with more is a program of many kernels, and its parts are problems of their own."""
 _LEAST_SHARE = 0.01
 _NOTHING = ModuleTime(0.0, 0.0)
@@ -139,7 +139,7 @@ def _reason(
     if seen.opaque:
         return f"an argument is of type {seen.opaque[0]}, not a tensor or a constant"
     if seen.writes:
-        return "a call writes to a tensor that it is given, which a kernel would leave out"
+        return "a call writes to a tensor that it is given outside of a static cache"
     return _tied(model, path, module)
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 from torch import nn
 
-from adaexplore.core.errors import BadProblemError
+from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Precision
 from adaexplore.core.replacement import CallOutcome, ModelOutcome, Ratio, Replacement
 from adaexplore.model.calls import ModelCall
 from adaexplore.model.kept import left_alone, refuse_unfit
-from adaexplore.model.placed import Placements
-from adaexplore.model.program import program_of
+from adaexplore.model.placements import Placements
 from adaexplore.model.rank import CapturedGroup
-from adaexplore.model.seen import examples
 from adaexplore.model.unseen import Difference, Original
 from adaexplore.model.ways import Fastest, Stopwatch
-from adaexplore.problems.live import capture
-from adaexplore.problems.optimized import Captured, Optimized
+from adaexplore.package.describe import describe_kernel
+from adaexplore.package.imported import import_kernel
 from adaexplore.problems.written import in_one_line
 
 _NO_GAIN = "the model is not clearly faster with it"
@@ -33,10 +33,6 @@ class Winner:
 
     problem: CapturedGroup
     source: str
-
-
-class _UnlikeError(Exception):
-    """A module of a group that differs from the one that was captured."""
 
 
 def put_back(
@@ -53,7 +49,7 @@ def put_back(
     run; then no winner is in it.
     """
     device = refuse_unfit(model, calls)
-    placements = Placements()
+    placements = Placements(model)
     with left_alone(model):
         putting = _Putting(model, calls, placements, precision, device, folder)
         for name, winner in winners.items():
@@ -93,20 +89,26 @@ class _Putting:
         self._reasons: dict[str, str] = {}
 
     def add(self, name: str, winner: Winner) -> None:
-        """Build a winner for every module of its group; note the reason where that fails."""
-        folder = self._folder / name
-        folder.mkdir(parents=True, exist_ok=True)
+        """Try a winner on every module of its group; note the reason where that fails."""
         try:
-            for path in winner.problem.group.paths:
-                module = self._model.get_submodule(path)
-                self._placements.add(name, module, self._built(path, winner, folder))
-        except (_UnlikeError, BadProblemError) as error:
+            package = self._package(name, winner)
+            self._placements.add(name, package, winner.problem.group.paths)
+        except BadInputError as error:
             self._leave_out(name, str(error))
-        except Exception as error:  # noqa: BLE001 - whatever the constructor of a kernel raises
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises when it is tried
             self._leave_out(name, f"its kernel raised {in_one_line(error)}")
+
+    def _package(self, name: str, winner: Winner) -> ModuleType:
+        plain = re.sub(r"\W", "_", name)
+        with tempfile.TemporaryDirectory(prefix="adaexplore-original-") as scratch:
+            described = describe_kernel(
+                winner.problem.captured.problem, winner.source, plain, Path(scratch)
+            )
+            return import_kernel(described, self._folder)
 
     def outcome(self, winners: Mapping[str, Winner]) -> ModelOutcome:
         """Compare and time the model with the winners, and return what stays."""
+        counts = {name: self._placements.count(name) for name in winners}
         for name in self._placements.names:
             self._compare(name)
         original = self._watch.fastest(())
@@ -119,7 +121,7 @@ class _Putting:
             tuple(
                 Replacement(
                     name,
-                    len(winner.problem.group.paths),
+                    counts[name] or len(winner.problem.group.paths),
                     trial.brought.get(name),
                     self._reasons.get(name, ""),
                 )
@@ -140,27 +142,6 @@ class _Putting:
                 return speedup, times_us
         trial.state = trial.original
         return Ratio(1.0, 1.0, 1.0), [min(times.values()) for times in trial.original.times_us]
-
-    def _built(self, path: str, winner: Winner, folder: Path) -> Optimized:
-        """Return the winner with the weights of a module that computes what the captured does."""
-        captured = winner.problem.captured
-        if path == winner.problem.group.paths[0]:
-            return captured.optimized(winner.source, folder)
-        with tempfile.TemporaryDirectory(prefix="adaexplore-alike-") as scratch:
-            own = self._captured(path, winner.problem, Path(scratch))
-            if program_of(own.problem.source) != program_of(captured.problem.source):
-                raise _UnlikeError(f"{path} computes something else than the captured module")
-            return own.optimized(winner.source, folder)
-
-    def _captured(self, path: str, problem: CapturedGroup, folder: Path) -> Captured:
-        found = examples(self._model, self._calls, [path])[path]
-        return capture(
-            self._model.get_submodule(path),
-            folder=folder,
-            name=problem.captured.problem.name,
-            calls=[found[form] for form in problem.forms],
-            checks=problem.captured.problem.checks,
-        )
 
     def _objection(self, trial: _Trial, speedup: Ratio) -> str:
         """Return the reason to take all winners out, empty if there is none."""
@@ -210,7 +191,16 @@ class _Putting:
     def _call_outcomes(self, trial: _Trial, times_us: Sequence[float]) -> tuple[CallOutcome, ...]:
         differences = self._differences(trial.state.names)
         return tuple(
-            CallOutcome(call.name, before, time_us, way, found.error, found.own_error)
+            CallOutcome(
+                call.name,
+                before,
+                time_us,
+                way,
+                found.error,
+                found.own_error,
+                found.agreeing,
+                found.steps,
+            )
             for call, before, time_us, way, found in zip(
                 self._calls,
                 trial.original.times_us,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import starmap
 from types import FunctionType, ModuleType
 from typing import Any
@@ -16,6 +16,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, baseline_scope, floors
 from adaexplore.model.calls import ModelCall
+from adaexplore.model.tokens import Greedy, can_generate, greedy
 from adaexplore.problems.optimized import own_randomness
 
 _FALLBACK: dict[Precision, float] = {"fp32": 1e-4, "tf32": 2e-3, "half": 3e-2}
@@ -28,11 +29,16 @@ _NO_DATA = (nn.Module, type, ModuleType, FunctionType)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The largest error of a call's outputs, that of the original, and the bound."""
+    """The largest error of a call's outputs, that of the original, and the bound.
+
+    Of the steps in which a decoder generates, `agreeing` have the original's tokens.
+    """
 
     error: float
     own_error: float
     allowed: float
+    agreeing: int = 0
+    steps: int = 0
 
     @property
     def excess(self) -> float:
@@ -49,7 +55,8 @@ class Original:
     """The outputs of a model on unseen inputs, in its own precision and in a wider type.
 
     The inputs have the elements of the given ones in another order. Outputs are the tensors of the
-    result and of the arguments after the call, such as those of a cache.
+    result and of the arguments after the call, such as those of a cache. Those of a decoder are
+    also the logits of the tokens that the original generates after the call.
     """
 
     def __init__(
@@ -60,7 +67,8 @@ class Original:
         with own_randomness():
             torch.manual_seed(1)
             self._calls = [_shuffled(call) for call in calls]
-        self._own = [self._outputs(model, call) for call in self._calls]
+        self._greedy = [self._generated(model, call) for call in self._calls]
+        self._own = [self._outputs(model, i) for i in range(len(calls))]
         for call, own in zip(calls, self._own, strict=True):
             if not own:
                 raise BadInputError(f"call {call.name}: the model returns no tensor to compare")
@@ -73,11 +81,16 @@ class Original:
     def differences(self, model: nn.Module) -> list[Difference]:
         """Return how far the outputs of a model are from the original's, by call."""
         found = []
-        for i, call in enumerate(self._calls):
-            outputs, own = self._outputs(model, call), self._own[i]
+        for i, chosen in enumerate(self._greedy):
+            outputs, own = self._outputs(model, i), self._own[i]
             wide = self._wide[i] if self._wide else own
             each = zip(outputs, own, wide, strict=True)
-            found.append(max(starmap(self._difference, each), key=lambda one: one.excess))
+            worst = max(starmap(self._difference, each), key=lambda one: one.excess)
+            if chosen:
+                followed = Greedy(chosen.tokens, outputs[-1])
+                agreeing, steps = chosen.agreeing(followed), len(chosen.tokens)
+                worst = replace(worst, agreeing=agreeing, steps=steps)
+            found.append(worst)
         return found
 
     def _difference(self, output: Tensor, own: Tensor, wide: Tensor) -> Difference:
@@ -90,12 +103,29 @@ class Original:
             allowed = _FALLBACK[self._precision]
         return Difference(error, own_error, allowed)
 
-    def _outputs(self, model: nn.Module, call: ModelCall) -> list[Tensor]:
+    def _generated(self, model: nn.Module, call: ModelCall) -> Greedy | None:
+        """Return the tokens that the original generates, None where it generates none."""
+        if not can_generate(model, call):
+            return None
+        try:
+            with self._scope(model):
+                found = greedy(model, call)
+        except BadInputError:  # such as one that takes other arguments for it
+            return None
+        return found
+
+    def _outputs(self, model: nn.Module, index: int) -> list[Tensor]:
+        call, chosen = self._calls[index], self._greedy[index]
         own = call.copied()
-        half = any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters())
-        with baseline_scope(self._precision, self._device, autocast=not half):
+        with self._scope(model):
             result = own.run(model)
-        return [t.detach().clone() for t in tensors_in((result, own.args, own.kwargs))]
+            more = [greedy(model, call, chosen.tokens).logits] if chosen else []
+        found = [*tensors_in((result, own.args, own.kwargs)), *more]
+        return [t.detach().clone() for t in found]
+
+    def _scope(self, model: nn.Module) -> Any:
+        half = any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters())
+        return baseline_scope(self._precision, self._device, autocast=not half)
 
     def _wide_outputs(self, model: nn.Module) -> list[list[Tensor]]:
         floats = [p.dtype for p in model.parameters() if p.is_floating_point()]
@@ -104,11 +134,12 @@ class Original:
             dtype = torch.float64
         wide = copy.deepcopy(model).to(dtype)
         found = []
-        for call in self._calls:
+        for call, chosen in zip(self._calls, self._greedy, strict=True):
             cast = call.mapped(lambda t: t.to(dtype) if t.is_floating_point() else t)
             with baseline_scope("fp32", self._device, autocast=False):
+                more = [greedy(wide, cast, chosen.tokens).logits] if chosen else []
                 result = cast.run(wide)
-            found.append(tensors_in((result, cast.args, cast.kwargs)))
+            found.append([*tensors_in((result, cast.args, cast.kwargs)), *more])
         return found
 
 

@@ -17,7 +17,7 @@ from adaexplore.core.replacement import Ratio
 from adaexplore.evaluate.timing.statistics import median_interval
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.model.calls import ModelCall
-from adaexplore.model.placed import Placements
+from adaexplore.model.placements import Placements
 from adaexplore.sandbox.user.user_code import is_out_of_memory
 
 EAGER = "eager"
@@ -42,6 +42,22 @@ class Fastest:
     runs: tuple[Run, ...]
     ways: tuple[str, ...]
     times_us: tuple[Mapping[str, float], ...]
+
+
+class _Replay:
+    """A graph that runs on the same arguments each time; among them may be the place in a cache."""
+
+    def __init__(self, graph: torch.cuda.CUDAGraph, call: ModelCall) -> None:
+        self._graph = graph
+        self._places = [(t, t.clone()) for t in call.tensors if not t.is_floating_point()]
+
+    def __call__(self, _: ModelCall) -> None:
+        self._graph.replay()
+
+    def reset(self) -> None:
+        """Put integers back, so that no cache gets full."""
+        for tensor, value in self._places:
+            tensor.copy_(value)
 
 
 class Stopwatch:
@@ -99,7 +115,7 @@ class Stopwatch:
         times: dict[str, float] = {}
         with self._placements.only(names), self._scope():
             for way, build in self._builders().items():
-                before = self._placements.calls
+                before = self._placements.runs
                 try:
                     run = build(call)
                     run(call.copied())
@@ -108,7 +124,7 @@ class Stopwatch:
                     if way == EAGER or is_out_of_memory(error):
                         raise
                     continue  # a way that this model cannot be run in
-                if names and self._placements.calls == before:
+                if names and self._placements.runs == before:
                     continue  # the candidates were left out
                 runs[way], times[way] = run, median(samples)
         best = min(times, key=lambda way: times[way])
@@ -144,12 +160,14 @@ class Stopwatch:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self._eager(own)
-        return lambda _: graph.replay()
+        return _Replay(graph, own)
 
     def _once_us(self, run: Run, call: ModelCall) -> float:
         """Return the time of the second of two runs, from the call to the end on the device."""
         run(call.copied())
         own = call.copied()
+        if isinstance(run, _Replay):
+            run.reset()
         self._wait()
         start = time.perf_counter_ns()
         run(own)

@@ -22,9 +22,9 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
 from adaexplore.problems.captured import write_captured
 from adaexplore.problems.graph_source import UnwritableError, state_of
-from adaexplore.problems.interface import UndescribableError, interface_of
 from adaexplore.problems.optimized import Captured, form_of, own_randomness
 from adaexplore.problems.value_tree import Call, ValueTree, bound, tensor_names
+from adaexplore.problems.writes import call_flat
 from adaexplore.problems.written import (
     Examples,
     WrittenSource,
@@ -34,6 +34,8 @@ from adaexplore.problems.written import (
     is_same,
     store,
 )
+from adaexplore.runtime.interface import Write, interface_of
+from adaexplore.runtime.values import UndescribableError
 from adaexplore.sandbox.user.randomness import draws_random
 
 INTERFACE = "interface.json"
@@ -65,10 +67,10 @@ def capture(
     given, inputs = _example_inputs(name, module, examples)
     device = _device_of(name, [*state_of(module).values(), *(t for row in inputs for t in row)])
     with own_randomness(), _buffers_kept(module), torch.no_grad():
-        returned, outputs = _example_outputs(name, module, given, inputs)
+        returned, outputs, writes = _example_outputs(name, module, given, inputs)
         names = tensor_names(inspect.signature(module.forward), examples[0])
         folder.mkdir(parents=True, exist_ok=True)
-        example = Examples(module, given, returned, names, inputs, outputs, device)
+        example = Examples(module, given, returned, names, inputs, outputs, device, writes)
         written = _written(name, example, folder)
         _store_interface(example, folder)
     shapes = tuple(tuple(t.shape for t in row) for row in inputs)
@@ -91,7 +93,7 @@ def capture(
     )
     write_captured(problem, folder)
     forms = tuple(tuple(map(form_of, row)) for row in inputs)
-    return Captured(problem, module, given, returned, forms)
+    return Captured(problem, module, given, returned, forms, writes)
 
 
 def _example_inputs(
@@ -135,13 +137,17 @@ def _device_of(name: str, tensors: Sequence[Tensor]) -> str:
 
 def _example_outputs(
     name: str, module: nn.Module, given: ValueTree, inputs: list[list[Tensor]]
-) -> tuple[ValueTree, list[list[Tensor]]]:
-    """Run the module on every example call; raise where no candidate could be compared with it."""
-    structures, outputs = [], []
+) -> tuple[ValueTree, list[list[Tensor]], tuple[Write, ...]]:
+    """Run the module on every example call; raise where no candidate could be compared with it.
+
+    Returns the structure of its results, their tensors with the new values of arguments that a call
+    writes to, and these writes.
+    """
+    structures, outputs, written = [], [], []
     for tensors in inputs:
         call = partial(_result, name, module, given, tensors)
         is_random = draws_random(call, tensors[0].device)
-        (first, returned), (again, _) = call(), call()
+        (first, returned, writes), (again, *_) = call(), call()
         if is_random or not all(map(is_same, again, first)):
             raise BadProblemError(
                 f"{name}: forward() draws random numbers, or its outputs differ between two runs "
@@ -149,7 +155,8 @@ def _example_outputs(
             )
         structures.append(returned)
         outputs.append(first)
-    if any(returned != structures[0] for returned in structures):
+        written.append(writes)
+    if any(each != (structures[0], written[0]) for each in zip(structures, written, strict=True)):
         raise BadProblemError(f"{name}: the example calls return values of different structures")
     if structures[0].opaque:
         raise BadProblemError(
@@ -158,19 +165,17 @@ def _example_outputs(
         )
     if not outputs[0]:
         raise BadProblemError(f"{name}: forward() returns no tensor; return at least one")
-    return structures[0], outputs
+    return structures[0], outputs, written[0]
 
 
 def _result(
     name: str, module: nn.Module, given: ValueTree, tensors: list[Tensor]
-) -> tuple[list[Tensor], ValueTree]:
-    args, kwargs = given.join([t.clone() for t in tensors])
+) -> tuple[list[Tensor], ValueTree, tuple[Write, ...]]:
     try:
-        returned = module(*args, **kwargs)
+        outputs, structure, writes = call_flat(module, given, [t.clone() for t in tensors])
     except Exception as error:  # whatever the module of the user raises
         raise BadProblemError(f"{name}: the example call raised {in_one_line(error)}") from error
-    outputs, structure = ValueTree.split(returned)
-    return [t.clone() for t in outputs], structure
+    return [t.clone() for t in outputs], structure, writes
 
 
 def _written(name: str, examples: Examples, folder: Path) -> WrittenSource:
@@ -189,10 +194,12 @@ def _written(name: str, examples: Examples, folder: Path) -> WrittenSource:
 
 def _store_interface(examples: Examples, folder: Path) -> None:
     """Write the interface, by which packages find such modules, if it is plain data."""
-    args, kwargs = examples.given.join(examples.inputs[0])
+    args, kwargs = examples.given.join([t.clone() for t in examples.inputs[0]])
     result = examples.returned.join(examples.outputs[0])
     try:
-        interface = interface_of(examples.module, args, kwargs, result, flat=True)
+        interface = interface_of(
+            examples.module, args, kwargs, result, flat=True, writes=examples.writes
+        )
         text = json.dumps(interface.to_json(), indent=1)
     except (UndescribableError, TypeError):
         return

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from adaexplore.core.problem import Access, Problem
 from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.value_tree import ValueTree, bound
+from adaexplore.runtime.interface import Write, write_back
 from adaexplore.sandbox.user.imports import make_importable
 from adaexplore.sandbox.user.user_code import Instance, Stored, import_file
 
@@ -36,7 +37,8 @@ class Captured:
     """A live module as a problem, with what turns the winner into a module again.
 
     `given` and `returned` are the structures of a call's arguments and of its result; `forms` are
-    those of the tensors of each example call.
+    those of the tensors of each example call. Of tensors that a call writes to, candidates return
+    new values after the other results.
     """
 
     problem: Problem
@@ -44,6 +46,7 @@ class Captured:
     given: ValueTree
     returned: ValueTree
     forms: tuple[tuple[TensorForm, ...], ...]
+    writes: tuple[Write, ...] = ()
 
     def optimized(self, source: str, folder: Path) -> Optimized:
         """Return the candidate in `source` (class `ModelNew`) as a module like the captured one.
@@ -111,6 +114,7 @@ class Optimized(nn.Module):
         self._given = captured.given
         self._returned = captured.returned
         self._forms = captured.forms
+        self._writes = captured.writes
         self._weight_forms = _forms_of(model)
         self._moved = ""
 
@@ -131,7 +135,10 @@ class Optimized(nn.Module):
         """Return the result of a call with the tensors that `checked` returned."""
         with nullcontext() if self._trains else torch.no_grad():
             outputs = self.model(*tensors)
-        return self._returned.join([outputs] if isinstance(outputs, Tensor) else outputs)
+        found = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+        with torch.no_grad():
+            found = write_back(self._writes, tensors, found)
+        return self._returned.join(found)
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Return the state under the names that the captured module has."""

@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from adaexplore.problems.graph_source import HEADER, GraphSource, UnwritableError
 from adaexplore.problems.module_source import ModuleSource
 from adaexplore.problems.value_tree import ValueTree
+from adaexplore.problems.writes import as_functions, call_flat
+from adaexplore.runtime.interface import Write
 from adaexplore.sandbox.user.user_code import Instance, Stored
 
 _SAME = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
@@ -33,7 +35,8 @@ _PREFIX = "module."  # of the names that `_Flat` gives to the module's tensors
 class Examples:
     """A module with the tensors of its example calls and of their results.
 
-    `names` are those of the tensors of a call.
+    `names` are those of the tensors of a call. Of tensors that a call writes to, new values come
+    after the outputs.
     """
 
     module: nn.Module
@@ -43,6 +46,7 @@ class Examples:
     inputs: list[list[Tensor]]
     outputs: list[list[Tensor]]
     device: str
+    writes: tuple[Write, ...] = ()
 
     def difference(self, header: str, source: str, folder: Path, weights: Stored) -> Difference:
         """Return how the source fails to compute the outputs."""
@@ -118,6 +122,8 @@ def from_sources(examples: Examples, folder: Path) -> WrittenSource:
 
     Raises `UnwritableError` where they cannot be collected, or compute something else.
     """
+    if examples.writes:
+        raise UnwritableError("they write to an argument")
     collected = ModuleSource(examples.module, examples.given, examples.returned, examples.names)
     weights = _stored(folder, collected.state)
     found = Difference()
@@ -156,20 +162,25 @@ def in_one_line(error: BaseException) -> str:
 
 
 class _Flat(nn.Module):
-    """A module as a function of tensors that returns tensors."""
+    """A module as a function of tensors that returns tensors.
 
-    def __init__(self, module: nn.Module, given: ValueTree) -> None:
+    It writes to copies of its arguments, and returns their new values too.
+    """
+
+    def __init__(self, examples: Examples) -> None:
         super().__init__()
-        self.module = module
-        self._given = given
+        self.module = examples.module
+        self._given = examples.given
+        self._writes = examples.writes
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        args, kwargs = self._given.join(tensors)
-        return tuple(ValueTree.split(self.module(*args, **kwargs))[0])
+        own = as_functions(tensors, self._writes)
+        outputs, _, _ = call_flat(self.module, self._given, own)
+        return tuple(outputs)
 
 
 def _exported(examples: Examples) -> GraphSource:
-    flat, inputs = _Flat(examples.module, examples.given), examples.inputs
+    flat, inputs = _Flat(examples), examples.inputs
     try:
         dynamic = (_dynamic(inputs),) if len(inputs) > 1 else None
         with _quiet():

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.ship.package.spec import Spec, gpu_of
+from adaexplore.runtime.spec import Spec, gpu_of
 from adaexplore.ship.trial import FailedTrialError, Trial, run_trial
 from adaexplore.ship.write import VERDICTS
 

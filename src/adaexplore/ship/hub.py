@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.ship.package.spec import Spec
+from adaexplore.runtime.spec import Spec
 
 
 def refuse_compiled(source: str) -> None:

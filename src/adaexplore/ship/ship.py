@@ -10,12 +10,13 @@ from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
-from adaexplore.ship.describe import describe_winner
+from adaexplore.package.describe import describe_kernel
+from adaexplore.package.files import write_spec
+from adaexplore.runtime.spec import Spec
 from adaexplore.ship.hub import refuse_compiled, write_hub
-from adaexplore.ship.package.spec import Spec
 from adaexplore.ship.trial import FailedTrialError, Trial, run_trial
 from adaexplore.ship.winner import Winner, winner_of
-from adaexplore.ship.write import package_name, write_package, write_spec, write_verdicts
+from adaexplore.ship.write import package_name, write_package, write_verdicts
 
 UNLICENSED = "LicenseRef-Proprietary"
 
@@ -58,7 +59,9 @@ def ship(
         raise BadInputError(f"--name {name}: no name of a Python package; use letters, digits, _")
     with tempfile.TemporaryDirectory(prefix="adaexplore-ship-") as scratch:
         built = Path(scratch) / "package"
-        described = describe_winner(winner, name, Path(scratch))
+        described = describe_kernel(
+            winner.problem, winner.source, name, Path(scratch), winner.times_us
+        )
         home = write_package(
             winner, described, built, license_name=license_name, package_version=__version__
         )

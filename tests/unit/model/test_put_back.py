@@ -102,7 +102,7 @@ def test_a_faster_kernel_stays_with_the_weights_of_each_module_and_is_undone(put
     assert {"eager", "compile"} == set(outcome.calls[0].before_us)
     assert outcome.calls[0].error <= 4 * outcome.calls[0].own_error
     torch.testing.assert_close(outputs(model), before)
-    assert placements.calls > 0
+    assert placements.runs > 0
     assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
     placements.put(())
     assert "forward" not in vars(model.blocks[0])
@@ -111,23 +111,11 @@ def test_a_faster_kernel_stays_with_the_weights_of_each_module_and_is_undone(put
 
 def test_the_original_runs_where_the_kernel_was_not_verified(put, model):
     _, placements = put(model, kernel())
-    called = placements.calls
+    ran = placements.runs
     with torch.no_grad():
         model(torch.rand(3, 16))  # another shape
-    model(*CALLS[0]).sum().backward()
-    assert model.blocks[0].scale.grad is not None
-    assert placements.calls == called
-    with torch.no_grad():
-        model(*CALLS[0])
-        assert placements.calls == called + 2
-        expected = copy.deepcopy(model)
-        placements.put(())
-        for net in (model, expected):
-            net.blocks[0].scale.mul_(2)
-        fresh = outputs(model)
-        placements.put(["Slow"])
-        torch.testing.assert_close(outputs(model), fresh)
-        torch.testing.assert_close(outputs(expected), fresh)
+    assert placements.runs == ran
+    assert placements.refusals == {"not verified for inputs of 3x16 float32 on cpu": 2}
 
 
 def test_a_kernel_by_which_the_model_is_not_faster_is_taken_out(put):
@@ -142,9 +130,12 @@ def test_a_kernel_by_which_the_model_is_not_faster_is_taken_out(put):
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        (kernel(more="1e-4"), "outputs on unseen inputs are wrong by"),
-        (kernel(work="raise RuntimeError('no')"), "the model with its kernel raised"),
-        (kernel().replace("torch.ones(16)", "torch.ones(nothing)"), "its kernel raised NameError"),
+        (kernel(more="1e-5"), "outputs on unseen inputs are wrong by"),
+        (kernel(work="raise RuntimeError('no')"), "its kernel raised RuntimeError: no"),
+        (
+            kernel().replace("torch.ones(16)", "torch.ones(nothing)"),
+            "the kernel cannot be built: name 'nothing'",
+        ),
     ],
 )
 def test_a_wrong_kernel_is_taken_out(put, model, source, reason):
@@ -156,18 +147,21 @@ def test_a_wrong_kernel_is_taken_out(put, model, source, reason):
 
 
 def test_modules_that_compute_something_else_keep_the_original(put, model):
-    model.blocks[1].forward_of = torch.cos
-    model.blocks[1].__class__ = Other
-    model.blocks[0].__class__ = Other
+    model.blocks[0].function = torch.sin
+    model.blocks[1].function = torch.cos
+    model.blocks[0].__class__ = model.blocks[1].__class__ = Other
+    before = outputs(model)
     outcome, _ = put(model, kernel())
-    assert "blocks.1 computes something else" in outcome.replacements[0].reason
+    assert outcome.kept[0].modules == 1
+    assert "forward" not in vars(model.blocks[1])
+    torch.testing.assert_close(outputs(model), before)
 
 
 class Other(Slow):
     """Blocks whose function is an attribute."""
 
-    forward_of = torch.sin
+    function = torch.sin
 
     def forward(self, x):
         _sleep(self.wait)
-        return vars(self).get("forward_of", torch.sin)(x) * self.scale
+        return self.function(x) * self.scale

@@ -1,10 +1,14 @@
-"""One package for all tests: the winner of a run of a small block, shipped once."""
+"""The same kernel of a small block for all tests, as a shipped and as a live package."""
 
 import importlib
 
 import pytest
 import torch
 from shipped_blocks import Block, Net, candidate, no_compiler, record
+
+from adaexplore.package.describe import describe_kernel
+from adaexplore.package.imported import import_kernel
+from adaexplore.problems.live import capture
 
 
 @pytest.fixture(scope="session")
@@ -38,11 +42,27 @@ def hub(package):
 
 
 @pytest.fixture(scope="session")
-def kernel(package):
+def shipped(package):
     """The package, imported."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(package / "src"))
         yield importlib.import_module("block_kernel")
+
+
+@pytest.fixture(scope="session")
+def live(tmp_path_factory, x):
+    """The package that a model which is alive in this process gets."""
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("live")
+    captured = capture(Block().eval(), folder=folder, calls=[((x,), {}), ((x[:1],), {})])
+    described = describe_kernel(captured.problem, candidate(), "block_kernel", folder)
+    return import_kernel(described, folder / "kernels")
+
+
+@pytest.fixture(scope="session", params=["shipped", "live"])
+def kernel(request):
+    """Every kind of package."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture

@@ -35,10 +35,11 @@ class Block(nn.Module):
         self.up = nn.Linear(width, 2 * width, bias=False)
         self.down = nn.Linear(2 * width, width)
         self.register_buffer("scale", torch.tensor(0.5))
+        self.act = nn.functional.silu
 
     def forward(self, x, *, residual=None):
         y = self.norm(x)
-        y = self.down(nn.functional.silu(self.gate(y)) * self.up(y)) * self.scale
+        y = self.down(self.act(self.gate(y)) * self.up(y)) * self.scale
         return y if residual is None else y + residual
 
 

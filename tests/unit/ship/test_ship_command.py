@@ -40,7 +40,7 @@ def test_the_package_s_own_tests_pass_without_adaexplore(alone):
     assert "5 passed" in done.stdout
 
 
-def test_the_benchmark_prints_a_row_for_each_workload(kernel, capsys):
+def test_the_benchmark_prints_a_row_for_each_workload(shipped, capsys):
     with torch.compiler.set_stance("force_eager"):
         importlib.import_module("block_kernel.benchmark").main()
     rows = capsys.readouterr().out.splitlines()

@@ -20,11 +20,12 @@ NOTE = (
     "calls. roofline leaves: the part of the model's time above the least time of the module's "
     "work. model at most: the speedup of the model with these modules at their roofline."
 )
-CALL_HEADS = ("call", "eager", "strongest", "before", "now", "as", "error", "before")
+CALL_HEADS = ("call", "eager", "strongest", "before", "now", "as", "error", "before", "tokens")
 REPLACED_HEADS = ("module", "of", "brought", "95 %", "result")
 OUTCOME_NOTE = (
     "Times are end to end. before: the original in its strongest way. error: of the outputs on "
-    "unseen inputs against a wider type, beside the original's own. brought: the model with these "
+    "unseen inputs against a wider type, beside the original's own. tokens: steps of greedy "
+    "decoding with the original's choice. brought: the model with these "
     "kernels over the model without them, the others in place."
 )
 _LEFT = ("module", "bound", "call", "strongest", "as", "result")
@@ -117,6 +118,7 @@ def call_cells(call: CallOutcome) -> tuple[str, ...]:
         call.way,
         text.relative_error(call.error),
         text.relative_error(call.own_error),
+        f"{call.agreeing} of {call.steps}" if call.steps else "-",
     )
 
 

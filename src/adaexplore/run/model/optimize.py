@@ -15,7 +15,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.ranking import ModelRanking, RankedGroup
 from adaexplore.core.replacement import ModelOutcome
 from adaexplore.model.calls import ModelCall, calls_of
-from adaexplore.model.placed import Placements
+from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import Winner, put_back
 from adaexplore.model.rank import RankedModel
 from adaexplore.problems.captured import CAPTURED
@@ -25,7 +25,7 @@ from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder, of_entry
 from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.run.campaign.run import CampaignRun, begin_order, change_campaign
 from adaexplore.run.deliver import claimed_winner
-from adaexplore.run.model.ranked import MODULES, PAGE, rank_again, rank_in_folder
+from adaexplore.run.model.ranked import MODULES, PAGE, RANKING, rank_again, rank_in_folder
 from adaexplore.store import is_run, read_run
 from adaexplore.store.campaign import is_campaign
 
@@ -103,7 +103,7 @@ class ModelRun:
                 "modules one by one with it (adaexplore.optimize)"
             )
         path = Path(config.run or "")
-        begun = bool(config.run) and is_campaign(path / SEARCH)
+        begun = bool(config.run) and (path / RANKING).is_file()
         path, ranked = (rank_again if begun else rank_in_folder)(model, inputs, config)
         return ModelRun(model, calls_of(inputs), config, path, ranked)
 
@@ -131,7 +131,7 @@ class ModelRun:
         for group in self._searched():
             if source := self._winner(self.path / SEARCH / group.name):
                 winners[group.name] = Winner(self.ranked.problems[group.name], source)
-        outcome, placements = None, Placements()
+        outcome, placements = None, Placements(self.model)
         if winners:
             folder = self.path.resolve() / "kernels"
             precision = self.ranking.precision

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from adaexplore.ship.package import ops
-from adaexplore.ship.package.compare import relative_error
-from adaexplore.ship.package.inputs import inputs_of
-from adaexplore.ship.package.kernel import state_of_package
-from adaexplore.ship.package.loaded import SPEC
-from adaexplore.ship.package.spec import Workload
-from adaexplore.ship.package.verify import error_of, gradient_error
+from adaexplore.runtime import ops
+from adaexplore.runtime.compare import relative_error
+from adaexplore.runtime.inputs import inputs_of
+from adaexplore.runtime.kernel import state_of_package
+from adaexplore.runtime.loaded import SPEC
+from adaexplore.runtime.spec import Workload
+from adaexplore.runtime.verify import error_of, gradient_error
 
 DEVICE = torch.device(SPEC.device)
 WORKLOADS = [pytest.param(workload, id=workload.name) for workload in SPEC.workloads]

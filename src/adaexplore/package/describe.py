@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,12 @@ from torch import Tensor, nn
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Problem
 from adaexplore.problems.graph_source import state_of
-from adaexplore.problems.interface import (
-    Interface,
-    UndescribableError,
-    interface_of,
-    tensors_of_call,
-)
 from adaexplore.problems.live import INTERFACE
+from adaexplore.runtime.interface import Interface, interface_of, tensors_of_call
+from adaexplore.runtime.spec import Spec, Workload, form_of, gpu_of, versions
+from adaexplore.runtime.values import UndescribableError
 from adaexplore.sandbox.user.user_code import Instance, Stored
 from adaexplore.sandbox.user.values import Inputs
-from adaexplore.ship.package.spec import Spec, Workload, form_of, gpu_of, versions
-from adaexplore.ship.winner import Winner
 
 _LARGE = 1 << 14
 """Elements from which a captured parameter is drawn again for tests instead of stored."""
@@ -36,24 +31,34 @@ _ERRORS_OF_DTYPES = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The specification, and the tensors that its package stores."""
+    """A kernel for a problem: its specification, and the tensors that its package stores."""
 
+    problem: Problem
+    source: str
     spec: Spec
     constants: Mapping[str, Tensor]
 
 
-def describe_winner(winner: Winner, name: str, folder: Path) -> Described:
-    """Run the original of a winner, and return the specification of its package.
+def describe_kernel(
+    problem: Problem,
+    source: str,
+    name: str,
+    folder: Path,
+    times_us: Callable[[str], tuple[float, float]] = lambda _: (0.0, 0.0),
+) -> Described:
+    """Run the original of a problem, and return the specification of its kernel's package.
 
-    Raises `BadInputError`, in one line, for an original that no package can stand for.
+    `source` is the kernel, `times_us` gives its time and that of the strongest baseline on a
+    workload. Raises `BadInputError`, in one line, for an original that no package can stand for.
     """
-    problem = winner.problem
     if problem.device.startswith("cuda") and not torch.cuda.is_available():
         raise BadInputError(f"{problem.name}: ships on a machine with a GPU, where it can be tried")
     original = Instance.of(problem, folder)
     module = original.model
     calls = [original.inputs(problem.seed, workload) for workload in problem.workloads]
     interface = _interface(problem, original, calls[0])
+    if interface.writes and problem.checks.backward:
+        raise BadInputError(f"{problem.name}: a call writes to its arguments; no step trains that")
     outputs = [[t for _, t in original(call)] for call in calls]
     _refuse_updated_buffers(problem, original, calls[0])
     inputs = [_tensors(problem, interface, call) for call in calls]
@@ -64,7 +69,7 @@ def describe_winner(winner: Winner, name: str, folder: Path) -> Described:
     torch_version, triton_version = versions()
     spec = Spec(
         name=name,
-        namespace=f"{name}_{_digest(winner)}",
+        namespace=f"{name}_{_digest(problem, source)}",
         class_name=interface.layers[0].kind,
         device=device.type,
         gpu=gpu_of(device),
@@ -81,7 +86,7 @@ def describe_winner(winner: Winner, name: str, folder: Path) -> Described:
                 Path(workload.file).name if workload.file else "",
                 tuple(map(form_of, given)),
                 tuple(map(form_of, found)),
-                *winner.times_us(workload.name),
+                *times_us(workload.name),
             )
             for workload, given, found in zip(problem.workloads, inputs, outputs, strict=True)
         ),
@@ -94,12 +99,11 @@ def describe_winner(winner: Winner, name: str, folder: Path) -> Described:
         ),
         backward=problem.checks.backward,
     )
-    return Described(spec, constants)
+    return Described(problem, source, spec, constants)
 
 
-def _digest(winner: Winner) -> str:
-    content = f"{winner.problem.source}\n{winner.source}"
-    return hashlib.sha256(content.encode()).hexdigest()[:8]
+def _digest(problem: Problem, source: str) -> str:
+    return hashlib.sha256(f"{problem.digest}\n{source}".encode()).hexdigest()[:8]
 
 
 def _interface(problem: Problem, original: Instance, call: Inputs) -> Interface:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adaexplore.problems.interface import Interface, tensors_of_call
-from adaexplore.ship.package.kernel import import_source, own_randomness
-from adaexplore.ship.package.loaded import HERE, SPEC
-from adaexplore.ship.package.spec import Form, Workload
+from adaexplore.runtime.interface import Interface, tensors_of_call
+from adaexplore.runtime.kernel import import_source, own_randomness
+from adaexplore.runtime.loaded import HERE, SPEC
+from adaexplore.runtime.spec import Form, Workload
 
 
 def inputs_of(workload: Workload, device: torch.device, seed: int | None = None) -> list[Tensor]:

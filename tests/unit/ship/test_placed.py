@@ -1,4 +1,4 @@
-"""A shipped kernel in a live model: right under everything that users do, or the original."""
+"""A kernel in a live model: right under everything that users do, or the original runs."""
 
 import copy
 import importlib
@@ -68,7 +68,12 @@ def mix_modes(model):
     model.blocks[0].up.train()
 
 
+def there_and_back(model):
+    model.double().float()
+
+
 ACCEPTED = [scale_weights, replace_linear, load, flip_requires_grad, train, mix_modes]
+ACCEPTED += [there_and_back]
 
 
 @pytest.mark.parametrize("change", ACCEPTED)
@@ -100,6 +105,10 @@ def change_constant(model):
     model.blocks[0].norm.eps = 0.5
 
 
+def change_function(model):
+    model.blocks[0].act = nn.functional.relu
+
+
 def cast(model):
     model.blocks[0].norm.weight = nn.Parameter(model.blocks[0].norm.weight.double().float()[:1])
 
@@ -121,7 +130,7 @@ def add_layer(model):
     model.blocks[0].more = nn.Identity()
 
 
-REFUSED = [wrap, change_constant, cast, add_bias, patch, hook, add_layer]
+REFUSED = [wrap, change_constant, change_function, cast, add_bias, patch, hook, add_layer]
 
 
 @pytest.mark.parametrize("change", REFUSED)
@@ -133,6 +142,21 @@ def test_a_changed_module_runs_the_original(change, kernel, fast, plain, x, capl
         assert_same(fast, plain, x)
     assert list(kernel.refusals().values()) == [2]
     assert len([r for r in caplog.records if r.name == "block_kernel"]) == 1
+
+
+def patched(self, x):
+    return x + 1
+
+
+def test_a_class_that_is_patched_afterwards_runs_the_original(kernel, fast, plain, x, monkeypatch):
+    assert_same(fast, plain, x)
+    monkeypatch.setattr(shipped_blocks.Norm, "forward", patched)
+    assert_same(fast, plain, x)
+    assert kernel.refusals() == {"the forward of Norm was replaced": 2}
+    assert_same(copy.deepcopy(fast), plain, x)
+    assert len(kernel.refusals()) == 2
+    kernel.undo(fast)
+    assert kernel.apply(fast).modules == ()
 
 
 @torch.no_grad()

@@ -7,18 +7,51 @@ into guards of the compiled graph.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as nn_module
 
-from adaexplore.problems.interface import tensors_of_call
-from adaexplore.ship.package.loaded import SPEC
-from adaexplore.ship.package.spec import Form, gpu_of
+from adaexplore.runtime.interface import functions_of, place_of, tensors_of_call
+from adaexplore.runtime.loaded import SPEC
+from adaexplore.runtime.spec import Form, gpu_of
 
 Guarded = tuple[str, list[Tensor], list[Tensor]]
 """The reason of a refusal, empty where there is none; the inputs; the state."""
+
+
+Functions = tuple[tuple[tuple[str, Any], ...], ...]
+"""The attributes of each layer that can be called, with their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The code of a module's layers that was compared with the verified: classes and functions.
+
+    `place` is that of the module among the layers of a cache.
+    """
+
+    kinds: tuple[type[nn.Module], ...]
+    forwards: tuple[Any, ...]
+    functions: Functions
+    place: int | None
+
+    @staticmethod
+    def of(module: nn.Module) -> Verified:
+        """Return the code of a module as it is now."""
+        layers = [layer for _, layer in module.named_modules(remove_duplicate=False)]
+        kinds = tuple(map(type, layers))
+        return Verified.of_kinds(kinds, tuple(map(functions_of, layers)), place_of(module))
+
+    @staticmethod
+    def of_kinds(
+        kinds: tuple[type[nn.Module], ...], functions: Functions, place: int | None
+    ) -> Verified:
+        """Return the code of classes as it is now."""
+        return Verified(kinds, tuple(kind.forward for kind in kinds), functions, place)
+
 
 _LAYERS = SPEC.interface.layers
 _MISSING = object()
@@ -26,35 +59,37 @@ _PLAIN_TENSORS = (Tensor, nn.Parameter, nn.Buffer)
 
 
 def guarded(
-    module: nn.Module, types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+    module: nn.Module, verified: Verified, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Guarded:
-    """Return the tensors that cross the border of the kernel, or the reason why it must not run.
-
-    `types` are the classes of the module's layers, whose code was compared with the verified.
-    """
-    inputs = tensors_of_call(SPEC.interface, args, kwargs)
+    """Return the tensors that cross the border of the kernel, or the reason why it must not run."""
+    inputs = tensors_of_call(SPEC.interface, args, kwargs, verified.place)
     if inputs is None:
         return "other arguments than verified", [], []
-    why, state = state_of(module, types)
+    why, state = state_of(module, verified)
     if not why:
         why = _why_not_here(module) or _why_not_inputs(inputs) or _why_not_state(state)
     if not why:
-        why = _why_not_devices(inputs, state)
+        why = _why_not_devices(inputs, state) or _why_not_written(inputs, state)
     return why, inputs, state
 
 
-def state_of(module: nn.Module, types: Sequence[type]) -> tuple[str, list[Tensor]]:
+def state_of(module: nn.Module, verified: Verified) -> tuple[str, list[Tensor]]:
     """Return the tensors of a module's state in order, or the first difference of its structure."""
     layers: dict[str, nn.Module] = {}
     found: dict[str, Tensor] = {}
-    if len(types) != len(_LAYERS):
+    if len(verified.kinds) != len(_LAYERS):
         return "the code of its classes is not the verified one", []
-    for layer, kind in zip(_LAYERS, types, strict=True):
+    for i, layer in enumerate(_LAYERS):
         parent, _, own = layer.path.rpartition(".")
         here = _inside(layers[parent], own) if layer.path else module
         where = layer.path or "the module"
-        if here is None or type(here) is not kind:
+        if here is None or type(here) is not verified.kinds[i]:
             return f"{where} is a {type(here).__name__}, not a {layer.kind}", []
+        if verified.kinds[i].forward is not verified.forwards[i]:
+            return f"the forward of {layer.kind} was replaced", []
+        for name, function in verified.functions[i]:
+            if getattr(here, name, _MISSING) is not function:
+                return f"{where} has another {name}", []
         layers[layer.path] = here
         why = _why_not_layer(here, layer.constants, layer.path, module.training)
         if why:
@@ -147,6 +182,14 @@ def _why_not_devices(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> str:
     return "" if gpu_is_verified(devices.pop()) else "the GPU is of another kind than verified"
 
 
+def _why_not_written(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> str:
+    if not SPEC.interface.writes or not torch.is_grad_enabled():
+        return ""
+    if any(tensor.requires_grad for tensor in (*inputs, *state)):
+        return "gradients are asked for, and a call writes to a cache"
+    return ""
+
+
 def gpu_is_verified(device: torch.device) -> bool:
     """Return whether a GPU has the compute capability of the verdict."""
     return gpu_of(device) == SPEC.gpu
@@ -156,13 +199,14 @@ torch.compiler.assume_constant_result(gpu_is_verified)  # type: ignore[no-untype
 
 
 def _has_form(tensor: Tensor, form: Form) -> bool:
+    """Return whether a tensor has a form; one that is broadcast is laid out for the kernel."""
     shape, stride, dtype, device = form
     if tuple(tensor.shape) != shape or tensor.device.type != device:
         return False
     if tensor.dtype is not _DTYPES[dtype]:
         return False
     return all(
-        size == 1 or now == then
+        size == 1 or now == then or now == 0
         for size, now, then in zip(shape, tensor.stride(), stride, strict=True)
     )
 

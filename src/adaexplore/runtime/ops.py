@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adaexplore.ship.package.kernel import (
+from adaexplore.runtime.interface import write_back
+from adaexplore.runtime.kernel import (
     device_of,
     forms_of_outputs,
     original_on,
@@ -17,7 +18,7 @@ from adaexplore.ship.package.kernel import (
     run_original,
     run_with_gradients,
 )
-from adaexplore.ship.package.loaded import SPEC
+from adaexplore.runtime.loaded import SPEC
 
 
 @torch.library.custom_op(f"{SPEC.namespace}::forward", mutates_args=())
@@ -98,12 +99,15 @@ forward.register_autograd(_gradients, setup_context=_keep)
 
 
 def call(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-    """Run the kernel; in eager training, its own backward pass follows and computes nothing again.
+    """Run the kernel, and write to those inputs that a call of the original writes to.
 
-    A compiled graph sees the operation, whose backward has nothing but inputs and state.
+    In eager training, the kernel's own backward pass follows and computes nothing again. A compiled
+    graph sees the operation, whose backward has nothing but inputs and state.
     """
     eager = not torch.compiler.is_compiling() and torch.is_grad_enabled()
     if SPEC.backward and eager and any(t.requires_grad for t in (*inputs, *state)):
         return run_with_gradients(inputs, state)
     found: list[Tensor] = forward(inputs, state)
-    return found
+    # Not in the operation: TorchInductor (2.13) may compute a value after an operation has written
+    # to the tensors that it is computed from.
+    return write_back(SPEC.interface.writes, inputs, found)

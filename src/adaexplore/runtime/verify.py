@@ -10,18 +10,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adaexplore.ship.package import ops
-from adaexplore.ship.package.compare import relative_error
-from adaexplore.ship.package.inputs import inputs_of, variation_of
-from adaexplore.ship.package.kernel import (
+from adaexplore.runtime import ops
+from adaexplore.runtime.compare import relative_error
+from adaexplore.runtime.inputs import inputs_of, variation_of
+from adaexplore.runtime.kernel import (
     original_on,
     run_candidate,
     run_original,
     state_of_package,
 )
-from adaexplore.ship.package.loaded import SPEC
-from adaexplore.ship.package.spec import Workload, gpu_of, versions
-from adaexplore.ship.package.timing import times_of
+from adaexplore.runtime.loaded import SPEC
+from adaexplore.runtime.spec import Workload, gpu_of, versions
+from adaexplore.runtime.timing import times_of
 
 _SEEDS = (1, 2)
 

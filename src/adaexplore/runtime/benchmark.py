@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaexplore.ship.package.loaded import SPEC
-from adaexplore.ship.package.timing import times_of
+from adaexplore.runtime.loaded import SPEC
+from adaexplore.runtime.timing import times_of
 
 
 def main() -> None:

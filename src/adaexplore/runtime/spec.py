@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adaexplore.problems.interface import Interface
+from adaexplore.runtime.interface import Interface
 
 Form = tuple[tuple[int, ...], tuple[int, ...], str, str]
 """Shape, strides, dtype and kind of device of a tensor."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaexplore.ship.package.spec import Spec, versions
+from adaexplore.runtime.spec import Spec, versions
 
 HERE = Path(__file__).parent
 SPEC = Spec.read(HERE)

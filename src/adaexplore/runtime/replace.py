@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from adaexplore.problems.interface import call_of, code_of, layers_of, library_of, rebuild
-from adaexplore.ship.package import ops
-from adaexplore.ship.package.compare import relative_error
-from adaexplore.ship.package.guards import guarded
-from adaexplore.ship.package.inputs import inputs_of
-from adaexplore.ship.package.kernel import UnusableKernelError, tensors_in
-from adaexplore.ship.package.loaded import SPEC, versions_in_words
-from adaexplore.ship.package.refusals import log, note
+from adaexplore.runtime import ops
+from adaexplore.runtime.compare import relative_error
+from adaexplore.runtime.counts import log, note
+from adaexplore.runtime.guards import Verified, guarded
+from adaexplore.runtime.inputs import inputs_of
+from adaexplore.runtime.interface import call_of, code_of, layers_of, library_of
+from adaexplore.runtime.kernel import UnusableKernelError, tensors_in
+from adaexplore.runtime.loaded import SPEC, versions_in_words
+from adaexplore.runtime.values import rebuild
 
 _TOP = SPEC.interface.layers[0]
+_COMPARED = ("path", "kind", "library", "code", "constants", "functions", "state", "children")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +40,40 @@ class Forward:
     def __init__(self, module: nn.Module, name: str) -> None:
         self.module = module
         self.name = name
-        self.types = tuple(type(layer) for _, layer in _layers(module))
+        self.verified = Verified.of(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel where it was verified, else the original."""
-        why, inputs, state = guarded(self.module, self.types, args, kwargs)
+        why, inputs, state = guarded(self.module, self.verified, args, kwargs)
         if why:
             note(self.name, why)
             return type(self.module).forward(self.module, *args, **kwargs)
         return rebuild(SPEC.interface.returned, ops.call(inputs, state))
 
+    def __getstate__(self) -> dict[str, Any]:
+        found = self.verified
+        return {**self.__dict__, "verified": (found.kinds, found.functions, found.place)}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if not _has_verified_code(self.types):  # of another version of the user's library
-            self.types = ()
+        kinds, functions, place = state["verified"]
+        if not _has_verified_code(kinds):  # of another version of the user's library
+            kinds, functions = (), ()
+        self.verified = Verified.of_kinds(kinds, functions, place)
 
 
-def apply(model: nn.Module) -> Applied:
+def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
     """Put the kernel in the place of every module of a model that it was verified for.
 
-    Each is tried once on the package's own inputs: raises `UnusableKernelError`, with the model
-    as it was, where the kernel cannot run here or gives other outputs than the module.
+    With `only`, of modules with these names alone. Each is tried once on the package's own inputs:
+    raises `UnusableKernelError`, with the model as it was, where the kernel cannot run here or
+    gives other outputs than the module.
     """
     done: dict[str, nn.Module] = {}
     left: dict[str, str] = {}
     for name, module in model.named_modules():
+        if only is not None and name not in only:
+            continue
         if any(name.startswith(f"{outer}.") or not outer for outer in done):
             continue
         if isinstance(module.__dict__.get("forward"), Forward):
@@ -113,7 +124,7 @@ def _why_not(module: nn.Module, name: str) -> str:
         return "it has a forward of its own"
     found = layers_of(module)
     for layer, wanted in zip(found, SPEC.interface.layers, strict=False):
-        for what in ("path", "kind", "library", "code", "constants", "state", "children"):
+        for what in _COMPARED:
             if getattr(layer, what) != getattr(wanted, what):
                 place = f"{name}.{layer.path}".strip(".") or SPEC.class_name
                 return f"{place} has other {what} than verified"
@@ -137,13 +148,19 @@ def _try(module: nn.Module, name: str) -> None:
     tensors = [*module.parameters(), *module.buffers()]
     device = next((t.device for t in tensors if t.device.type == SPEC.device), None)
     given = inputs_of(SPEC.workloads[0], device or torch.device(SPEC.device))
-    args, kwargs = call_of(SPEC.interface, given)
+    place = forward.verified.place
+    own = [t.clone() for t in given]  # the module may write to them
+    args, kwargs = call_of(SPEC.interface, own, place=place)
     with torch.no_grad():
-        why, inputs, state = guarded(module, forward.types, args, kwargs)
+        why, inputs, state = guarded(module, forward.verified, args, kwargs)
         if why:
             return  # nothing to compare: calls like this run the original
+        mine = [t.clone() for t in inputs]
+        found = ops.call(mine, state)
         expected = tensors_in(type(module).forward(module, *args, **kwargs))
-        found = ops.forward(inputs, state)
+    for index, _ in SPEC.interface.writes:
+        found.append(mine[index])
+        expected.append(own[index])
     error = relative_error(found, expected)
     if error > SPEC.error:
         raise UnusableKernelError(
@@ -152,9 +169,5 @@ def _try(module: nn.Module, name: str) -> None:
         )
 
 
-def _layers(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    yield from module.named_modules(remove_duplicate=False)
-
-
-def _has_verified_code(types: tuple[type, ...]) -> bool:
-    return [code_of(kind) for kind in types] == [layer.code for layer in SPEC.interface.layers]
+def _has_verified_code(kinds: tuple[type[nn.Module], ...]) -> bool:
+    return [code_of(kind) for kind in kinds] == [layer.code for layer in SPEC.interface.layers]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import importlib
 import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_PLAIN = (type(None), bool, int, float, str)
+from adaexplore.runtime.values import PLAIN, UndescribableError, collect, describe, rebuild
+
 _OWN = frozenset(vars(nn.Module()))
 _PLACES = frozenset({"layer_idx", "layer_id", "_is_hf_initialized"})
 
 
-class UndescribableError(ValueError):
-    """A value of another type than tensors, plain constants and collections; the text names it."""
+Write = tuple[int, int | None]
+"""The index of a tensor of a call that is written to, and the dimension of the rows that are.
+
+Values of rows are two tensors, their index and the rows; without a dimension, the whole tensor.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Layer:
     """A module inside a module: its path, its class with the digest of its code, its constants.
 
     `library` is the Python module of a class of torch, empty for other classes. `state` has the
-    name, shape and dtype of each tensor of its own, None for a tensor that is left out.
+    name, shape and dtype of each tensor of its own, None for a tensor that is left out; `functions`
+    has the attributes that can be called, by their own names.
     """
 
     path: str
@@ -42,6 +46,7 @@ class Layer:
     library: str
     code: str
     constants: Mapping[str, Any]
+    functions: Mapping[str, str]
     state: Mapping[str, Any]
     children: tuple[str, ...]
 
@@ -54,7 +59,8 @@ class Interface:
     of all. `given` describes each argument of a call by its parameter's name, the first
     `positional` of them by position. `returned` describes the result. `modes` has the flag
     `training` of each mode in which the result is the same. With `flat`, a candidate takes the
-    tensors alone.
+    tensors alone. Of tensors that a call writes to, such as those of a cache, a candidate returns
+    new values after its other results.
     """
 
     layers: tuple[Layer, ...]
@@ -65,6 +71,7 @@ class Interface:
     returned: Any
     modes: tuple[bool, ...]
     flat: bool
+    writes: tuple[Write, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
@@ -75,7 +82,8 @@ class Interface:
         """Inverse of `to_json`, after JSON."""
         layers = tuple(map(_layer, data["layers"]))
         lists = {name: tuple(data[name]) for name in ("parameters", "modes")}
-        return Interface(**{**data, **lists, "layers": layers})
+        writes = tuple((index, dim) for index, dim in data["writes"])
+        return Interface(**{**data, **lists, "layers": layers, "writes": writes})
 
 
 def interface_of(
@@ -85,8 +93,9 @@ def interface_of(
     result: Any,
     *,
     flat: bool,
+    writes: tuple[Write, ...] = (),
 ) -> Interface:
-    """Describe a module by a call and its result; `flat` as in `Interface`.
+    """Describe a module by a call and its result; `flat` and `writes` as in `Interface`.
 
     The module is called once more, in its other mode, and left as it was.
 
@@ -99,17 +108,18 @@ def interface_of(
     defaults = {
         name: p.default
         for name, p in signature.parameters.items()
-        if p.default is not p.empty and isinstance(p.default, _PLAIN)
+        if p.default is not p.empty and isinstance(p.default, PLAIN)
     }
     if len(named) < len(args) + len(kwargs):
         raise UndescribableError("*args")
     tensors: list[Tensor] = []
-    given = {name: describe(value, tensors) for name, value in named}
+    place = place_of(module)
+    given = {name: describe(value, tensors, place) for name, value in named}
     outputs: list[Tensor] = []
     returned = describe(result, outputs)
     modes = _modes(module, args, kwargs, (returned, outputs))
     return Interface(
-        layers_of(module), tuple(names), defaults, given, len(args), returned, modes, flat
+        layers_of(module), tuple(names), defaults, given, len(args), returned, modes, flat, writes
     )
 
 
@@ -143,6 +153,12 @@ def _modes(
     return (own, not own) if is_same else (own,)
 
 
+def place_of(module: nn.Module) -> int | None:
+    """Return the number of the layer of a cache that a module uses; None for none or several."""
+    found = {i for layer in module.modules() if type(i := vars(layer).get("layer_idx")) is int}
+    return found.pop() if len(found) == 1 else None
+
+
 def layers_of(module: nn.Module) -> tuple[Layer, ...]:
     """Return a module and all modules inside it, as data."""
     return tuple(
@@ -152,6 +168,7 @@ def layers_of(module: nn.Module) -> tuple[Layer, ...]:
             library_of(type(layer)),
             code_of(layer.__class__),
             constants_of(layer),
+            {name: _name_of(value) for name, value in functions_of(layer)},
             {
                 name: None if t is None else [list(t.shape), str(t.dtype)]
                 for name, t in (*layer._parameters.items(), *layer._buffers.items())
@@ -170,10 +187,26 @@ def constants_of(layer: nn.Module) -> dict[str, Any]:
         if name not in _OWN
         and name not in _PLACES
         and (
-            isinstance(value, _PLAIN)
-            or (isinstance(value, tuple) and all(isinstance(v, _PLAIN) for v in value))
+            isinstance(value, PLAIN)
+            or (isinstance(value, tuple) and all(isinstance(v, PLAIN) for v in value))
         )
     }
+
+
+def functions_of(layer: nn.Module) -> tuple[tuple[str, Any], ...]:
+    """Return the attributes of a module that can be called, without a `forward` of its own."""
+    return tuple(
+        (name, value)
+        for name, value in vars(layer).items()
+        if callable(value) and name not in _OWN and name != "forward"
+    )
+
+
+def _name_of(function: Any) -> str:
+    if isinstance(function, functools.partial):
+        return f"{_name_of(function.func)} with {function.args} and {function.keywords}"
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}:{named.__qualname__}"
 
 
 def library_of(kind: type | FunctionType) -> str:
@@ -181,12 +214,19 @@ def library_of(kind: type | FunctionType) -> str:
     return kind.__module__ if kind.__module__.partition(".")[0] == "torch" else ""
 
 
-@functools.cache
 def code_of(kind: type) -> str:
     """Return a digest of the code of a class outside torch, empty where its text is not known.
 
-    The code is the text of the class, of its base classes, and of the functions that they name.
+    The code is the text of the class, of its base classes, of functions that were put into them
+    afterwards, and of the functions that all of these name.
     """
+    return _code_of(kind, tuple(f for base in kind.__mro__ for f in _functions_in(base)))
+
+
+@functools.cache
+def _code_of(kind: type, now: tuple[FunctionType, ...]) -> str:
+    """Return the digest; `now` are the functions of the class, which may be replaced."""
+    del now
     texts: dict[str, str] = {}
     pending: list[Any] = [base for base in kind.__mro__ if base is not object]
     while pending:
@@ -199,73 +239,36 @@ def code_of(kind: type) -> str:
         except (OSError, TypeError, SyntaxError):
             return ""
         pending += _functions_named(each)
+        if isinstance(each, type):
+            pending += [f for f in _functions_in(each) if not _is_own(f, each)]
     whole = "".join(texts[name] for name in sorted(texts))
     return hashlib.sha256(whole.encode()).hexdigest() if whole else ""
 
 
 def _functions_named(source: Any) -> list[FunctionType]:
     """Return the functions of the same module that the code of a class or function names."""
-    functions = vars(source).values() if isinstance(source, type) else [source]
-    plain = [inspect.unwrap(f) for f in functions if isinstance(f, FunctionType)]
+    plain = _functions_in(source) if isinstance(source, type) else [inspect.unwrap(source)]
     named = [f.__globals__.get(name) for f in plain for name in f.__code__.co_names]
     return [f for f in named if isinstance(f, FunctionType)]
 
 
-def describe(value: Any, tensors: list[Tensor]) -> Any:
-    """Return the form of a value around its tensors, which are appended to `tensors`."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return {"tensor": len(tensors) - 1}
-    if isinstance(value, _PLAIN):
-        return {"value": value}
-    kind = type(value)
-    name = "" if kind in (list, tuple, dict) else f"{kind.__module__}:{kind.__qualname__}"
-    if isinstance(value, dict):
-        return {"dict": {k: describe(v, tensors) for k, v in value.items()}, "kind": name}
-    if kind is list:
-        return {"list": [describe(v, tensors) for v in value]}
-    if isinstance(value, tuple):
-        return {"tuple": [describe(v, tensors) for v in value], "kind": name}
-    raise UndescribableError(kind.__name__)
+def _functions_in(kind: type) -> list[FunctionType]:
+    """Return the functions of a class, without their decorators."""
+    return [inspect.unwrap(f) for f in vars(kind).values() if isinstance(f, FunctionType)]
 
 
-def collect(form: Any, value: Any, tensors: list[Tensor]) -> bool:
-    """Append the tensors of a value that has a form; return False for another form."""
-    if "tensor" in form:
-        tensors.append(value)
-        return isinstance(value, Tensor)
-    if "value" in form:
-        return type(value) is type(form["value"]) and bool(value == form["value"])
-    if "dict" in form:
-        inner = form["dict"]
-        if not isinstance(value, dict) or list(value) != list(inner):
-            return False
-        return all(collect(inner[key], value[key], tensors) for key in inner)
-    inner = form["list"] if "list" in form else form["tuple"]
-    if not isinstance(value, list if "list" in form else tuple) or len(value) != len(inner):
-        return False
-    return all(collect(one, each, tensors) for one, each in zip(inner, value, strict=True))
-
-
-def rebuild(form: Any, tensors: Sequence[Any]) -> Any:
-    """Return the value of a form with these tensors: the inverse of `describe`."""
-    if "tensor" in form:
-        return tensors[form["tensor"]]
-    if "value" in form:
-        return form["value"]
-    if "dict" in form:
-        values = {key: rebuild(each, tensors) for key, each in form["dict"].items()}
-        return _kind(form["kind"])(**values) if form["kind"] else values
-    if "list" in form:
-        return [rebuild(each, tensors) for each in form["list"]]
-    items = [rebuild(each, tensors) for each in form["tuple"]]
-    return _kind(form["kind"])(*items) if form["kind"] else tuple(items)
+def _is_own(function: FunctionType, kind: type) -> bool:
+    place = kind.__module__, f"{kind.__qualname__}.{function.__name__}"
+    return (function.__module__, function.__qualname__) == place
 
 
 def tensors_of_call(
-    interface: Interface, args: Sequence[Any], kwargs: Mapping[str, Any]
+    interface: Interface, args: Sequence[Any], kwargs: Mapping[str, Any], place: int | None = None
 ) -> list[Tensor] | None:
-    """Return the tensors of a call in order; None for a call of another form."""
+    """Return the tensors of a call in order; None for a call of another form.
+
+    `place` is that of the module among the layers of a cache.
+    """
     if len(args) > len(interface.parameters):
         return None
     values = dict(zip(interface.parameters, args, strict=False))
@@ -280,13 +283,31 @@ def tensors_of_call(
         if name not in values and name not in interface.defaults:
             return None
         value = values[name] if name in values else interface.defaults[name]
-        if not collect(form, value, tensors):
+        if not collect(form, value, tensors, place):
             return None
     return tensors
 
 
+def write_back(
+    writes: Sequence[Write], tensors: Sequence[Tensor], results: Sequence[Tensor]
+) -> list[Tensor]:
+    """Write the new values that come after the results of a call, and return the results."""
+    count = len(results) - sum(1 if dim is None else 2 for _, dim in writes)
+    values = list(results[count:])
+    for index, dim in writes:
+        if dim is None:
+            tensors[index].copy_(values.pop(0))
+        else:
+            tensors[index].index_copy_(dim, values.pop(0), values.pop(0))
+    return list(results[:count])
+
+
 def call_of(
-    interface: Interface, tensors: Sequence[Tensor], *, flat: bool = False
+    interface: Interface,
+    tensors: Sequence[Tensor],
+    *,
+    flat: bool = False,
+    place: int | None = None,
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments of a call with these tensors, by position and by name.
 
@@ -294,7 +315,7 @@ def call_of(
     """
     if flat and interface.flat:
         return list(tensors), {}
-    values = {name: rebuild(form, tensors) for name, form in interface.given.items()}
+    values = {name: rebuild(form, tensors, place) for name, form in interface.given.items()}
     names = list(values)
     return (
         [values[name] for name in names[: interface.positional]],
@@ -312,9 +333,3 @@ def _layer(data: Mapping[str, Any]) -> Layer:
         for name, value in data["constants"].items()
     }
     return Layer(**{**data, "constants": constants, "children": tuple(data["children"])})
-
-
-@functools.cache
-def _kind(name: str) -> Any:
-    module, _, path = name.partition(":")
-    return functools.reduce(getattr, path.split("."), importlib.import_module(module))

@@ -6,14 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from adaexplore.problems.interface import (
-    Interface,
-    UndescribableError,
-    call_of,
-    interface_of,
-    rebuild,
-    tensors_of_call,
-)
+from adaexplore.runtime.interface import Interface, call_of, interface_of, tensors_of_call
+from adaexplore.runtime.values import UndescribableError, rebuild
 
 
 class Block(nn.Module):
@@ -64,7 +58,7 @@ def test_a_result_is_rebuilt(interface):
 
 
 def test_a_changed_constant_class_or_code_is_another_structure(interface):
-    from adaexplore.problems.interface import layers_of
+    from adaexplore.runtime.interface import layers_of
 
     same, other = Block(), Block()
     other.linear.in_features = 5

@@ -16,9 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from adaexplore.problems.interface import call_of, collect
-from adaexplore.ship.package.loaded import HERE, SPEC, versions_in_words
-from adaexplore.ship.package.spec import Form, Workload
+from adaexplore.runtime.counts import count_run
+from adaexplore.runtime.interface import call_of
+from adaexplore.runtime.loaded import HERE, SPEC, versions_in_words
+from adaexplore.runtime.spec import Form, Workload
+from adaexplore.runtime.values import collect
 
 _built_here = threading.local()  # originals and candidates by their device
 _importing = threading.Lock()
@@ -66,6 +68,7 @@ def run_with_gradients(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> lis
 
 
 def _run(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> list[Tensor]:
+    count_run()
     device = device_of([*inputs, *state])
     with _on(device):
         candidate = _candidate_on(device)
@@ -226,6 +229,11 @@ def _on(device: torch.device) -> AbstractContextManager[Any]:
 def _as_verified(tensor: Tensor, form: Form) -> Tensor:
     """Return an input with the verified strides, also of axes of size 1, and alignment."""
     shape, stride, *_ = form
+    if any(
+        size > 1 and now != then
+        for size, now, then in zip(shape, tensor.stride(), stride, strict=True)
+    ):
+        return tensor.new_empty_strided(shape, stride).copy_(tensor)  # it was broadcast
     if tensor.data_ptr() % _MIN_ALIGNMENT:
         tensor = tensor.clone()
     return tensor if tensor.stride() == stride else tensor.as_strided(shape, stride)

@@ -1,4 +1,4 @@
-"""The refusals of the guards: each said once in the log, and counted."""
+"""The runs of the kernel, and the refusals of the guards, which are said once in the log."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ from collections import Counter
 
 import torch
 
-from adaexplore.ship.package.loaded import SPEC
+from adaexplore.runtime.loaded import SPEC
 
 log = logging.getLogger(SPEC.name)
 _counts: Counter[str] = Counter()
+_runs: Counter[str] = Counter()
 _said: set[tuple[str, str]] = set()
 _lock = threading.Lock()
+
+
+def runs() -> int:
+    """Return how often the kernel has run; a CUDA graph that is replayed counts nothing."""
+    return _runs.total()
+
+
+def count_run() -> None:
+    """Count a run of the kernel."""
+    with _lock:
+        _runs["run"] += 1
 
 
 def refusals() -> dict[str, int]:

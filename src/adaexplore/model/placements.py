@@ -1,0 +1,80 @@
+"""The kernels for groups of a model's modules, put there and taken out again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from adaexplore.core.errors import BadInputError
+
+
+class Placements:
+    """The packages of kernels for groups of modules of a model, by the names of the groups."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._packages: dict[str, ModuleType] = {}
+        self._forwards: dict[str, list[Any]] = {}
+
+    def add(self, name: str, package: ModuleType, paths: Sequence[str]) -> None:
+        """Add the kernel of a group, for those modules that it was verified for.
+
+        It is not in the model yet. Raises `BadInputError` where it fits none of them.
+        """
+        applied = package.apply(self._model, only=paths)
+        if not applied.modules:
+            raise BadInputError("; ".join(applied.left.values()) or "its modules are gone")
+        modules = [self._model.get_submodule(path) for path in applied.modules]
+        self._packages[name] = package
+        self._forwards[name] = [vars(module).pop("forward") for module in modules]
+
+    def drop(self, name: str) -> None:
+        """Forget the kernel of a group."""
+        self._packages.pop(name, None)
+        self._forwards.pop(name, None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The groups that have kernels."""
+        return tuple(self._packages)
+
+    def count(self, name: str) -> int:
+        """Return the number of modules that the kernel of a group is for."""
+        return len(self._forwards.get(name, ()))
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of kernels so far."""
+        return sum(int(package.runs()) for package in self._packages.values())
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """The number of calls that ran the original instead, by reason."""
+        found: dict[str, int] = {}
+        for package in self._packages.values():
+            for reason, count in package.refusals().items():
+                found[reason] = found.get(reason, 0) + count
+        return found
+
+    def put(self, names: Collection[str]) -> None:
+        """Put the kernels of these groups into the model, and take all others out."""
+        for name, forwards in self._forwards.items():
+            for forward in forwards:
+                own = vars(forward.module)
+                if name in names:
+                    own["forward"] = forward
+                elif own.get("forward") is forward:
+                    del own["forward"]
+
+    @contextmanager
+    def only(self, names: Collection[str]) -> Iterator[None]:
+        """Put the kernels of these groups into the model, and take them out afterwards."""
+        self.put(names)
+        try:
+            yield
+        finally:
+            self.put(())

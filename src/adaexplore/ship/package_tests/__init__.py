@@ -1,1 +1,0 @@
-"""The tests of a shipped package, which run there and not here."""
