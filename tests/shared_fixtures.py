@@ -20,6 +20,7 @@ from adaexplore.run import session, winner
 from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
+from postgres_server import PostgresServer, binaries
 
 # The time of an example depends on the load of the machine: no deadline.
 settings.register_profile("anywhere", deadline=None)
@@ -108,6 +109,17 @@ def loopback():
     """A language model behind real HTTP; `reset` it before use."""
     with LlmServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A PostgreSQL server with a database for runs."""
+    programs = binaries()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed (apt-get install postgresql)")
+    server = PostgresServer(programs)
+    yield server
+    server.close()
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
     from adaexplore.core.protocols.listener import follow
     from adaexplore.run.session import INTERRUPTED
     from adaexplore.store import read_run
-    from adaexplore.store.directory import DATABASE_NAME
+    from adaexplore.store.directory import is_run
 
     console, status = Console(), 0
     progress = SearchProgress(console, variants=variants)
@@ -95,7 +95,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
             follow(events, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-        if not (path / DATABASE_NAME).is_file():
+        if not is_run(path):
             return _stopped_before_a_run()
         how_to_go_on(console, path)
     except AdaExploreError:
