@@ -25,7 +25,6 @@ from adaexplore.run.starts import starts_digest
 from adaexplore.search.headroom import stop_reason
 from adaexplore.store import RunRecord, Store, is_run, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
-from adaexplore.store.directory import is_run
 from adaexplore.store.published import is_published, published_runs
 
 _AT = "write it as 10,25,50 (steps), 20evaluations, 0.5usd,2usd, 500ktok or 30min; or usd, tok, ..."

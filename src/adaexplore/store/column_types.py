@@ -12,7 +12,7 @@ _ESCAPE, _NUL, _ITSELF = "\x1a", "\x1a0", "\x1a1"
 
 
 class Words(TypeDecorator[str]):
-    """Any text. PostgreSQL has no NUL in texts: there, it is written as `SUB 0`, and SUB as `SUB 1`.
+    """Any text. PostgreSQL has no NUL in texts: there, it is written `SUB 0`, and SUB `SUB 1`.
 
     Texts with neither character are stored as they are.
     """

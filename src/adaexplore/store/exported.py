@@ -11,7 +11,7 @@ from sqlalchemy import Select, Table, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.store import FORMAT_VERSION, RunRecord
+from adaexplore.core.protocols.store import FORMAT_VERSION, RunRecord, Store
 from adaexplore.store import schema
 from adaexplore.store.migrate import create_tables, memory_engine
 from adaexplore.store.sql import SqlStore
@@ -28,13 +28,14 @@ def memory_store(run: RunRecord) -> SqlStore:
 _Rows = dict[str, list[dict[str, Any]]]
 
 
-def export_run(store: SqlStore, target: Path, *, problem: bool = True) -> None:
+def export_run(store: Store, target: Path, *, problem: bool = True) -> None:
     """Export a run; the same run gives the same bytes.
 
     With `problem=False` the file leaves out the problem's source, the prompts that quote it and the
     command that names it, for users whose source is confidential. Replies of models and their
     candidates stay in. Raises `BadInputError` if `target` cannot be written.
     """
+    assert isinstance(store, SqlStore)  # a run in a folder is
     with store.engine.begin() as connection:
         rows: _Rows = {
             table.name: [dict(row._mapping) for row in connection.execute(_of_run(table, store))]

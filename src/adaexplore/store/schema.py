@@ -18,11 +18,10 @@ from sqlalchemy import (
     Table,
 )
 
-from adaexplore.store.column_types import Json as JSON
-from adaexplore.store.column_types import Words as Text
+from adaexplore.store.column_types import Json, Words
 
 metadata = MetaData()
-version = Table("alembic_version", metadata, Column("version_num", Text, primary_key=True))
+version = Table("alembic_version", metadata, Column("version_num", Words, primary_key=True))
 ONLY_RUN = 1
 """The id of the run in a database that holds one."""
 
@@ -40,22 +39,22 @@ run = Table(
     metadata,
     Column("run_id", Integer, primary_key=True),
     Column("format_version", Integer, nullable=False),
-    Column("package_version", Text, nullable=False),
-    Column("problem", JSON, nullable=False),
-    Column("config", JSON, nullable=False),
-    Column("proposers", JSON, nullable=False),
-    Column("environment", JSON, nullable=False),
-    Column("command", Text, nullable=False),
+    Column("package_version", Words, nullable=False),
+    Column("problem", Json, nullable=False),
+    Column("config", Json, nullable=False),
+    Column("proposers", Json, nullable=False),
+    Column("environment", Json, nullable=False),
+    Column("command", Words, nullable=False),
     Column("created_at", Float, nullable=False),
-    Column("reference", JSON, nullable=False),
+    Column("reference", Json, nullable=False),
 )
 candidates = Table(
     "candidates",
     metadata,
     _of_run(key=True),
-    Column("digest", Text, primary_key=True),
-    Column("language", Text, nullable=False),
-    Column("source", Text, nullable=False),
+    Column("digest", Words, primary_key=True),
+    Column("language", Words, nullable=False),
+    Column("source", Words, nullable=False),
 )
 nodes = Table(
     "nodes",
@@ -63,15 +62,15 @@ nodes = Table(
     _of_run(key=True),
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("parent_id", Integer, nullable=False),  # ROOT_ID has no row, hence no foreign key
-    Column("step_kind", Text, nullable=False),
-    Column("origin", Text, nullable=False),
-    Column("settings", JSON, nullable=False),
-    Column("note", Text, nullable=False),
-    Column("prompt", Text, nullable=False),
-    Column("reply", Text, nullable=False),
-    Column("failure", Text, nullable=False),
-    Column("candidate", Text, nullable=False),
-    Column("evaluation", JSON, nullable=False),
+    Column("step_kind", Words, nullable=False),
+    Column("origin", Words, nullable=False),
+    Column("settings", Json, nullable=False),
+    Column("note", Words, nullable=False),
+    Column("prompt", Words, nullable=False),
+    Column("reply", Words, nullable=False),
+    Column("failure", Words, nullable=False),
+    Column("candidate", Words, nullable=False),
+    Column("evaluation", Json, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("propose_s", Float, nullable=False),
     Column("reused", Boolean, nullable=False),
@@ -84,19 +83,19 @@ confirmations = Table(
     Column("id", Integer, primary_key=True),
     _of_run(key=False),
     Column("node_id", Integer, nullable=False),
-    Column("evaluation", JSON, nullable=False),
+    Column("evaluation", Json, nullable=False),
     Column("at", Float, nullable=False),
     ForeignKeyConstraint(["run_id", "node_id"], ["nodes.run_id", "nodes.id"]),
     Index("confirmations_of_run", "run_id", "node_id"),
 )
 
-plan = Table("plan", metadata, _of_run(key=True), Column("plan", JSON, nullable=False))
+plan = Table("plan", metadata, _of_run(key=True), Column("plan", Json, nullable=False))
 references = Table(  # facts about the reference, by the first ask that was opened with them
     "references",
     metadata,
     _of_run(key=True),
     Column("first_ask", Integer, primary_key=True, autoincrement=False),
-    Column("facts", JSON, nullable=False),
+    Column("facts", Json, nullable=False),
 )
 repeats = Table(  # all evaluations, in order, of candidates that were evaluated several times
     "repeats",
@@ -104,7 +103,7 @@ repeats = Table(  # all evaluations, in order, of candidates that were evaluated
     Column("id", Integer, primary_key=True),
     _of_run(key=False),
     Column("node_id", Integer, nullable=False),
-    Column("evaluation", JSON, nullable=False),
+    Column("evaluation", Json, nullable=False),
     ForeignKeyConstraint(["run_id", "node_id"], ["nodes.run_id", "nodes.id"]),
     Index("repeats_of_run", "run_id", "node_id"),
 )
@@ -114,15 +113,15 @@ asks = Table(
     _of_run(key=True),
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("parent_id", Integer, nullable=False),
-    Column("step_kind", Text, nullable=False),
+    Column("step_kind", Words, nullable=False),
     Column("seed", BigInteger, nullable=False),
-    Column("pool", JSON, nullable=False),
-    Column("window", JSON, nullable=False),
+    Column("pool", Json, nullable=False),
+    Column("window", Json, nullable=False),
     Column("seen", Integer, nullable=False),
-    Column("proposer", Text, nullable=False),
+    Column("proposer", Words, nullable=False),
     Column("opened_at", Float, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("proposal", JSON),
+    Column("state", Words, nullable=False),
+    Column("proposal", Json),
 )
 calls = Table(
     "calls",
@@ -130,13 +129,13 @@ calls = Table(
     Column("id", Integer, primary_key=True),
     _of_run(key=False),
     Column("ask_id", Integer, nullable=False),
-    Column("label", Text, nullable=False),
-    Column("prompt_digest", Text, nullable=False),
-    Column("messages", JSON, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("finish", Text, nullable=False),
-    Column("usage", JSON, nullable=False),
+    Column("label", Words, nullable=False),
+    Column("prompt_digest", Words, nullable=False),
+    Column("messages", Json, nullable=False),
+    Column("model", Words, nullable=False),
+    Column("text", Words, nullable=False),
+    Column("finish", Words, nullable=False),
+    Column("usage", Json, nullable=False),
     Column("latency_s", Float, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("at", Float, nullable=False),

@@ -62,6 +62,7 @@ class SqlStore:
         with _transaction(engine, place, "create the run") as connection:
             create_tables(connection)
             created = connection.execute(insert(schema.run).values(rows.run_values(run)))
+            assert created.inserted_primary_key  # it is None for other statements only
             run_id: int = created.inserted_primary_key[0]
             connection.execute(insert(schema.plan).values(run_id=run_id, plan=dict(run.plan)))
         return cls(engine, place, run_id)
@@ -103,10 +104,9 @@ class SqlStore:
 
     def reference_for(self, ask_id: int) -> ReferenceFacts:
         """Return the facts about the reference that an ask was opened with."""
+        table = schema.references
         with self._transaction("read the facts about the reference") as connection:
-            known = self._all(
-                connection, schema.references, schema.references.c.first_ask <= ask_id
-            )
+            known = self._all(connection, table, table.c.first_ask <= ask_id)
             latest = max(known, key=lambda row: row.first_ask, default=None)
             if latest is not None:
                 return ReferenceFacts.from_json(latest.facts)

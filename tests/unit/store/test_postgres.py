@@ -1,4 +1,4 @@
-"""What PostgreSQL adds to the contract of a store: many runs, their writers, kills, and refusals."""
+"""PostgreSQL beyond the contract of a store: many runs, their writers, kills, and refusals."""
 
 import random
 import subprocess
