@@ -210,6 +210,14 @@ def test_a_candidate_and_its_evaluation_may_repeat(database):
     assert store.nodes() == [first, again, third]
 
 
+@pytest.mark.parametrize("text", ["\0", "\x1a", "\x1a0", "\x1a1", "\x1a\0\x1a1\0", "naïve 🙂\r\n"])
+def test_any_text_is_read_back(database, text):
+    store = database.create(RUN)
+    proposal = Proposal(Candidate(text, "cpp"), "compiler", text, {text: [text]}, text, text, text)
+    store.record(replace(node(1), proposal=proposal))
+    assert store.nodes()[0].proposal == proposal
+
+
 def test_non_finite_numbers_are_read_back(database):
     store = database.create(RUN)
     store.record(node(1, evaluation=Failed("wrong_output", "overflow", error=math.inf)))

@@ -89,6 +89,7 @@ def _create_store(path: Path, run: RunRecord, resources: ExitStack) -> Store:
     store = SqlStore.create(engine, path, run)
     if url:
         hold_run(engine, store.run_id, path)
+        store.node_count()  # connects, and so holds the run
         with _os_errors(f"cannot write in the run directory {path}"):
             (path / URL_NAME).write_text(f"{url}#{store.run_id}\n", encoding="utf-8")
     return store
@@ -210,7 +211,7 @@ def require_run(path: Path) -> None:
         raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
 
 
-def hold_lock(path: Path, resources: ExitStack) -> None:
+def hold_lock(path: Path, resources: ExitStack, name: str = LOCK_NAME) -> None:
     """Lock a directory against writing by other processes until `resources` are closed.
 
     Raises `BadInputError` if another process holds the lock.
@@ -218,7 +219,7 @@ def hold_lock(path: Path, resources: ExitStack) -> None:
     # flock belongs to the open file: the kernel releases it when the process ends, however it ends.
     # Programs that the process starts do not inherit the descriptor.
     with _os_errors(f"cannot open the run directory {path} for writing"):
-        descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path / name, os.O_RDWR | os.O_CREAT, 0o644)
         resources.callback(os.close, descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,6 +15,7 @@ from stored_runs import sample_node, sample_run
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, RunInUseError
 from adaexplore.store import create_run, export_run, is_run, open_run, read_run
+from adaexplore.store.postgres import postgres_engine
 
 WRITER = Path(__file__).with_name("endless_writer.py")
 
@@ -62,6 +63,8 @@ def test_the_folder_names_the_database_and_nothing_is_in_it_twice(path, tmp_path
 
 def test_runs_in_one_database_do_not_see_each_other(path, tmp_path, postgresql):
     with create_run(tmp_path / "two", run_in(postgresql.url)) as two, open_run(path) as one:
+        with pytest.raises(RunInUseError):
+            open_run(tmp_path / "two")
         one.store.record(sample_node(1))
         two.store.record(sample_node(1))
         two.store.record(sample_node(2))
@@ -129,6 +132,14 @@ def test_a_writer_that_lost_its_run_to_another_cannot_write(path, postgresql):
             second.store.record(sample_node(2))
     with read_run(path) as run:
         assert run.store.node_count() == 2
+
+
+def test_commits_are_durable_and_reads_see_one_state(postgresql):
+    with postgres_engine(postgresql.url, "read").connect() as connection:
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+        assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == (
+            "repeatable read"
+        )
 
 
 def test_a_server_that_is_down_is_named(path, postgresql):
