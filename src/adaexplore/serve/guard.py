@@ -1,0 +1,122 @@
+"""Bounds on what a client may send: sizes, and time for sending it. Pure ASGI and asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADERS_S = 10.0
+"""Time that a client has for the headers of a request, in seconds."""
+
+_ANSWER_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+class BoundedBody:
+    """Middleware that reads a body of at most `most_bytes` within `most_s` seconds.
+
+    A larger one gets 413, a slower one 408. All answers get headers that keep a browser from
+    running what they contain.
+    """
+
+    def __init__(self, app: ASGIApp, *, most_bytes: int, most_s: float) -> None:
+        self._app = app
+        self._most_bytes = most_bytes
+        self._most_s = most_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        send = _with_headers(send)
+        try:
+            async with asyncio.timeout(self._most_s):
+                body = await self._body(scope, receive)
+        except TimeoutError:
+            answer = JSONResponse({"detail": f"the body took over {self._most_s:g} s"}, 408)
+            await answer(scope, receive, send)
+            return
+        if body is None:
+            answer = JSONResponse({"detail": f"the body is over {self._most_bytes} bytes"}, 413)
+            await answer(scope, receive, send)
+            return
+        given = False
+
+        async def replay() -> Message:
+            nonlocal given
+            if given:
+                return await receive()  # the client's end of the connection
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, replay, send)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """Return the body, None where it is too large; nothing is kept of such a one."""
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if not declared.isdigit() or int(declared) > self._most_bytes:
+            return None
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            part: bytes = message.get("body", b"")
+            size += len(part)
+            if size > self._most_bytes:
+                return None
+            parts.append(part)
+            if message["type"] == "http.disconnect" or not message.get("more_body"):
+                return b"".join(parts)
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), *_ANSWER_HEADERS]
+        await send(message)
+
+    return sending
+
+
+class TimedProtocol(H11Protocol):
+    """Uvicorn's protocol, with a time limit for the headers of each request."""
+
+    headers_s = HEADERS_S
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(self.headers_s, self._end)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:  # the headers are complete
+            self._stop()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(self.headers_s, self._end)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        self._timer = None
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
