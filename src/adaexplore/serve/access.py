@@ -27,13 +27,12 @@ class Gate:
 
     def account(self, request: Request) -> Account:
         """Return the account of a request."""
-        address = request.client.host if request.client else ""
-        if not self._limiter.test(_WRONG_TOKENS, "wrong", address):
-            raise _too_many("requests without a right token")
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         account = find_account(self._engine, token) if scheme.lower() == "bearer" else None
         if account is None:
-            self._limiter.hit(_WRONG_TOKENS, "wrong", address)
+            address = request.client.host if request.client else ""
+            if not self._limiter.hit(_WRONG_TOKENS, "wrong", address):
+                raise _too_many("requests without a right token")
             raise HTTPException(
                 401,
                 "give a valid token: Authorization: Bearer ada_...",

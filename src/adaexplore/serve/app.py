@@ -78,7 +78,12 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         await run_in_threadpool(runner.close)
 
     app = FastAPI(
-        title="AdaExplore", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="AdaExplore",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,  # the page loads scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
     )
 
     @app.middleware("http")

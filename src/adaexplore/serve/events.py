@@ -23,6 +23,7 @@ from adaexplore.core.protocols.listener import (
     Waiting,
     Working,
 )
+from adaexplore.report.text import one_line, verdict_line
 from adaexplore.run.campaign.job import ProgressRow
 
 
@@ -57,7 +58,8 @@ def _content(event: Event) -> tuple[str, dict[str, Any]]:
         case Remeasuring(step, proposal):
             return f"step {step}: measuring {proposal.note} once more", {"step": step}
         case Recorded(node, best):
-            return f"step {node.id}: {node.evaluation.status}", _recorded(node, best)
+            said = f"step {node.id}: {one_line(node.proposal.note, 48)}: "
+            return said + verdict_line(node.evaluation), _recorded(node, best)
         case Confirming(node):
             return f"measuring step {node.id} again", {"step": node.id}
 

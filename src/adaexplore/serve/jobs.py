@@ -175,6 +175,14 @@ class Jobs:
                     connection.execute(again)
                     _add_event(connection, row.id, "state", "queued")
 
+    def sweep(self) -> None:
+        """Remove the folders of jobs that are not in the database: a kill came before their row."""
+        with self._engine.begin() as connection:
+            known = set(connection.execute(select(jobs.c.id)).scalars())
+        for folder in self.folder.iterdir():
+            if folder.name not in known:
+                shutil.rmtree(folder, ignore_errors=True)
+
     def cancelling(self) -> list[str]:
         """Return the ids of running jobs that are to end."""
         chosen = select(jobs.c.id).where(jobs.c.state == "running", jobs.c.cancelling)

@@ -51,6 +51,7 @@ class Runner:
 
     def start(self) -> None:
         """Queue what an earlier server left running, and begin."""
+        self._jobs.sweep()
         self._jobs.requeue()
         self._thread.start()
 

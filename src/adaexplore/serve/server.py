@@ -11,7 +11,7 @@ import uvicorn
 from sqlalchemy import Engine
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.sandbox.walls.isolation import missing_for_strangers
+from adaexplore.sandbox.walls.isolation import hide, missing_for_strangers
 from adaexplore.serve.app import ServiceSettings, make_app
 from adaexplore.serve.guard import TimedProtocol
 from adaexplore.serve.jobs import Jobs
@@ -53,6 +53,7 @@ def run_service(
             f"problems by strangers cannot be confined here: {'; '.join(missing)}. Use another "
             "machine, or --trust-users if you would run the code of all users as yourself"
         )
+    hide()
     with ExitStack() as stack:
         engine = open_folder(settings.folder)
         stack.callback(engine.dispose)

@@ -32,6 +32,7 @@ from adaexplore.run.campaign.run import CampaignRun, begin_campaign
 from adaexplore.run.results import summary_of
 from adaexplore.run.session import INTERRUPTED, load_problem
 from adaexplore.run.uses import with_uses
+from adaexplore.sandbox.walls.isolation import hide
 from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
 from adaexplore.serve.events import Row, message_of
 from adaexplore.serve.jobs import ORDER_NAME
@@ -137,6 +138,7 @@ def main() -> None:
     folder, descriptor = Path(sys.argv[1]).resolve(), int(sys.argv[2])
     die_with_parent(os.getppid())
     os.set_inheritable(descriptor, False)
+    hide()
     os.environ[STRANGERS] = str(folder / "problems")
     os.chdir(folder)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start us without it

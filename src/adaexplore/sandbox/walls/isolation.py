@@ -64,6 +64,7 @@ def confine_references(root: Path, readable: Sequence[str]) -> None:
         raise OSError("this kernel has no Landlock")
     gpus = len(list(Path("/dev").glob("nvidia[0-9]*")))
     devices = ["cpu", *(f"cuda:{number}" for number in range(gpus))]
+    drop_capabilities()  # with root's, it could trace what Landlock keeps from others
     locks = [(file, READ) for device in devices for file in make_lock_files(device)]
     landlock.restrict(
         [*rules(root, root, gpu=True, readable=readable), *locks], scope_sockets=False
