@@ -4,6 +4,7 @@ Session-wide processes are here: starting one costs seconds, using it millisecon
 """
 
 import os
+import socket
 import sys
 import textwrap
 import time
@@ -120,6 +121,14 @@ def postgresql():
     server = PostgresServer(programs)
     yield server
     server.close()
+
+
+@pytest.fixture
+def free_port():
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ from sqlalchemy import (
 
 from adaexplore.core.errors import BadInputError
 
+FORMAT_VERSION = 1
+"""Format number; rises with every change that an earlier release could not read."""
+
 metadata = MetaData()
 tokens = Table(
     "serve_tokens",
@@ -87,7 +90,8 @@ def open_folder(folder: Path) -> Engine:
 def open_tables(file: Path) -> Engine:
     """Open the service's database, a file of SQLite; make it where there is none.
 
-    One connection serves all threads in turn: a transaction takes a millisecond.
+    One connection serves all threads in turn: a transaction takes a millisecond. Raises
+    `BadInputError` for a database of a newer release.
     """
     engine = create_engine(
         f"sqlite:///{file}",
@@ -107,5 +111,14 @@ def open_tables(file: Path) -> Engine:
     def begin(connection: Any) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    metadata.create_all(engine)
+    with engine.connect() as connection:
+        found: int = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        if found > FORMAT_VERSION:
+            raise BadInputError(
+                f"{file} is in format {found}, this adaexplore reads up to {FORMAT_VERSION}; "
+                "upgrade it with: pip install --upgrade adaexplore"
+            )
+        metadata.create_all(connection)
+        connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT_VERSION}")
+        connection.commit()
     return engine

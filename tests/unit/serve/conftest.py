@@ -1,4 +1,3 @@
-import socket
 import time
 
 import pytest
@@ -20,10 +19,3 @@ def service(tmp_path_factory):
 def fresh_user(service):
     """The token of a user without jobs."""
     return service.new_token(f"user{time.monotonic_ns()}")
-
-
-@pytest.fixture
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

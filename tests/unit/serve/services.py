@@ -49,11 +49,11 @@ class Service:
 
 
 @contextmanager
-def running(folder: Path, **settings):
+def running(folder: Path, port: int = 0, **settings):
     """Serve a folder until the end of the block."""
     engine = open_folder(folder)
     chosen = ServiceSettings(folder, **{"at_once": 0, "body_s": 1.0} | settings)
-    server = uvicorn_server(chosen, Listening(port=0), engine)
+    server = uvicorn_server(chosen, Listening(port=port), engine)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

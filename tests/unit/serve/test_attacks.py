@@ -273,7 +273,7 @@ def test_deep_json_is_refused(service):
     assert answer.status_code == 422
 
 
-def test_streams_of_a_user_are_limited(service, job):
+def test_streams_of_a_user_are_limited(service, job, eventually):
     headers = {"Authorization": f"Bearer {service.token}"}
     with httpx.Client(base_url=service.url, headers=headers, timeout=10) as client:
         streams = [
@@ -283,7 +283,26 @@ def test_streams_of_a_user_are_limited(service, job):
         codes = sorted(stream.status_code for stream in streams)
         for stream in streams:
             stream.close()
-    assert codes == [200] * 8 + [429]
+        assert codes == [200] * 8 + [429]
+        assert eventually(lambda: opens(client, job))
+
+
+def opens(client: httpx.Client, job: str) -> bool:
+    with client.stream("GET", f"/v1/jobs/{job}/events") as stream:
+        return stream.status_code == 200
+
+
+def test_bodies_of_many_clients_do_not_fill_the_memory(service):
+    head = b"POST /v1/evaluations HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n"
+    clients = [socket.create_connection(("127.0.0.1", service.port), timeout=10) for _ in range(12)]
+    for client in clients:
+        client.sendall(head + b"x" * 199_999)
+    codes = sorted(client.recv(4096).split()[1] for client in clients)
+    for client in clients:
+        client.close()
+    assert codes.count(b"503") >= 3
+    assert set(codes) <= {b"503", b"408"}
+    assert service.ask("POST", "/v1/evaluations", json=ORDER).status_code in (202, 429)
 
 
 def test_requests_of_a_token_are_limited(service):
