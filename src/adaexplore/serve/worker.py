@@ -145,7 +145,8 @@ def main() -> None:
     speaking = threading.Lock()
 
     def say(message: Mapping[str, Any]) -> None:
-        line = json.dumps(message).encode() + b"\n"
+        text = json.dumps(message).replace(f"{folder}/", "")  # where the service lies is its own
+        line = text.encode() + b"\n"
         with speaking:
             while line:
                 line = line[os.write(descriptor, line) :]
@@ -153,8 +154,7 @@ def main() -> None:
     try:
         JobWorker(folder, say).work()
     except AdaExploreError as error:
-        text = str(error).replace(f"{folder}/problems/", "").replace(str(folder), "")
-        say({"type": "error", "text": text})
+        say({"type": "error", "text": str(error)})
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
