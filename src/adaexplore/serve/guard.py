@@ -114,20 +114,30 @@ class TimedProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """See `asyncio.Protocol`."""
         super().connection_made(transport)
-        self._timer = self.loop.call_later(self.headers_s, self._end)
+        self._begin()
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:  # the headers are complete
             self._stop()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(self.headers_s, self._end)
+        else:
+            self._begin()
+
+    def on_response_complete(self) -> None:
+        """See `H11Protocol`; the next request may have begun before this answer was complete."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         self._stop()
         super().connection_lost(exc)
+
+    def _begin(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.headers_s, self._end)
 
     def _stop(self) -> None:
         if self._timer is not None:
