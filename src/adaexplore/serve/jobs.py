@@ -19,7 +19,9 @@ from adaexplore.serve.tables import events, jobs
 
 _DAY_S = 86_400.0
 _MOST_ATTEMPTS = 3
-"""Times that a job begins: a job that took the server down must not do so for ever."""
+"""Times that a job begins without progress: one that takes its worker, or the server, down with it
+must not do so for ever."""
+_PROGRESS = ("recorded", "verdict")
 ORDER_NAME = "order.json"
 
 
@@ -123,6 +125,8 @@ class Jobs:
         """Record an event of a running job."""
         with self._engine.begin() as connection:
             _add_event(connection, job_id, kind, text, problem, data)
+            if kind in _PROGRESS:
+                connection.execute(update(jobs).where(jobs.c.id == job_id).values(attempts=0))
 
     def take_next(self) -> JobInfo | None:
         """Mark the next queued job as running and return it, None where none waits.
@@ -157,22 +161,24 @@ class Jobs:
         with self._engine.begin() as connection:
             _end(connection, job_id, state, error, files, result)
 
-    def requeue(self, job_id: str | None = None) -> None:
+    def requeue(self, job_id: str | None = None, *, lost: bool = True) -> None:
         """Queue a running job again, or all that ran when the server ended.
 
-        One that began too often fails. A search continues where its records end.
+        A search continues where its records end. A job that was `lost` too often fails; one that
+        the server ended in order was not.
         """
         which = [jobs.c.state == "running", *([jobs.c.id == job_id] if job_id else [])]
         with self._engine.begin() as connection:
             for row in connection.execute(select(jobs).where(*which)).all():
                 if row.cancelling:
                     _end(connection, row.id, "cancelled")
-                elif row.attempts >= _MOST_ATTEMPTS:
+                elif lost and row.attempts >= _MOST_ATTEMPTS:
                     lost = f"its worker was lost {row.attempts} times"
                     _end(connection, row.id, "failed", lost)
                 else:
-                    again = update(jobs).where(jobs.c.id == row.id).values(state="queued")
-                    connection.execute(again)
+                    attempts = row.attempts if lost else 0
+                    again = {"state": "queued", "attempts": attempts}
+                    connection.execute(update(jobs).where(jobs.c.id == row.id).values(again))
                     _add_event(connection, row.id, "state", "queued")
 
     def sweep(self) -> None:

@@ -78,7 +78,7 @@ class Runner:
         for running in self._running:
             running.process.kill()
             running.process.wait()
-            self._jobs.requeue(running.job.id)
+            self._jobs.requeue(running.job.id, lost=False)
 
     def _begin(self, job: JobInfo) -> _Running:
         folder = self._jobs.folder / job.id

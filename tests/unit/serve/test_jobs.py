@@ -75,6 +75,17 @@ def test_what_ran_when_the_server_was_lost_is_queued_again_but_not_for_ever(jobs
     assert (failed.state, failed.error) == ("failed", "its worker was lost 3 times")
 
 
+@pytest.mark.parametrize("how", ["progress", "order"])
+def test_a_job_outlives_any_number_of_restarts_with_progress_or_in_order(jobs, how):
+    job = jobs.submit(EVERYTHING, new())
+    for _ in range(5):
+        assert jobs.take_next().id == job.id
+        if how == "progress":
+            jobs.add_event(job.id, "recorded", "step", "", {})
+        jobs.requeue(job.id, lost=how == "progress")
+    assert jobs.find("alice", job.id).state == "queued"
+
+
 def test_a_queued_job_is_cancelled_at_once_and_a_running_one_by_its_runner(jobs):
     waiting, running = jobs.submit(EVERYTHING, new()), jobs.submit(EVERYTHING, new())
     jobs.take_next()
