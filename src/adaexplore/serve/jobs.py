@@ -173,8 +173,8 @@ class Jobs:
                 if row.cancelling:
                     _end(connection, row.id, "cancelled")
                 elif lost and row.attempts >= _MOST_ATTEMPTS:
-                    lost = f"its worker was lost {row.attempts} times"
-                    _end(connection, row.id, "failed", lost)
+                    why = f"its worker was lost {row.attempts} times"
+                    _end(connection, row.id, "failed", why)
                 else:
                     attempts = row.attempts if lost else 0
                     again = {"state": "queued", "attempts": attempts}

@@ -35,6 +35,7 @@ class Service:
         self.folder, self.port, self.engine = folder, port, engine
         self.url = f"http://127.0.0.1:{port}"
         self.token = self.new_token()
+        self._http = httpx.Client(base_url=self.url, timeout=20)
 
     def new_token(self, user: str = "alice", **changes) -> str:
         return add_token(self.engine, replace(EVERYTHING, user=user, **changes))
@@ -45,7 +46,7 @@ class Service:
     def ask(self, method: str, path: str, token: str | None = None, **arguments) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token or self.token}"}
         headers |= arguments.pop("headers", {})
-        return httpx.request(method, self.url + path, headers=headers, timeout=20, **arguments)
+        return self._http.request(method, path, headers=headers, **arguments)
 
 
 @contextmanager
