@@ -4,6 +4,7 @@ Session-wide processes are here: starting one costs seconds, using it millisecon
 """
 
 import os
+import socket
 import sys
 import textwrap
 import time
@@ -20,6 +21,7 @@ from adaexplore.run import session, winner
 from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
+from postgres_server import PostgresServer, binaries
 
 # The time of an example depends on the load of the machine: no deadline.
 settings.register_profile("anywhere", deadline=None)
@@ -108,6 +110,25 @@ def loopback():
     """A language model behind real HTTP; `reset` it before use."""
     with LlmServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A PostgreSQL server with a database for runs."""
+    programs = binaries()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed (apt-get install postgresql)")
+    server = PostgresServer(programs)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def free_port():
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Contract of `adaexplore.store.Store`, tested on every implementation.
 
-A new implementation joins by adding its name to the `database` fixture and a class like
+A new implementation joins by adding its name to the fixture `new_database` and a class like
 `SqliteDatabase`.
 """
 
@@ -12,6 +12,7 @@ from typing import Protocol
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Engine
 
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
@@ -25,6 +26,8 @@ from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
 from adaexplore.store import FORMAT_VERSION, Confirmation, RunRecord, Store
+from adaexplore.store.failures import Mode
+from adaexplore.store.postgres import postgres_engine
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
 
@@ -53,10 +56,41 @@ class SqliteDatabase:
         return SqlStore.open(sqlite_engine(self._place / "run.db", "read"), self._place)
 
 
-@pytest.fixture(params=[SqliteDatabase])
+class PostgresDatabase:
+    """One run in a database that all tests share; `opened` takes its engines."""
+
+    def __init__(self, url: str, opened: list[Engine]) -> None:
+        self._url = url
+        self._opened = opened
+        self._run_id = 0
+
+    def create(self, run: RunRecord) -> Store:
+        store = SqlStore.create(self._engine("create"), Path("run"), run)
+        self._run_id = store.run_id
+        return store
+
+    def open(self) -> Store:
+        return SqlStore.open(self._engine("write"), Path("run"), self._run_id)
+
+    def read(self) -> Store:
+        return SqlStore.open(self._engine("read"), Path("run"), self._run_id)
+
+    def _engine(self, mode: Mode) -> Engine:
+        self._opened.append(postgres_engine(self._url, mode))
+        return self._opened[-1]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 def new_database(request, tmp_path_factory):
     """Make storage for one more run."""
-    return lambda: request.param(tmp_path_factory.mktemp("run"))
+    if request.param == "sqlite":
+        yield lambda: SqliteDatabase(tmp_path_factory.mktemp("run"))
+        return
+    opened: list[Engine] = []
+    url = request.getfixturevalue("postgresql").url
+    yield lambda: PostgresDatabase(url, opened)
+    for engine in opened:
+        engine.dispose()
 
 
 @pytest.fixture
@@ -174,6 +208,14 @@ def test_a_candidate_and_its_evaluation_may_repeat(database):
     for step in (first, again, third):
         store.record(step)
     assert store.nodes() == [first, again, third]
+
+
+@pytest.mark.parametrize("text", ["\0", "\x1a", "\x1a0", "\x1a1", "\x1a\0\x1a1\0", "naïve 🙂\r\n"])
+def test_any_text_is_read_back(database, text):
+    store = database.create(RUN)
+    proposal = Proposal(Candidate(text, "cpp"), "compiler", text, {text: [text]}, text, text, text)
+    store.record(replace(node(1), proposal=proposal))
+    assert store.nodes()[0].proposal == proposal
 
 
 def test_non_finite_numbers_are_read_back(database):

@@ -17,6 +17,7 @@ from adaexplore.cli import (
     memory,
     model,
     results,
+    serve,
     ship,
     study,
     tune,
@@ -71,3 +72,4 @@ for module in (
 ):
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")
+app.add_typer(serve.app, name="serve")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.options import configured
+from adaexplore.cli.options import ServerOption, configured
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,6 +43,7 @@ def campaign(
     json: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write the results there, as JSON.")
     ] = None,
+    server: ServerOption = "",
 ) -> None:
     """Search many problems within one budget, and spend it where it pays.
 
@@ -55,6 +56,14 @@ def campaign(
     from adaexplore.run.campaign.run import begin_campaign
     from adaexplore.store.campaign import is_campaign
 
+    if server:
+        from adaexplore.cli.printing import write_text
+        from adaexplore.cli.remote import campaign_there
+
+        summary = campaign_there(server, what, ctx.obj)
+        if json:
+            write_text(json, json_format.dumps(summary, indent=1) + "\n")
+        return
     there = [path for path in what if is_campaign(path)]
     if there and len(what) > 1:
         raise BadInputError(f"{there[0]} is a campaign: give nothing beside it")

@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
-from adaexplore.report.text import claim, duration_us, one_line, share
+from adaexplore.report.text import claim, duration_us, one_line, share, verdict_line
 from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.search.headroom import best_measured, roofline_share
 
@@ -63,7 +62,8 @@ class CampaignRow(ProgressRow):
         """See `Listener`."""
         self._nodes.append(node)
         self.status = _READY
-        self._view.say(f"{self.name}: step {node.id}  {_result(node)}{'  best' if best else ''}")
+        verdict = verdict_line(node.evaluation)
+        self._view.say(f"{self.name}: step {node.id}  {verdict}{'  best' if best else ''}")
 
     def stopping(self, reason: str) -> None:
         """See `Listener`."""
@@ -133,14 +133,3 @@ class CampaignView:
         for row in self._rows:
             table.add_row(*row.cells)
         return table
-
-
-def _result(node: Node) -> str:
-    evaluation = node.evaluation
-    if isinstance(evaluation, Failed):
-        return f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
-    assert isinstance(evaluation, Passed)
-    timing = evaluation.measured
-    if timing is None:
-        return "correct, not measured"
-    return f"{claim(timing)}  {duration_us(timing.time_us)}"

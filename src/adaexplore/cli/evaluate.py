@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
-from adaexplore.cli.options import ProblemArg, configured
+from adaexplore.cli.options import ProblemArg, ServerOption, configured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,7 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     flashinfer: FlashInferOption = None,
     sol: SolOption = None,
+    server: ServerOption = "",
 ) -> None:
     """Judge one candidate: correctness, precision class, and speed.
 
@@ -50,21 +51,30 @@ def evaluate(
     from rich.console import Console
 
     from adaexplore.cli.progress import EvaluationProgress
-    from adaexplore.core.errors import InfrastructureError
+    from adaexplore.core.errors import BadInputError, InfrastructureError
     from adaexplore.core.evaluation import Passed
     from adaexplore.core.evaluation_json import evaluation_to_json
     from adaexplore.run.api import judge
 
-    progress = EvaluationProgress(Console(stderr=True))
-    with progress:
-        judged = judge(problem, candidate, ctx.obj, listener=progress)
-    verdict = judged.verdict
-    if json:
-        print(
-            json_format.dumps(evaluation_to_json(verdict) | {"problem_labels": dict(judged.labels)})
-        )
+    if server:
+        from adaexplore.cli.remote import evaluate_there
+
+        if flashinfer or sol:
+            raise BadInputError(
+                "--server: a verdict from there cannot be handed over; leave out "
+                "--flashinfer and --sol"
+            )
+        there = evaluate_there(server, problem, candidate, ctx.obj)
+        verdict, labels = there.verdict, there.labels
     else:
-        _print(verdict, judged.labels, str(ctx.obj.mode))
+        progress = EvaluationProgress(Console(stderr=True))
+        with progress:
+            judged = judge(problem, candidate, ctx.obj, listener=progress)
+        verdict, labels = judged.verdict, judged.labels
+    if json:
+        print(json_format.dumps(evaluation_to_json(verdict) | {"problem_labels": dict(labels)}))
+    else:
+        _print(verdict, labels, str(ctx.obj.mode))
     if flashinfer or sol:
         from adaexplore.run.deliver import delivery_of_judged
 

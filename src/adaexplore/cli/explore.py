@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.options import RunArg, configured
+from adaexplore.cli.options import RunArg, ServerOption, configured
 
 if TYPE_CHECKING:
     from adaexplore.core.protocols.listener import Event
@@ -31,6 +31,7 @@ def explore(
     example: Annotated[
         bool, typer.Option("--example", help="Search the example that comes with adaexplore.")
     ] = False,
+    server: ServerOption = "",
 ) -> None:
     """Search for a faster kernel.
 
@@ -48,6 +49,11 @@ def explore(
     source = EXAMPLE if example else problem
     if source is None or (example and problem):
         raise BadInputError("explore takes one problem: a file, or --example")
+    if server:
+        from adaexplore.cli.remote import explore_there
+
+        explore_there(server, source, ctx.obj)
+        return
     try:  # a problem's file is run to read it, and may take long
         loaded = load_problem(source, ctx.obj)
         path = application.run_path(loaded.name, ctx.obj)
@@ -86,7 +92,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
     from adaexplore.core.protocols.listener import follow
     from adaexplore.run.session import INTERRUPTED
     from adaexplore.store import read_run
-    from adaexplore.store.directory import DATABASE_NAME
+    from adaexplore.store.directory import is_run
 
     console, status = Console(), 0
     progress = SearchProgress(console, variants=variants)
@@ -95,7 +101,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
             follow(events, progress)
     except KeyboardInterrupt:
         status = INTERRUPTED
-        if not (path / DATABASE_NAME).is_file():
+        if not is_run(path):
             return _stopped_before_a_run()
         how_to_go_on(console, path)
     except AdaExploreError:

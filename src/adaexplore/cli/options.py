@@ -44,6 +44,15 @@ ParallelOption = Annotated[
     int | None,
     typer.Option(min=1, help="Programs at once; a GPU times one at a time. Default: by the cores."),
 ]
+TOKEN = "ADAEXPLORE_TOKEN"
+ServerOption = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help=f"Have a service do it (adaexplore serve); its token is read from {TOKEN}.",
+    ),
+]
 MemoryArg = Annotated[
     str,
     typer.Argument(metavar="MEMORY", help="A memory's file, or `bundled`: the package's own."),

@@ -13,6 +13,7 @@ from adaexplore.core.node import planned_steps
 from adaexplore.report.run.terminal import headline, tree_table
 from adaexplore.run.results import summary_of
 from adaexplore.store import read_run
+from adaexplore.store.directory import DATABASE_NAME, URL_NAME
 
 _PIPE_WIDTH = 4096
 """Columns of a table that goes to a file or a pipe: a row is one line, for grep."""
@@ -35,10 +36,11 @@ def show_end(console: Console, path: Path) -> None:
     """Print the tree and the headline of a run, and the files in its folder."""
     with read_run(path) as directory:
         summary, run = summary_of(directory.store, path), directory.store.run()
-        names = [p.name for p in (directory.best_path, directory.report_path) if p.exists()]
+        files = [path / name for name in (DATABASE_NAME, URL_NAME)]
+        files += [directory.best_path, directory.report_path]
     show_table(tree_table(summary), console)
     console.print(headline(summary))
-    say(console, f"{path}: {', '.join(['run.db', *names])}")
+    say(console, f"{path}: {', '.join(file.name for file in files if file.exists())}")
     if MANUAL in run.proposers:
         say(console, f"take prompts with:\n  adaexplore ask {shlex.quote(str(path))} -o asks/")
 

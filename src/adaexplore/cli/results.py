@@ -242,7 +242,7 @@ def _export_file(run: Path, output: Path, *, problem: bool) -> None:
         raise BadInputError(f"--output {output}: its name has to end in {SUFFIX}")
     require_run(run)
     with read_run(run) as directory:
-        export_run(directory.database_path, output, problem=problem)
+        export_run(directory.store, output, problem=problem)
     print(output)
 
 

@@ -12,7 +12,15 @@ from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
 
-from adaexplore.core.config_fields import JoinedText, PathText, option, plain, setting, split
+from adaexplore.core.config_fields import (
+    DatabaseUrl,
+    JoinedText,
+    PathText,
+    option,
+    plain,
+    setting,
+    split,
+)
 from adaexplore.core.limits import BudgetLimits, parse_budget
 from adaexplore.core.policies import (
     AUTO,
@@ -443,6 +451,13 @@ class Config(BaseModel):
 
     run: PathText = option(
         "output", "", "folder of the run. Default: runs/<problem>-<time>", metavar="DIR"
+    )
+    store: DatabaseUrl = option(
+        "output",
+        "",
+        "PostgreSQL database for the records, as postgresql://USER@HOST/NAME. Default: run.db in "
+        "the folder of the run",
+        metavar="URL",
     )
 
     @model_validator(mode="before")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -50,3 +51,16 @@ PathText = Annotated[str, BeforeValidator(plain), AfterValidator(_absolute)]
 
 JoinedText = Annotated[str, BeforeValidator(joined)]
 """A text; a list becomes one with commas."""
+
+
+def _database(url: str) -> str:
+    parts = urlsplit(url)
+    if url and (parts.scheme != "postgresql" or not parts.path.strip("/") or parts.fragment):
+        raise ValueError("write the database as postgresql://USER@HOST/NAME")
+    if parts.password is not None:
+        raise ValueError("leave the password to PGPASSWORD or ~/.pgpass, since the URL is recorded")
+    return url
+
+
+DatabaseUrl = Annotated[str, AfterValidator(_database)]
+"""The URL of a PostgreSQL database without a password, empty for none."""

@@ -13,6 +13,10 @@ class BadInputError(AdaExploreError):
     """Unusable file, option or run directory; the message says what, where and how to mend it."""
 
 
+class RunInUseError(BadInputError):
+    """Run that another process is writing."""
+
+
 class BadProblemError(BadInputError):
     """Reference that cannot be loaded, run or verified against."""
 

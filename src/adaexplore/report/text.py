@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adaexplore.core.evaluation import Estimate, Evaluation, Passed, Timing
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.core.protocols.client import Usage
 from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import claim as claim
@@ -123,3 +123,13 @@ def measured(evaluation: Evaluation) -> str:
     if timing is None:
         return evaluation.status
     return f"{speedup(timing.speedup)} (95 % {interval(timing.speedup_ci)})"
+
+
+def verdict_line(evaluation: Evaluation) -> str:
+    """Return a verdict in one line: the claim and the time, or what is wrong."""
+    if isinstance(evaluation, Failed):
+        return f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
+    timing = evaluation.measured
+    if timing is None:
+        return "correct, not measured"
+    return f"{claim(timing)}  {duration_us(timing.time_us)}"

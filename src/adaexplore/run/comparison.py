@@ -25,7 +25,6 @@ from adaexplore.run.starts import starts_digest
 from adaexplore.search.headroom import stop_reason
 from adaexplore.store import RunRecord, Store, is_run, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
-from adaexplore.store.directory import DATABASE_NAME
 from adaexplore.store.published import is_published, published_runs
 
 _AT = "write it as 10,25,50 (steps), 20evaluations, 0.5usd,2usd, 500ktok or 30min; or usd, tok, ..."
@@ -133,7 +132,7 @@ def _runs(paths: Iterable[Path]) -> Iterable[tuple[Path, str]]:
             continue
         entries = read_manifest(path)["order"]["entries"]
         there = [(path / entry["name"], entry.get("arm", "")) for entry in entries]
-        there = [(run, arm) for run, arm in there if (run / DATABASE_NAME).is_file()]
+        there = [(run, arm) for run, arm in there if is_run(run)]
         if not there:
             raise BadInputError(f"{path} is a campaign without a run: none of its problems began")
         yield from there

@@ -34,7 +34,7 @@ from adaexplore.run.session import Session, session_on, start_server
 from adaexplore.run.starts import starts_left, starts_of
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
-from adaexplore.store.directory import DATABASE_NAME
+from adaexplore.store.directory import is_run
 
 MOST_STEPS = 1000
 """Planned steps of a run that only a budget limits."""
@@ -138,7 +138,7 @@ class Job:
     @property
     def exists(self) -> bool:
         """True once the run is made."""
-        return (self.path / DATABASE_NAME).is_file()
+        return is_run(self.path)
 
     @property
     def most_steps(self) -> int:

@@ -119,6 +119,14 @@ def lock_file(device: str) -> Path:
     return folder / re.sub(r"[^\w.]+", "-", f"adaexplore-{name}.lock")
 
 
+def make_lock_files(device: str) -> list[Path]:
+    """Make the files of a device's lock and return them, for processes that may make none."""
+    files = [lock_file(device), _gate_file(device)]
+    for file in files:
+        os.close(_open(file))
+    return files
+
+
 def _held() -> dict[str, tuple[int, bool]]:
     """Return the locks of this thread by device: the descriptor, and true if exclusive."""
     if not hasattr(_mine, "held"):

@@ -27,6 +27,7 @@ from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.family import children
 from adaexplore.sandbox.walls import isolation, namespaces
 from adaexplore.sandbox.walls.limits import (
+    STRANGERS,
     ResourceLimits,
     adopt_orphans,
     allow_many_files,
@@ -67,6 +68,10 @@ class Server:
                 self._readable.append(str(folder))
         gc.collect()
         gc.freeze()  # the children's collections skip preloaded objects, so pages stay shared
+
+    def confine(self, folder: str) -> None:
+        """Confine all workers to come, whose problems are by strangers; they may read `folder`."""
+        isolation.confine_references(self._root, [folder, *self._readable])
 
     def serve(self) -> None:
         """Serve until the first control channel closes."""
@@ -243,6 +248,8 @@ def main() -> None:
     try:
         server.preload(sys.argv[3:])
         programs()  # looked up once, for all workers
+        if theirs := os.environ.get(STRANGERS):
+            server.confine(theirs)
         control.send({"ready": True})
         server.serve()
     except ChannelClosedError:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.errors import BadInputError, RunInUseError
 from adaexplore.store.directory import hold_lock, require_free, write_files
 
 MANIFEST_NAME = "campaign.json"
@@ -27,6 +27,25 @@ def hold_campaign(path: Path) -> Iterator[None]:
     with ExitStack() as resources:
         hold_lock(path, resources)
         yield
+
+
+@contextmanager
+def hold_problem(path: Path, name: str) -> Iterator[None]:
+    """Lock one problem of a campaign; raise `RunInUseError` if another process works on it."""
+    claims = path / "claims"
+    claims.mkdir(exist_ok=True)
+    with ExitStack() as resources:
+        hold_lock(claims, resources, f"{name}.lock")
+        yield
+
+
+def is_held(path: Path, name: str) -> bool:
+    """Return True while a process works on a problem of a campaign."""
+    try:
+        with hold_problem(path, name):
+            return False
+    except RunInUseError:
+        return True
 
 
 def create_campaign(

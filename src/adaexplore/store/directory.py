@@ -1,4 +1,8 @@
-"""Run directory: the store, the files beside it, and the lock that admits one writer."""
+"""Run directory: the store, the files beside it, and the lock that admits one writer.
+
+The store is the file `run.db`; or, where the configuration names a database, the file `run.url`
+has its URL and the id of the run there.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.errors import BadInputError, RunInUseError
 from adaexplore.core.protocols.store import RunRecord, Store
 from adaexplore.store.exported import SUFFIX, read_exported
+from adaexplore.store.failures import Mode
+from adaexplore.store.postgres import hold_run, postgres_engine
 from adaexplore.store.published import is_published, published_runs, read_published
+from adaexplore.store.schema import ONLY_RUN
 from adaexplore.store.sql import SqlStore
 from adaexplore.store.sqlite import sqlite_engine
 
 DATABASE_NAME = "run.db"
+URL_NAME = "run.url"
 LOCK_NAME = "run.lock"
 MODULE_NAME = "module"
 """The folder, in a run's folder, of a live module that was captured as the problem."""
@@ -30,11 +38,6 @@ class RunDirectory:
         self.path = path
         self.store = store
         self._resources = resources
-
-    @property
-    def database_path(self) -> Path:
-        """Path of the database."""
-        return self.path / DATABASE_NAME
 
     @property
     def best_path(self) -> Path:
@@ -71,11 +74,25 @@ def create_run(path: Path, run: RunRecord) -> RunDirectory:
     with _os_errors(f"cannot create the run directory {path}"):
         path.mkdir(parents=True, exist_ok=True)
     with ExitStack() as resources:
-        hold_lock(path, resources)
-        engine = sqlite_engine(path / DATABASE_NAME, "create")
-        resources.callback(engine.dispose)
-        store = SqlStore.create(engine, path, run)
+        store = _create_store(path, run, resources)
         return RunDirectory(path, store, resources.pop_all())
+
+
+def _create_store(path: Path, run: RunRecord, resources: ExitStack) -> Store:
+    url = run.config.store
+    if not url:
+        hold_lock(path, resources)
+    engine = (
+        postgres_engine(url, "create") if url else sqlite_engine(path / DATABASE_NAME, "create")
+    )
+    resources.callback(engine.dispose)
+    store = SqlStore.create(engine, path, run)
+    if url:
+        hold_run(engine, store.run_id, path)
+        store.node_count()  # connects, and so holds the run
+        with _os_errors(f"cannot write in the run directory {path}"):
+            (path / URL_NAME).write_text(f"{url}#{store.run_id}\n", encoding="utf-8")
+    return store
 
 
 def require_free(path: Path) -> None:
@@ -120,12 +137,7 @@ def open_run(path: Path) -> RunDirectory:
     Raises `BadInputError` if `path` is not a run, is in use by another process, was written by a
     newer release, is damaged or cannot be written.
     """
-    require_run(path)
-    with ExitStack() as resources:
-        hold_lock(path, resources)
-        engine = sqlite_engine(path / DATABASE_NAME, "write")
-        resources.callback(engine.dispose)
-        return RunDirectory(path, SqlStore.open(engine, path), resources.pop_all())
+    return _open(path, "write")
 
 
 def read_run(path: Path) -> RunDirectory:
@@ -139,16 +151,39 @@ def read_run(path: Path) -> RunDirectory:
         return RunDirectory(path, read_exported(path), ExitStack())
     if not is_run(path) and is_published(path):
         return RunDirectory(path, read_published(path), ExitStack())
+    return _open(path, "read")
+
+
+def _open(path: Path, mode: Mode) -> RunDirectory:
     require_run(path)
     with ExitStack() as resources:
-        engine = sqlite_engine(path / DATABASE_NAME, "read")
+        if (path / URL_NAME).is_file():
+            url, run_id = _read_url(path / URL_NAME)
+            engine = postgres_engine(url, mode)
+            if mode == "write":
+                hold_run(engine, run_id, path)
+        else:
+            if mode == "write":
+                hold_lock(path, resources)
+            engine, run_id = sqlite_engine(path / DATABASE_NAME, mode), ONLY_RUN
         resources.callback(engine.dispose)
-        return RunDirectory(path, SqlStore.open(engine, path), resources.pop_all())
+        store = SqlStore.open(engine, path, run_id)
+        resources.callback(store.close)
+        return RunDirectory(path, store, resources.pop_all())
+
+
+def _read_url(file: Path) -> tuple[str, int]:
+    """Return the URL of a database and the id of a run in it."""
+    with _os_errors(f"cannot read {file}"):
+        url, _, run_id = file.read_text(encoding="utf-8").strip().rpartition("#")
+    if not (url and run_id.isdecimal()):
+        raise BadInputError(f"{file} is damaged: write URL#ID, of the database and of the run")
+    return url, int(run_id)
 
 
 def is_run(path: Path) -> bool:
     """Return True for the folder of a run."""
-    return (path / DATABASE_NAME).is_file()
+    return (path / DATABASE_NAME).is_file() or (path / URL_NAME).is_file()
 
 
 def holds_run(path: Path) -> bool:
@@ -176,7 +211,7 @@ def require_run(path: Path) -> None:
         raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
 
 
-def hold_lock(path: Path, resources: ExitStack) -> None:
+def hold_lock(path: Path, resources: ExitStack, name: str = LOCK_NAME) -> None:
     """Lock a directory against writing by other processes until `resources` are closed.
 
     Raises `BadInputError` if another process holds the lock.
@@ -184,13 +219,13 @@ def hold_lock(path: Path, resources: ExitStack) -> None:
     # flock belongs to the open file: the kernel releases it when the process ends, however it ends.
     # Programs that the process starts do not inherit the descriptor.
     with _os_errors(f"cannot open the run directory {path} for writing"):
-        descriptor = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path / name, os.O_RDWR | os.O_CREAT, 0o644)
         resources.callback(os.close, descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(descriptor, 20, 0).decode() or "unknown"
-            raise BadInputError(
+            raise RunInUseError(
                 f"run directory {path} is in use by another process (pid {holder})"
             ) from None
         os.ftruncate(descriptor, 0)

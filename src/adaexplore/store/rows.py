@@ -39,6 +39,7 @@ def run_values(run: RunRecord) -> dict[str, Any]:
 def run_record(row: Row[Any], plan: Mapping[str, Any]) -> RunRecord:
     """Return the run of a row, with its plan."""
     values = dict(row._mapping)
+    del values["run_id"]
     values["problem"] = Problem.from_json(values["problem"])
     values["environment"] = Environment.from_json(values["environment"])
     values["reference"] = ReferenceFacts.from_json(values["reference"])
@@ -118,6 +119,7 @@ def ask_values(ask: Ask) -> dict[str, Any]:
 def ask_record(row: Row[Any]) -> AskRecord:
     """Return the ask of a row."""
     values = dict(row._mapping)
+    del values["run_id"]
     state, proposal = values.pop("state"), values.pop("proposal")
     ask = Ask(**values | {"pool": tuple(values["pool"]), "window": tuple(values["window"])})
     return AskRecord(ask, state, proposal_of(proposal) if proposal else None)

@@ -5,24 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-Mode = Literal["create", "write", "read"]
-
-
-@dataclass(frozen=True, slots=True)
-class StorageFailure:
-    """Storage failure: its cause, its remedy, and whether stored data is intact."""
-
-    problem: str
-    remedy: str
-    intact: bool = True
-
+from adaexplore.store.failures import Mode, StorageFailure
 
 _DAMAGED = StorageFailure(
     "run.db is damaged",
@@ -50,7 +38,11 @@ def sqlite_engine(path: Path, mode: Mode) -> Engine:
     use.
     """
     engine = create_engine(
-        "sqlite://", creator=lambda: _connect(path, mode), poolclass=QueuePool, pool_size=1
+        "sqlite://",
+        creator=lambda: _connect(path, mode),
+        poolclass=QueuePool,
+        pool_size=1,
+        execution_options={"mode": mode},
     )
 
     # Transactions are explicit, because those of the driver would leave out CREATE TABLE.

@@ -31,17 +31,17 @@ def content(store):
 
 def test_an_export_holds_the_whole_run(run, tmp_path):
     target = tmp_path / "run.json.xz"
-    export_run(run.database_path, target)
+    export_run(run.store, target)
     with read_run(target) as exported:
         assert content(exported.store) == content(run.store)
     second = tmp_path / "again.json.xz"
-    export_run(run.database_path, second)
+    export_run(run.store, second)
     assert second.read_bytes() == target.read_bytes()
 
 
 def test_an_export_can_leave_out_the_problem(run, tmp_path):
     target = tmp_path / "run.json.xz"
-    export_run(run.database_path, target, problem=False)
+    export_run(run.store, target, problem=False)
     text = lzma.decompress(target.read_bytes()).decode()
     assert sample_run().problem.source.splitlines()[0] not in text
     assert "Faster" not in text
@@ -53,7 +53,7 @@ def test_an_export_can_leave_out_the_problem(run, tmp_path):
 
 def test_an_unwritable_target_is_refused(run, tmp_path):
     with pytest.raises(BadInputError, match="cannot be written: No such file"):
-        export_run(run.database_path, tmp_path / "gone" / "run.json.xz")
+        export_run(run.store, tmp_path / "gone" / "run.json.xz")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_other_files_are_refused(tmp_path, content):
 
 def test_an_export_of_a_newer_release_is_refused(run, tmp_path):
     target = tmp_path / "run.json.xz"
-    export_run(run.database_path, target)
+    export_run(run.store, target)
     rows = json.loads(lzma.decompress(target.read_bytes()))
     rows["run"][0]["format_version"] = FORMAT_VERSION + 1
     target.write_bytes(lzma.compress(json.dumps(rows).encode()))

@@ -16,7 +16,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.version import __version__
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Format number; rises with every change that an earlier release could not read."""
 
 
@@ -76,8 +76,10 @@ class Store(Protocol):
     Durability: once a writing method has returned, its data survives a kill and a power cut. Each
     such call is one transaction: after a kill at any moment the run holds all of its data or none.
 
-    Concurrency: one process writes (the run directory's lock ensures it). Any number of processes
-    may read at the same time; each sees the run as it was after some completed call.
+    Concurrency: one process writes a run (a lock ensures it: the run directory's, or one that a
+    server of databases keeps for the connection). A server's database holds many runs, and each may
+    have its writer. Any number of processes may read at the same time; each sees the run as it was
+    after some completed call.
 
     Errors: a storage failure (full, damaged, read only) raises `BadInputError` with one line;
     earlier data stays intact and readable. A store opened for reading refuses to write in the same

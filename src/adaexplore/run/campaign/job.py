@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
 from adaexplore.search.headroom import headroom, stop_reason
 from adaexplore.store import RunDirectory, read_run
+from adaexplore.store.campaign import hold_problem, is_held
 
 
 class ProgressRow(Listener):
@@ -146,6 +147,7 @@ class CampaignJob:
             ended,
             unconfirmed=self._is_unconfirmed(nodes),
             answered=self._job.answered(),
+            elsewhere=bool(self.entry.config.store) and is_held(self.path.parent, self.entry.name),
         )
         if not self._is_manual:
             return progress
@@ -160,9 +162,9 @@ class CampaignJob:
 
     def slice(self, steps: int, parallel: int) -> None:
         """See `campaign.ProblemJob`."""
-        made = len(planned_steps(self.nodes()[0]))
-        limits = self._limits(parallel, until=made + steps)
-        with self._told():
+        with self._held(), self._told():
+            made = len(planned_steps(self.nodes()[0]))
+            limits = self._limits(parallel, until=made + steps)
             if self._is_manual:
                 self._job.answer(limits, lambda run: self._new_asks(run, made, steps))
                 return
@@ -174,7 +176,7 @@ class CampaignJob:
 
     def finish(self) -> None:
         """See `campaign.ProblemJob`."""
-        with self._told():
+        with self._held(), self._told():
             self._job.finish(replace(self._limits(parallel=1), spent=self._shared.over))
 
     def learn(self) -> None:
@@ -192,6 +194,12 @@ class CampaignJob:
     def suspend(self) -> None:
         """See `campaign.ProblemJob`."""
         self._job.suspend()
+
+    def _held(self) -> AbstractContextManager[None]:
+        """Keep other processes from the problem, where the campaign may have several."""
+        if not self.entry.config.store:
+            return nullcontext()
+        return hold_problem(self.path.parent, self.entry.name)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

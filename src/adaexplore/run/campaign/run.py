@@ -166,7 +166,9 @@ class CampaignRun:
             job.show()
         loop = Campaign(self._jobs, self._rules(), shared.spent)
         self.lost = loop.lost
-        with hold_campaign(self.path), ExitStack() as stack:
+        with ExitStack() as stack:
+            if not config.store:  # in a database, each problem has a lock
+                stack.enter_context(hold_campaign(self.path))
             runs = [stack.enter_context(read_run(c.path)) for c in self._jobs if c.exists]
             stores = [run.store for run in runs]
             shared.over = clock(self._limits, [n for store in stores for n in store.nodes()])
@@ -199,6 +201,7 @@ class CampaignRun:
             first_steps=first,
             steps=self._limits.steps,
             in_rounds=bool(self._order.arms),
+            shared=bool(config.store),
         )
 
     @property

@@ -8,7 +8,12 @@ from functools import partial
 from typing import Protocol
 
 from adaexplore.core.config import Allocation
-from adaexplore.core.errors import AdaExploreError, BadProblemError, InfrastructureError
+from adaexplore.core.errors import (
+    AdaExploreError,
+    BadProblemError,
+    InfrastructureError,
+    RunInUseError,
+)
 from adaexplore.run.workers import Landed, Workers
 from adaexplore.search.allocation import Arm, choose_problem
 
@@ -24,7 +29,8 @@ class Progress:
 
     `left` is the number of steps that it may still make now, 0 where `ended` is the reason that it
     makes no more. A job is `unconfirmed` until its winner is measured again. `asked` steps wait for
-    an answer and are not made yet; `answered` ones are paid for and wait for their evaluation.
+    an answer and are not made yet; `answered` ones are paid for and wait for their evaluation. A
+    job is `elsewhere` while another process works on it.
     """
 
     standing: Arm
@@ -33,6 +39,7 @@ class Progress:
     unconfirmed: bool = False
     asked: int = 0
     answered: int = 0
+    elsewhere: bool = False
 
 
 class ProblemJob(Protocol):
@@ -80,7 +87,9 @@ class Rules:
     A slice is `turn_steps` steps, and every problem gets `first_steps` before any gets more.
     `parallel` steps are in flight at once, over all problems. `steps` is the limit for
     all together, None for no limit. With `in_rounds`, every job makes a turn before any makes the
-    next, and jobs on the same problem follow each other.
+    next, and jobs on the same problem follow each other. With `shared`, other processes give slices
+    to the same jobs: progress is read anew before each choice, and a job at work elsewhere is left
+    to the other process, with the steps of its slice set aside.
     """
 
     allocation: Allocation = "headroom"
@@ -89,6 +98,7 @@ class Rules:
     first_steps: int = 8
     steps: int | None = None
     in_rounds: bool = False
+    shared: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -112,7 +122,8 @@ class _Runner:
 
     @property
     def to_search(self) -> bool:
-        return not (self.at_work or self.lost or self.progress.ended) and self.progress.left > 0
+        busy = self.at_work or self.progress.elsewhere
+        return not (busy or self.lost or self.progress.ended) and self.progress.left > 0
 
     @property
     def standing(self) -> Arm:
@@ -171,6 +182,10 @@ class Campaign:
 
     def _begin_next(self) -> bool:
         """Begin what comes next; in rounds, a search that ended is finished by its reference."""
+        if self._rules.shared:
+            for runner in self._runners:
+                if not runner.at_work:
+                    runner.progress = runner.job.progress()
         if self._rules.in_rounds:
             return self._begin_finish() or self._begin_turn()
         return self._begin_turn() or self._begin_finish()
@@ -183,11 +198,9 @@ class Campaign:
         waiting = self._in_this_round(self._on_free_devices(waiting))
         standings = [runner.standing for runner in waiting]
         runner = waiting[choose_problem(standings, self._rules.allocation, self._first)]
-        first = self._first - runner.made
-        wanted = first if first > 0 else self._rules.turn_steps
         runner.finished = False
         self._latest = runner.job.problem
-        runner.steps = min(wanted, runner.progress.left, allowed)
+        runner.steps = min(self._wanted(runner), runner.progress.left, allowed)
         in_flight = max(self._rules.parallel // max(self._unfinished(), 1), 1)
         if not runner.job.device:
             runner.job.device = min(runner.job.devices, key=self._load)
@@ -199,7 +212,8 @@ class Campaign:
         over = self._allowed() < 1 or self._spent() is not None
         for runner in self._runners:
             ended = runner.progress.ended or over
-            idle = not (runner.at_work or runner.lost or runner.finished)
+            busy = runner.at_work or runner.progress.elsewhere
+            idle = not (busy or runner.lost or runner.finished)
             left = runner.progress.unconfirmed or runner.progress.answered
             if idle and ended and left:
                 runner.finished = True
@@ -211,7 +225,13 @@ class Campaign:
         """Return the number of steps that may still begin."""
         most = self._rules.steps
         begun = sum(r.made + r.steps + r.progress.asked for r in self._runners)
+        begun += sum(self._wanted(r) for r in self._runners if r.progress.elsewhere)
         return _MOST_STEPS if most is None else max(most - begun, 0)
+
+    def _wanted(self, runner: _Runner) -> int:
+        """Return the steps of a job's next slice, where nothing limits them."""
+        first = self._first - runner.made
+        return first if first > 0 else self._rules.turn_steps
 
     def _unfinished(self) -> int:
         return sum(not (r.lost or r.progress.ended) for r in self._runners)
@@ -258,6 +278,9 @@ class Campaign:
             case None:
                 runner.progress = runner.job.progress()
                 self._keep_ready(runner)
+            case RunInUseError():
+                runner.progress = replace(runner.job.progress(), elsewhere=True)
+                runner.job.suspend()
             case BadProblemError() | InfrastructureError():
                 runner.lost = error
                 runner.job.suspend()

@@ -21,7 +21,7 @@ from adaexplore.run.proposers import Plan
 from adaexplore.search import SourceTraits, distance
 from adaexplore.store import RunRecord, Store, read_run
 from adaexplore.store.campaign import read_manifest
-from adaexplore.store.directory import DATABASE_NAME
+from adaexplore.store.directory import is_run
 
 _NOT_SHOWN = ("seed", "inputs_seed", "steps", "device")
 """Settings in which the runs of an arm differ, or all are alike."""
@@ -52,7 +52,7 @@ def _arms(order: CampaignOrder) -> list[StudyArmInfo]:
 def _run(folder: Path, entry: CampaignEntry, result: Result) -> StudyRun:
     seed, path = entry.config.seed, folder / entry.name
     problem = path.name.removesuffix(f"-seed{seed}")
-    if not (path / DATABASE_NAME).is_file():
+    if not is_run(path):
         return StudyRun(entry.arm, problem, seed, result)
     with read_run(path) as directory:
         store, record = directory.store, directory.store.run()

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from adaexplore.sandbox.lock import make_lock_files
 from adaexplore.sandbox.walls import landlock, namespaces, seccomp
 from adaexplore.sandbox.walls.kernel import prctl, syscall
+from adaexplore.sandbox.walls.landlock import READ
 from adaexplore.sandbox.walls.paths import rules
 from adaexplore.sandbox.walls.syscalls import number
 
@@ -48,6 +50,35 @@ def confine(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = 
         filtered = False
     _note(files=files, signals=signals, filtered=filtered, listener=listener)
     return listener
+
+
+def confine_references(root: Path, readable: Sequence[str]) -> None:
+    """Confine this thread of a fork server, and all workers that it forks, for good.
+
+    For problems by strangers, whose references run in the judge: it then reads and runs the files
+    of the system, the interpreter and this package, reads those in `readable`, and writes in `root`
+    alone. Candidates are confined further, as ever. Raises `OSError` where the kernel has no
+    Landlock.
+    """
+    if not landlock.version():
+        raise OSError("this kernel has no Landlock")
+    gpus = len(list(Path("/dev").glob("nvidia[0-9]*")))
+    devices = ["cpu", *(f"cuda:{number}" for number in range(gpus))]
+    drop_capabilities()  # with root's, it could trace what Landlock keeps from others
+    locks = [(file, READ) for device in devices for file in make_lock_files(device)]
+    landlock.restrict(
+        [*rules(root, root, gpu=True, readable=readable), *locks], scope_sockets=False
+    )
+
+
+def missing_for_strangers() -> list[str]:
+    """Return a line for each wall that problems and candidates by strangers need and lack here."""
+    found = []
+    if not landlock.version():
+        found.append("this kernel has no Landlock (Linux 5.13 or newer)")
+    if not namespaces.possible():
+        found.append("network namespaces are not available to this user")
+    return found
 
 
 def drop_capabilities() -> None:

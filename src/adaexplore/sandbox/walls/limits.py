@@ -12,6 +12,10 @@ from typing import Any
 from adaexplore.sandbox.hub import hub_environment
 from adaexplore.sandbox.lock import LOCKS
 
+STRANGERS = "ADAEXPLORE_STRANGERS"
+"""Environment variable of a process whose problems are by strangers: the folder that their
+references may read. Fork servers then confine themselves, see `isolation.confine_references`."""
+
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -26,6 +30,7 @@ _PASSED_ON = (
     "LD_LIBRARY_PATH",
     "PYTHONPATH",
     LOCKS,
+    STRANGERS,
     "VIRTUAL_ENV",
     "CC",
     "CXX",

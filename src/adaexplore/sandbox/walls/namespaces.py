@@ -36,11 +36,20 @@ def enter() -> None:
     container forbids it, nothing changes and `entered` returns false.
     """
     global _entered
-    for flags in (_CLONE_NEWNET | _CLONE_NEWNS, _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWUSER):
-        if _works(flags):
-            _enter(flags)
-            _entered = True
-            return
+    flags = _working_flags()
+    if flags:
+        _enter(flags)
+        _entered = True
+
+
+def possible() -> bool:
+    """Return true if a process of this user can enter the namespaces."""
+    return _working_flags() != 0
+
+
+def _working_flags() -> int:
+    choices = (_CLONE_NEWNET | _CLONE_NEWNS, _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWUSER)
+    return next((flags for flags in choices if _works(flags)), 0)
 
 
 def _works(flags: int) -> bool:

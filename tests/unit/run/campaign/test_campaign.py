@@ -4,7 +4,12 @@ import time
 
 import pytest
 
-from adaexplore.core.errors import BadInputError, BadProblemError, InfrastructureError
+from adaexplore.core.errors import (
+    BadInputError,
+    BadProblemError,
+    InfrastructureError,
+    RunInUseError,
+)
 from adaexplore.run.campaign.turns import Campaign, Progress, Rules
 from adaexplore.search.allocation import Arm
 
@@ -18,14 +23,14 @@ class Job:
         self.steps, self.gain, self.room, self.error = steps, gain, room, error
         self.device, self.devices = "", devices
         self.made, self.confirmed, self.log = 0, 0, [] if log is None else log
-        self.answered, self.ended = 0, ""
+        self.answered, self.ended, self.elsewhere = 0, "", False
 
     def progress(self):
         left = self.steps - self.made
         standing = Arm([self.gain] * self.made, [1.0] * self.made, self.room)
         unconfirmed = self.made > self.confirmed
         ended = self.ended if left else "all made"
-        return Progress(standing, left, ended, unconfirmed, answered=self.answered)
+        return Progress(standing, left, ended, unconfirmed, 0, self.answered, self.elsewhere)
 
     def slice(self, steps, parallel):
         self.log.append(("slice", steps, parallel))
@@ -124,6 +129,42 @@ def test_an_error_common_to_all_searches_ends_the_campaign_after_the_current_tur
         Campaign([refusing, *others], Rules(parallel=2, turn_steps=1)).run()
     assert log[-1] == ("suspend",)
     assert all(job.made < 400 for job in others)
+
+
+def test_what_another_process_works_on_is_left_to_it_and_the_budget_spares_its_slice():
+    theirs, ours = Job(steps=50), Job(steps=50)
+    theirs.made, theirs.elsewhere = 8, True
+    Campaign([theirs, ours], Rules(steps=40, turn_steps=5, shared=True)).run()
+    assert (theirs.log, ours.made) == ([], 40 - 8 - 5)
+
+
+def test_a_problem_that_another_process_took_meanwhile_goes_on_here_once_it_is_free():
+    contested, other = Job(steps=8, error=RunInUseError("taken")), Job(steps=16)
+    slice_of_contested = contested.slice
+
+    def slice_once_refused(steps, parallel):
+        try:
+            slice_of_contested(steps, parallel)
+        finally:
+            contested.error = None
+
+    contested.slice = slice_once_refused
+    campaign = Campaign([contested, other], Rules("uniform", first_steps=4, shared=True))
+    campaign.run()
+    assert (contested.made, other.made, campaign.lost) == (8, 16, {})
+
+
+def test_steps_of_other_processes_count():
+    ours, theirs = Job(steps=100), Job(steps=100)
+    slice_of_ours = ours.slice
+
+    def slice_beside_another(steps, parallel):
+        slice_of_ours(steps, parallel)
+        theirs.made, theirs.elsewhere = 90, True
+
+    ours.slice = slice_beside_another
+    Campaign([ours, theirs], Rules(steps=100, first_steps=8, turn_steps=2, shared=True)).run()
+    assert (ours.made, theirs.made) == (8, 90)
 
 
 def test_an_unexpected_exception_is_raised_at_once():

@@ -1,0 +1,112 @@
+"""Commands carried out by a service: --server URL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from adaexplore.cli.options import TOKEN
+from adaexplore.cli.printing import say
+from adaexplore.core.config import Config
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluation_json import evaluation_from_json
+from adaexplore.run.api import read_source
+from adaexplore.run.explore import run_path
+from adaexplore.serve.client import Client, problem_of
+from adaexplore.serve.messages import JobInfo, JobResult, ProblemSource
+from adaexplore.store import require_free
+
+_SHOWN = {"working", "notice", "recorded", "waiting", "stopping", "confirming", "lost"}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedThere:
+    """A verdict of a service, with the problem's labels."""
+
+    verdict: Evaluation
+    labels: Mapping[str, str]
+
+
+def evaluate_there(server: str, problem: Path, candidate: Path, config: Config) -> JudgedThere:
+    """Have a service judge a candidate. Raises `BadInputError` for a job that fails."""
+    with _client(server) as client:
+        source = read_source(candidate)
+        job = client.submit_evaluation(_problem(problem), [source], _options(config))
+        result = _followed(client, job, Console(stderr=True))
+    [verdict] = result.verdicts
+    return JudgedThere(evaluation_from_json(verdict), result.labels)
+
+
+def explore_there(server: str, problem: Path, config: Config) -> None:
+    """Have a service search, and save the results in the folder of a run."""
+    path = run_path(problem.stem, config)
+    require_free(path)
+    with _client(server) as client:
+        job = client.submit_search(_problem(problem), _options(config))
+        result = _followed(client, job, Console(), save=path)
+    say(Console(), f"{result.headline}\n{path}: show it with\n  adaexplore show {path}/run.json.xz")
+
+
+def campaign_there(server: str, problems: Sequence[Path], config: Config) -> dict[str, Any]:
+    """Have a service search several problems, and save the results; return the summary."""
+    path = run_path("campaign", config)
+    require_free(path)
+    with _client(server) as client:
+        job = client.submit_campaign([_problem(file) for file in problems], _options(config))
+        result = _followed(client, job, Console(), save=path)
+    say(Console(), f"{path / 'index.html'}")
+    return result.summary
+
+
+@contextmanager
+def _client(server: str) -> Iterator[Client]:
+    token = os.environ.get(TOKEN)
+    if not token:
+        raise BadInputError(f"--server {server}: put the service's token into {TOKEN}")
+    with Client(server, token) as client:
+        yield client
+
+
+def _problem(file: Path) -> ProblemSource:
+    if file.suffix != ".py":
+        raise BadInputError(f"{file}: --server takes problems in KernelBench form, as Python files")
+    return problem_of(file.stem, read_source(file))
+
+
+def _options(config: Config) -> dict[str, Any]:
+    """Return the options that were given, but for the folder, which is here."""
+    return config.model_dump(mode="json", include=config.model_fields_set - {"run"})
+
+
+def _followed(
+    client: Client, job: JobInfo, console: Console, save: Path | None = None
+) -> JobResult:
+    """Show a job until it has ended; Ctrl-C cancels it. Then save its files and return its result.
+
+    Raises `BadInputError` for a job that failed or was cancelled.
+    """
+    say(console, f"job {job.id} at the service")
+    last = 0
+    try:
+        for event in client.events(job.id):
+            last = event.number
+            if event.type in _SHOWN:
+                say(console, f"{event.problem}: {event.text}" if event.problem else event.text)
+    except KeyboardInterrupt:
+        say(console, "cancelling; what is recorded is fetched")
+        client.cancel(job.id)
+        for _ in client.events(job.id, last):
+            pass
+    ended = client.job(job.id)
+    if save is not None:
+        client.save_files(ended, save)
+    if ended.state != "done":
+        raise BadInputError(f"job {job.id}: {ended.error or ended.state}")
+    return client.result(job.id)

@@ -1,0 +1,183 @@
+"""The service: serve, and serve token."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+app = typer.Typer(rich_markup_mode=None)
+tokens = typer.Typer(help="Tokens of the service: who may do what, and how much of it.")
+app.add_typer(tokens, name="token")
+
+FolderOption = Annotated[
+    Path, typer.Option("--folder", metavar="DIR", help="Folder of all files of the service.")
+]
+UserArg = Annotated[str, typer.Argument(metavar="USER", help="A user, who may have several.")]
+IdArg = Annotated[str, typer.Argument(metavar="ID", help="The id of a token, as `list` shows it.")]
+_FOLDER = Path("serve")
+_DAY_S, _HOUR_S = 86_400.0, 3_600.0
+
+
+@app.callback(invoke_without_command=True)
+def serve(
+    ctx: typer.Context,
+    folder: FolderOption = _FOLDER,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8710,
+    jobs: Annotated[
+        int, typer.Option(min=0, help="Jobs at the same time; the others wait. 0: none begins.")
+    ] = 1,
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="PostgreSQL database for the records of runs. Default: files."
+        ),
+    ] = "",
+    timeout_s: Annotated[float, typer.Option(help="Most seconds for one candidate.")] = 600.0,
+    memory_gb: Annotated[float, typer.Option(help="Most GiB for one candidate.")] = 16.0,
+    parallel: Annotated[int, typer.Option(help="Most steps in flight in one job.")] = 4,
+    keep_days: Annotated[
+        float, typer.Option(help="Days after which an ended job is deleted at a start. 0: never.")
+    ] = 0.0,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate, in PEM form.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    proxy: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Proxy with TLS in front, whose X-Forwarded-For is believed."
+        ),
+    ] = "",
+    trust_users: Annotated[
+        bool,
+        typer.Option(
+            "--trust-users", help="Serve though problems cannot be confined on this machine."
+        ),
+    ] = False,
+) -> None:
+    """Serve evaluations, searches and campaigns to a team over HTTP, until Ctrl-C.
+
+    Make a token first: adaexplore serve token add USER. Jobs under way go on at the next start.
+    """
+    if ctx.invoked_subcommand:
+        return
+    from adaexplore.core.config import Config
+    from adaexplore.core.configure import make_config
+    from adaexplore.serve.options import Bounds
+
+    _require_packages()
+    from adaexplore.serve.app import ServiceSettings
+    from adaexplore.serve.server import Listening, run_service
+
+    config: Config = make_config({"store": store}) if store else Config()
+    settings = ServiceSettings(
+        folder.resolve(),
+        jobs,
+        config.store,
+        Bounds(timeout_s, memory_gb, parallel),
+        keep_s=keep_days * _DAY_S,
+    )
+    secure = "s" if tls_certificate else ""
+    print(f"serving {settings.folder} at http{secure}://{host}:{port}", flush=True)
+    listening = Listening(host, port, tls_certificate, tls_key, proxy)
+    run_service(settings, listening, trust_users=trust_users)
+
+
+@tokens.command("add")
+def add(
+    user: UserArg,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="evaluate, search, campaign, models or metrics; repeatable."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Jobs queued or running at once.")] = 4,
+    candidates: Annotated[int, typer.Option(min=1, help="Candidates judged in a day.")] = 1000,
+    requests: Annotated[int, typer.Option(min=1, help="Requests in a minute.")] = 600,
+    days: Annotated[float | None, typer.Option(help="Days until it expires.")] = None,
+    folder: FolderOption = _FOLDER,
+) -> None:
+    """Make a token and print it; only its hash is kept. It holds at once.
+
+    Default scopes: evaluate, search and campaign. `models` lets its jobs ask the language models
+    whose keys are in the service's environment.
+    """
+    from adaexplore.serve.accounts import Account, add_token
+
+    scopes = tuple(scope or ("evaluate", "search", "campaign"))
+    account = Account(
+        user=user,
+        scopes=scopes,  # type: ignore[arg-type] # checked there
+        most_jobs=jobs,
+        most_candidates=candidates,
+        most_requests=requests,
+        expires_at=None if days is None else time.time() + days * _DAY_S,
+    )
+    print(add_token(_database(folder), account))
+
+
+@tokens.command("list")
+def show(folder: FolderOption = _FOLDER) -> None:
+    """List all tokens, without their secrets."""
+    from rich.table import Table
+
+    from adaexplore.cli.printing import show_table
+    from adaexplore.serve.accounts import accounts
+
+    table = Table("id", "user", "scopes", "jobs", "candidates a day", "expires", box=None)
+    for account in accounts(_database(folder)):
+        ends = account.expires_at
+        table.add_row(
+            account.id,
+            account.user,
+            ", ".join(account.scopes),
+            str(account.most_jobs),
+            str(account.most_candidates),
+            "never" if ends is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(ends)),
+        )
+    show_table(table)
+
+
+@tokens.command("rotate")
+def rotate(
+    token: IdArg,
+    grace_h: Annotated[float, typer.Option(min=0, help="Hours that the old one still holds.")] = 24,
+    folder: FolderOption = _FOLDER,
+) -> None:
+    """Make a token like an old one and print it; the old one ends after a while."""
+    from adaexplore.serve.accounts import rotate_token
+
+    print(rotate_token(_database(folder), token, grace_h * _HOUR_S))
+
+
+@tokens.command("revoke")
+def revoke(token: IdArg, folder: FolderOption = _FOLDER) -> None:
+    """End a token at once."""
+    from adaexplore.serve.accounts import revoke_token
+
+    revoke_token(_database(folder), token)
+
+
+def _database(folder: Path) -> Engine:
+    from adaexplore.serve.tables import open_folder
+
+    return open_folder(folder)
+
+
+def _require_packages() -> None:
+    """Raise `BadInputError` where the packages of the service are not installed."""
+    from importlib.util import find_spec
+
+    from adaexplore.core.errors import BadInputError
+
+    needed = ("fastapi", "uvicorn", "sse_starlette", "prometheus_client", "limits")
+    if missing := [name for name in needed if find_spec(name) is None]:
+        raise BadInputError(
+            f"{', '.join(missing)} cannot be imported; pip install 'adaexplore[serve]'"
+        )

@@ -1,0 +1,265 @@
+"""The routes of the service. What they do is in `jobs`, `access` and `runner`.
+
+FastAPI reads the annotations of routes, which name local types: they are no texts here.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+from sqlalchemy import Engine
+from sse_starlette import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.version import __version__
+from adaexplore.serve.access import Gate, require
+from adaexplore.serve.accounts import Account
+from adaexplore.serve.audit import log_request, open_audit
+from adaexplore.serve.guard import BoundedBody
+from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.messages import (
+    ENDED,
+    CampaignOrder,
+    EvaluationOrder,
+    Health,
+    JobEvent,
+    JobInfo,
+    JobResult,
+    SearchOrder,
+)
+from adaexplore.serve.metrics import Metrics
+from adaexplore.serve.options import Bounds
+from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
+from adaexplore.serve.runner import Runner
+
+_LOOK_S = 0.25
+_SEND_S = 30.0
+"""Time that a reader of events has to take one, in seconds."""
+_MOST_STREAMS = 8
+"""Streams of events that one user may have open."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """Settings of a service: `folder` holds all of its files.
+
+    `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
+    runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
+    deletes jobs that ended `keep_s` seconds before, 0 for none.
+    """
+
+    folder: Path
+    at_once: int = 1
+    store: str = ""
+    bounds: Bounds = field(default_factory=Bounds)
+    most_bytes: int = 32 << 20
+    body_s: float = 30.0
+    keep_s: float = 0.0
+
+
+def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
+    """Return the service as an ASGI application on an open database."""
+    jobs = Jobs(engine, settings.folder / "jobs")
+    service = _Service(settings, jobs, Gate(engine))
+    runner = Runner(jobs, settings.at_once)
+    metrics, audit = Metrics(jobs), open_audit(settings.folder / "audit.jsonl")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        runner.start()
+        yield
+        await run_in_threadpool(runner.close)
+
+    app = FastAPI(
+        title="AdaExplore",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,  # the page loads scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+
+    @app.middleware("http")
+    async def record(
+        request: Request, answer: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        began = time.perf_counter()
+        response = await answer(request)
+        route = getattr(request.scope.get("route"), "path", "none")
+        metrics.count(route, response.status_code, time.perf_counter() - began)
+        log_request(audit, request, response)
+        return response
+
+    @app.exception_handler(BadInputError)
+    async def refuse(_: Request, error: BadInputError) -> Response:
+        return JSONResponse({"detail": str(error)}, 422)
+
+    @app.exception_handler(QuotaError)
+    async def wait(_: Request, error: QuotaError) -> Response:
+        return JSONResponse({"detail": str(error)}, 429, {"Retry-After": "60"})
+
+    @app.get("/health")
+    def health() -> Health:
+        """Return the state of the service; 503 where it runs no jobs."""
+        if not runner.is_alive:
+            raise HTTPException(503, "the runner of jobs has ended; restart the service")
+        counts: dict[str, int] = {}
+        for (_, state), count in jobs.counts().items():
+            counts[state] = counts.get(state, 0) + count
+        return Health(
+            version=__version__, queued=counts.get("queued", 0), running=counts.get("running", 0)
+        )
+
+    @app.get("/metrics")
+    def show_metrics(account: Annotated[Account, Depends(service.gate.account)]) -> Response:
+        """Return the metrics for Prometheus."""
+        require(account, "metrics")
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4")
+
+    service.add_routes(app)
+    app.add_middleware(BoundedBody, most_bytes=settings.most_bytes, most_s=settings.body_s)
+    return app
+
+
+class _Service:
+    """The routes below `/v1`."""
+
+    def __init__(self, settings: ServiceSettings, jobs: Jobs, gate: Gate) -> None:
+        self.gate = gate
+        self._settings = settings
+        self._jobs = jobs
+        self._streams: dict[str, int] = {}
+
+    def add_routes(self, app: FastAPI) -> None:
+        """Add the routes to an application."""
+        caller = Annotated[Account, Depends(self.gate.account)]
+        once = Annotated[str | None, Header(alias="Idempotency-Key", max_length=64)]
+        settings = self._settings
+
+        def submit(request: Request, account: Account, new: NewJob, key: str | None) -> JobInfo:
+            require(account, new.scope)
+            if new.asks_models:
+                require(account, "models")
+            job = self._jobs.submit(account, new, key)
+            request.state.job = job.id
+            return job
+
+        @app.post("/v1/evaluations", status_code=202)
+        def evaluate(
+            request: Request, order: EvaluationOrder, account: caller, key: once = None
+        ) -> JobInfo:
+            """Judge candidates against one problem."""
+            return submit(request, account, evaluation_job(order, settings.bounds), key)
+
+        @app.post("/v1/searches", status_code=202)
+        def search(
+            request: Request, order: SearchOrder, account: caller, key: once = None
+        ) -> JobInfo:
+            """Search for a faster kernel."""
+            new = search_job(order, settings.bounds, settings.store)
+            return submit(request, account, new, key)
+
+        @app.post("/v1/campaigns", status_code=202)
+        def campaign(
+            request: Request, order: CampaignOrder, account: caller, key: once = None
+        ) -> JobInfo:
+            """Search several problems within one budget."""
+            new = campaign_job(order, settings.bounds, settings.store)
+            return submit(request, account, new, key)
+
+        @app.get("/v1/jobs")
+        def list_jobs(
+            account: caller, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+        ) -> list[JobInfo]:
+            """Return the caller's jobs, the latest first."""
+            return self._jobs.of_user(account.user, limit)
+
+        @app.get("/v1/jobs/{job_id}")
+        def show(request: Request, job_id: str, account: caller) -> JobInfo:
+            """Return a job of the caller."""
+            return self._job(request, account, job_id)
+
+        @app.get("/v1/jobs/{job_id}/result")
+        def result(request: Request, job_id: str, account: caller) -> JobResult:
+            """Return the result of a job that has ended; 409 before."""
+            self._ended(request, account, job_id)
+            return self._jobs.result(job_id)
+
+        @app.post("/v1/jobs/{job_id}/cancel")
+        def cancel(request: Request, job_id: str, account: caller) -> JobInfo:
+            """End a job; what it has recorded stays."""
+            self._job(request, account, job_id)
+            self._jobs.cancel(job_id)
+            return self._job(request, account, job_id)
+
+        @app.get("/v1/jobs/{job_id}/files/{name:path}", response_class=FileResponse)
+        def file(request: Request, job_id: str, name: str, account: caller) -> FileResponse:
+            """Return a file of a job that has ended; `files` of the job lists them."""
+            job = self._ended(request, account, job_id)
+            if name not in job.files:
+                raise HTTPException(404, "no such file")
+            return _download(self._jobs.folder / job_id / "run", name)
+
+        @app.get("/v1/jobs/{job_id}/events", response_class=EventSourceResponse)
+        async def events(
+            request: Request,
+            job_id: str,
+            account: caller,
+            after: Annotated[int | None, Header(alias="Last-Event-ID", ge=0)] = None,
+        ) -> EventSourceResponse:
+            """Stream the events of a job until it has ended, as server-sent events."""
+            await run_in_threadpool(self._job, request, account, job_id)
+            if self._streams.get(account.user, 0) >= _MOST_STREAMS:
+                raise HTTPException(429, f"{_MOST_STREAMS} streams of events are open, your most")
+            stream = self._stream(account.user, job_id, after or 0)
+            return EventSourceResponse(stream, send_timeout=_SEND_S)
+
+    def _job(self, request: Request, account: Account, job_id: str) -> JobInfo:
+        """Return a job of the caller; another user's is as unknown as one that is not there."""
+        job = self._jobs.find(account.user, job_id)
+        if job is None:
+            raise HTTPException(404, "no such job")
+        request.state.job = job.id
+        return job
+
+    def _ended(self, request: Request, account: Account, job_id: str) -> JobInfo:
+        job = self._job(request, account, job_id)
+        if job.state not in ENDED:
+            raise HTTPException(409, f"the job is {job.state}; it has a result once it has ended")
+        return job
+
+    async def _stream(self, user: str, job_id: str, after: int) -> AsyncIterator[dict[str, Any]]:
+        self._streams[user] = self._streams.get(user, 0) + 1
+        try:
+            while True:
+                found = await run_in_threadpool(self._jobs.events, job_id, after)
+                for event in found:
+                    after = event.number
+                    yield _sse(event)
+                    if event.type == "state" and event.text in ENDED:
+                        return
+                if not found:
+                    await asyncio.sleep(_LOOK_S)
+        finally:
+            self._streams[user] -= 1
+
+
+def _sse(event: JobEvent) -> dict[str, Any]:
+    return {"id": str(event.number), "event": event.type, "data": event.model_dump_json()}
+
+
+def _download(folder: Path, name: str) -> FileResponse:
+    """Return a file as one to save: pages with a candidate's text must not run here."""
+    file = (folder / name).resolve()
+    if not file.is_relative_to(folder.resolve()) or not file.is_file():
+        raise HTTPException(404, "no such file")
+    return FileResponse(
+        file, media_type="application/octet-stream", filename=name.replace("/", "-")
+    )

@@ -1,0 +1,235 @@
+"""Typed client of the service.
+
+    with Client("https://ada.example.org", token) as client:
+        [verdict] = client.evaluate(problem, [candidate], language="cpp")
+
+It needs no package of the service's side.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+
+from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
+from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluation_json import evaluation_from_json
+from adaexplore.serve.messages import (
+    ENDED,
+    CampaignOrder,
+    EvaluationOrder,
+    Health,
+    JobEvent,
+    JobInfo,
+    JobResult,
+    Message,
+    ProblemSource,
+    SearchOrder,
+)
+
+_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+_IDLE_S = 60.0
+"""Silence after which a stream of events counts as lost; the service sends a sign every 15 s."""
+_TRY_AGAIN = {502, 503, 504}
+_Answer = TypeVar("_Answer", bound=Message)
+
+
+class ServiceError(BadInputError):
+    """Refusal by the service; `status` is the HTTP status, such as 401 or 429."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class Client:
+    """Client of the service at `url`.
+
+    Methods raise `ServiceError` for a request that the service refuses, and `InfrastructureError`
+    where it cannot be reached for `patience_s` seconds. A request that is sent again after a lost
+    answer does not make a second job. Not thread-safe.
+    """
+
+    def __init__(self, url: str, token: str, *, patience_s: float = 30.0) -> None:
+        self._url = url.rstrip("/")
+        self._patience_s = patience_s
+        headers = {"Authorization": f"Bearer {token}"}
+        try:
+            self._http = httpx.Client(base_url=self._url, headers=headers, timeout=60.0)
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise BadInputError(f"--server {url}: {error}") from None
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def health(self) -> Health:
+        """Return the state of the service."""
+        return self._get(Health, "/health")
+
+    def submit_evaluation(
+        self, problem: ProblemSource, candidates: Sequence[str], options: Mapping[str, Any]
+    ) -> JobInfo:
+        """Submit candidates of a problem; `options` are fields of `Config`."""
+        order = EvaluationOrder(problem=problem, candidates=list(candidates), options=dict(options))
+        return self._submit("/v1/evaluations", order)
+
+    def submit_search(self, problem: ProblemSource, options: Mapping[str, Any]) -> JobInfo:
+        """Submit a search."""
+        return self._submit("/v1/searches", SearchOrder(problem=problem, options=dict(options)))
+
+    def submit_campaign(
+        self, problems: Sequence[ProblemSource], options: Mapping[str, Any]
+    ) -> JobInfo:
+        """Submit a campaign."""
+        order = CampaignOrder(problems=list(problems), options=dict(options))
+        return self._submit("/v1/campaigns", order)
+
+    def evaluate(
+        self, problem: ProblemSource, candidates: Sequence[str], **options: Any
+    ) -> list[Evaluation]:
+        """Judge candidates and return their evaluations; raises as `wait` does."""
+        job = self.submit_evaluation(problem, candidates, options)
+        return [evaluation_from_json(verdict) for verdict in self.wait(job.id).verdicts]
+
+    def jobs(self) -> list[JobInfo]:
+        """Return the user's latest jobs."""
+        answer = self._again(lambda: self._http.get("/v1/jobs"))
+        return [JobInfo.model_validate(each) for each in answer.json()]
+
+    def job(self, job_id: str) -> JobInfo:
+        """Return a job."""
+        return self._get(JobInfo, f"/v1/jobs/{job_id}")
+
+    def result(self, job_id: str) -> JobResult:
+        """Return the result of a job that has ended."""
+        return self._get(JobResult, f"/v1/jobs/{job_id}/result")
+
+    def cancel(self, job_id: str) -> JobInfo:
+        """End a job."""
+        answer = self._again(lambda: self._http.post(f"/v1/jobs/{job_id}/cancel"))
+        return JobInfo.model_validate_json(answer.content)
+
+    def file(self, job_id: str, name: str) -> bytes:
+        """Return a file of a job that has ended."""
+        return self._again(lambda: self._http.get(f"/v1/jobs/{job_id}/files/{name}")).content
+
+    def save_files(self, job: JobInfo, folder: Path) -> None:
+        """Save all files of a job that has ended; raise `BadInputError` where that fails."""
+        for name in job.files:
+            target = (folder / name).resolve()
+            if not target.is_relative_to(folder.resolve()):
+                raise InfrastructureError(f"{self._url}: a file's name leaves the folder: {name!r}")
+            content = self.file(job.id, name)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            except OSError as error:
+                raise BadInputError(f"cannot write {target}: {error.strerror}") from error
+
+    def events(self, job_id: str, after: int = 0) -> Iterator[JobEvent]:
+        """Yield the events of a job until it has ended, also over a restart of the service."""
+        since = time.monotonic()
+        while True:
+            try:
+                for event in self._stream(job_id, after):
+                    after, since = event.number, time.monotonic()
+                    yield event
+                    if event.type == "state" and event.text in ENDED:
+                        return
+            except httpx.TransportError as error:
+                if time.monotonic() - since > self._patience_s + _IDLE_S:
+                    raise InfrastructureError(f"{self._url}: {_lines(error)}") from error
+            time.sleep(_PAUSES_S[0])
+
+    def wait(self, job_id: str) -> JobResult:
+        """Wait for the end of a job and return its result.
+
+        Raises `BadInputError` for a job that failed or was cancelled.
+        """
+        for _ in self.events(job_id):
+            pass
+        job = self.job(job_id)
+        if job.state != "done":
+            raise BadInputError(job.error or f"job {job_id} was cancelled")
+        return self.result(job_id)
+
+    def _stream(self, job_id: str, after: int) -> Iterator[JobEvent]:
+        headers = {"Last-Event-ID": str(after), "Accept": "text/event-stream"}
+        path, limits = f"/v1/jobs/{job_id}/events", httpx.Timeout(60.0, read=_IDLE_S)
+        with self._http.stream("GET", path, headers=headers, timeout=limits) as answer:
+            if answer.status_code in _TRY_AGAIN:
+                raise httpx.ConnectError(f"status {answer.status_code}")
+            if answer.is_error:
+                answer.read()
+                raise _refusal(answer)
+            for line in answer.iter_lines():
+                if line.startswith("data:"):  # each event is one line of JSON
+                    yield JobEvent.model_validate_json(line.removeprefix("data:").strip())
+
+    def _submit(self, path: str, order: Message) -> JobInfo:
+        headers = {"Idempotency-Key": secrets.token_hex(16)}
+        body = order.model_dump(mode="json")
+        answer = self._again(lambda: self._http.post(path, json=body, headers=headers))
+        return JobInfo.model_validate_json(answer.content)
+
+    def _get(self, kind: type[_Answer], path: str) -> _Answer:
+        answer = self._again(lambda: self._http.get(path))
+        return kind.model_validate_json(answer.content)
+
+    def _again(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
+        """Ask until the service answers; raise for an answer that is a refusal."""
+        deadline = time.monotonic() + self._patience_s
+        for number in range(1 << 30):
+            try:
+                answer = ask()
+            except httpx.TransportError as error:
+                problem: str = _lines(error)
+            else:
+                if answer.status_code not in _TRY_AGAIN:
+                    break
+                problem = f"status {answer.status_code}"
+            if time.monotonic() > deadline:
+                raise InfrastructureError(f"{self._url} cannot be reached: {problem}")
+            time.sleep(_PAUSES_S[min(number, len(_PAUSES_S) - 1)])
+        if answer.is_error or answer.is_redirect:
+            raise _refusal(answer)
+        return answer
+
+
+def _refusal(answer: httpx.Response) -> AdaExploreError:
+    """Return the error for an answer that refuses, with the service's own words if it has any."""
+    try:
+        detail = answer.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        detail = answer.reason_phrase
+    if isinstance(detail, list):  # of FastAPI, where a message does not have its form
+        detail = "; ".join(f"{'.'.join(map(str, d['loc'][1:]))}: {d['msg']}" for d in detail)
+    return ServiceError(answer.status_code, f"{answer.url.host}: {detail}")
+
+
+def _lines(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def problem_of(name: str, source: str) -> ProblemSource:
+    """Return a problem to submit, its name made fit: other characters become `_`."""
+    fit = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)
+    return ProblemSource(name=fit.lstrip("-")[:64] or "problem", source=source)

@@ -1,0 +1,285 @@
+"""Jobs in the service's database: submitted within quotas, run once, read by their user alone."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, update
+
+from adaexplore.serve.accounts import Account
+from adaexplore.serve.messages import JobEvent, JobInfo, JobResult, Kind, Scope, State
+from adaexplore.serve.tables import events, jobs
+
+_DAY_S = 86_400.0
+_MOST_ATTEMPTS = 3
+"""Times that a job begins without progress: one that takes its worker, or the server, down with it
+must not do so for ever."""
+_PROGRESS = ("recorded", "verdict")
+ORDER_NAME = "order.json"
+
+
+class QuotaError(Exception):
+    """A quota of the user that is used up; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to submit: `order` is what its worker reads, `candidates` how many it may judge."""
+
+    kind: Kind
+    scope: Scope
+    asks_models: bool
+    problem: str
+    candidates: int
+    order: Mapping[str, Any]
+
+
+class Jobs:
+    """All jobs of a service; thread-safe. Each has a folder below `folder`, named by its id."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
+        self.folder = folder
+
+    def submit(self, account: Account, new: NewJob, request_key: str | None = None) -> JobInfo:
+        """Queue a job; with the `request_key` of an earlier one of the user, return that one.
+
+        Raises `QuotaError` if the user has too many jobs, or judges too many candidates a day.
+        """
+        job_id = secrets.token_hex(12)
+        with self._engine.begin() as connection:
+            known = None
+            if request_key is not None:
+                known = _first(connection, account.user, jobs.c.request_key == request_key)
+            if known:
+                return _info(known)
+            _check_quota(connection, account, new.candidates)
+            self._write_order(job_id, new.order)
+            connection.execute(
+                insert(jobs).values(
+                    id=job_id,
+                    user=account.user,
+                    request_key=request_key,
+                    kind=new.kind,
+                    state="queued",
+                    problem=new.problem,
+                    candidates=new.candidates,
+                    created_at=time.time(),
+                )
+            )
+            _add_event(connection, job_id, "state", "queued")
+            return _info(_first(connection, account.user, jobs.c.id == job_id))
+
+    def _write_order(self, job_id: str, order: Mapping[str, Any]) -> None:
+        folder = self.folder / job_id
+        folder.mkdir(mode=0o700, parents=True)
+        (folder / ORDER_NAME).write_text(json.dumps(order), encoding="utf-8")
+
+    def find(self, user: str, job_id: str) -> JobInfo | None:
+        """Return a user's job; None for an id that is unknown or another user's."""
+        with self._engine.begin() as connection:
+            row = _first(connection, user, jobs.c.id == job_id)
+        return _info(row) if row else None
+
+    def of_user(self, user: str, limit: int = 100) -> list[JobInfo]:
+        """Return a user's jobs, the latest first."""
+        latest = select(jobs).where(jobs.c.user == user).order_by(jobs.c.number.desc())
+        with self._engine.begin() as connection:
+            return [_info(row) for row in connection.execute(latest.limit(limit))]
+
+    def result(self, job_id: str) -> JobResult:
+        """Return the result of a job, empty while it has none."""
+        with self._engine.begin() as connection:
+            found = connection.execute(select(jobs.c.result).where(jobs.c.id == job_id))
+            return JobResult.model_validate(found.scalar_one())
+
+    def events(self, job_id: str, after: int = 0, limit: int = 500) -> list[JobEvent]:
+        """Return events of a job with numbers above `after`, in order."""
+        chosen = select(events).where(events.c.job == job_id, events.c.number > after)
+        with self._engine.begin() as connection:
+            rows = connection.execute(chosen.order_by(events.c.number).limit(limit))
+            return [
+                JobEvent(number=r.number, type=r.type, text=r.text, problem=r.problem, data=r.data)
+                for r in rows
+            ]
+
+    def cancel(self, job_id: str) -> State:
+        """End a queued job, and mark a running one for its runner; return the state."""
+        with self._engine.begin() as connection:
+            state: State = connection.execute(_of(job_id)).one().state
+            if state == "queued":
+                _end(connection, job_id, "cancelled")
+                return "cancelled"
+            if state == "running":
+                connection.execute(update(jobs).where(jobs.c.id == job_id).values(cancelling=True))
+            return state
+
+    def add_event(self, job_id: str, kind: str, text: str, problem: str, data: Any) -> None:
+        """Record an event of a running job."""
+        with self._engine.begin() as connection:
+            _add_event(connection, job_id, kind, text, problem, data)
+            if kind in _PROGRESS:
+                connection.execute(update(jobs).where(jobs.c.id == job_id).values(attempts=0))
+
+    def take_next(self) -> JobInfo | None:
+        """Mark the next queued job as running and return it, None where none waits.
+
+        The users with the fewest running jobs come first, then the oldest job.
+        """
+        with self._engine.begin() as connection:
+            running = (
+                select(jobs.c.user, func.count().label("jobs"))
+                .where(jobs.c.state == "running")
+                .group_by(jobs.c.user)
+                .subquery()
+            )
+            row = connection.execute(
+                select(jobs)
+                .outerjoin(running, running.c.user == jobs.c.user)
+                .where(jobs.c.state == "queued")
+                .order_by(func.coalesce(running.c.jobs, 0), jobs.c.number)
+                .limit(1)
+            ).first()
+            if row is None:
+                return None
+            values = {"state": "running", "attempts": row.attempts + 1, "started_at": time.time()}
+            connection.execute(update(jobs).where(jobs.c.id == row.id).values(values))
+            _add_event(connection, row.id, "state", "running")
+            return _info(row)
+
+    def end(
+        self, job_id: str, state: State, error: str = "", *, files: list[str], result: JobResult
+    ) -> None:
+        """Record the end of a running job."""
+        with self._engine.begin() as connection:
+            _end(connection, job_id, state, error, files, result)
+
+    def requeue(self, job_id: str | None = None, *, lost: bool = True) -> None:
+        """Queue a running job again, or all that ran when the server ended.
+
+        A search continues where its records end. A job that was `lost` too often fails; one that
+        the server ended in order was not.
+        """
+        which = [jobs.c.state == "running", *([jobs.c.id == job_id] if job_id else [])]
+        with self._engine.begin() as connection:
+            for row in connection.execute(select(jobs).where(*which)).all():
+                if row.cancelling:
+                    _end(connection, row.id, "cancelled")
+                elif lost and row.attempts >= _MOST_ATTEMPTS:
+                    why = f"its worker was lost {row.attempts} times"
+                    _end(connection, row.id, "failed", why)
+                else:
+                    attempts = row.attempts if lost else 0
+                    again = {"state": "queued", "attempts": attempts}
+                    connection.execute(update(jobs).where(jobs.c.id == row.id).values(again))
+                    _add_event(connection, row.id, "state", "queued")
+
+    def sweep(self) -> None:
+        """Remove the folders of jobs that are not in the database: a kill came before their row."""
+        with self._engine.begin() as connection:
+            known = set(connection.execute(select(jobs.c.id)).scalars())
+        for folder in self.folder.iterdir():
+            if folder.name not in known:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def cancelling(self) -> list[str]:
+        """Return the ids of running jobs that are to end."""
+        chosen = select(jobs.c.id).where(jobs.c.state == "running", jobs.c.cancelling)
+        with self._engine.begin() as connection:
+            return list(connection.execute(chosen).scalars())
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return the number of jobs by kind and state."""
+        counted = select(jobs.c.kind, jobs.c.state, func.count()).group_by(
+            jobs.c.kind, jobs.c.state
+        )
+        with self._engine.begin() as connection:
+            return {(kind, state): count for kind, state, count in connection.execute(counted)}
+
+    def forget(self, older_than_s: float) -> int:
+        """Delete jobs that ended so long ago, with their folders; return their number."""
+        old = select(jobs.c.id).where(jobs.c.ended_at < time.time() - older_than_s)
+        with self._engine.begin() as connection:
+            ids = list(connection.execute(old).scalars())
+            connection.execute(events.delete().where(events.c.job.in_(ids)))
+            connection.execute(jobs.delete().where(jobs.c.id.in_(ids)))
+        for job_id in ids:
+            shutil.rmtree(self.folder / job_id, ignore_errors=True)
+        return len(ids)
+
+
+def _of(job_id: str) -> Select[Any]:
+    return select(jobs).where(jobs.c.id == job_id)
+
+
+def _first(connection: Connection, user: str, which: Any) -> Row[Any] | None:
+    return connection.execute(select(jobs).where(jobs.c.user == user, which)).first()
+
+
+def _check_quota(connection: Connection, account: Account, candidates: int) -> None:
+    mine = jobs.c.user == account.user
+    active = select(func.count()).where(mine, jobs.c.state.in_(("queued", "running")))
+    if (connection.execute(active).scalar() or 0) >= account.most_jobs:
+        raise QuotaError(f"{account.most_jobs} jobs are queued or running, your most; wait for one")
+    day = select(func.coalesce(func.sum(jobs.c.candidates), 0)).where(
+        mine, jobs.c.created_at > time.time() - _DAY_S
+    )
+    used: int = connection.execute(day).scalar() or 0
+    if used + candidates > account.most_candidates:
+        raise QuotaError(
+            f"{used} of your {account.most_candidates} candidates of a day are taken, and this job "
+            f"may judge {candidates}"
+        )
+
+
+def _add_event(
+    connection: Connection,
+    job_id: str,
+    kind: str,
+    text: str = "",
+    problem: str = "",
+    data: Any = None,
+) -> None:
+    last = connection.execute(select(func.max(events.c.number)).where(events.c.job == job_id))
+    connection.execute(
+        insert(events).values(
+            job=job_id,
+            number=(last.scalar() or 0) + 1,
+            type=kind,
+            text=text,
+            problem=problem,
+            data=data or {},
+        )
+    )
+
+
+def _end(
+    connection: Connection,
+    job_id: str,
+    state: State,
+    error: str = "",
+    files: list[str] | None = None,
+    result: JobResult | None = None,
+) -> None:
+    values = {
+        "state": state,
+        "error": error,
+        "ended_at": time.time(),
+        "files": files or [],
+        "result": (result or JobResult()).model_dump(mode="json"),
+    }
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+    _add_event(connection, job_id, "state", state)
+
+
+def _info(row: Row[Any] | None) -> JobInfo:
+    assert row is not None
+    names = JobInfo.model_fields
+    return JobInfo(**{name: value for name, value in row._mapping.items() if name in names})

@@ -1,0 +1,111 @@
+"""Messages between the service and its clients, typed and stated once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Kind = Literal["evaluation", "search", "campaign"]
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+Scope = Literal["evaluate", "search", "campaign", "models", "metrics"]
+"""Rights of a token: the kinds of jobs, asking the server's language models, reading `/metrics`."""
+
+ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
+SOURCE_CHARACTERS = 1_000_000
+MOST_CANDIDATES = 1000
+MOST_PROBLEMS = 500
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
+"""A name of a problem: it becomes the name of a file and of a folder."""
+Source = Annotated[str, Field(min_length=1, max_length=SOURCE_CHARACTERS)]
+Options = Annotated[dict[str, Any], Field(max_length=60)]
+
+
+class Message(BaseModel):
+    """Base of all messages; an unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ProblemSource(Message):
+    """A problem in KernelBench form, as text."""
+
+    name: Name = "problem"
+    source: Source
+
+
+class EvaluationOrder(Message):
+    """Candidates to judge against one problem: the sources of modules with `ModelNew`."""
+
+    problem: ProblemSource
+    candidates: Annotated[list[Source], Field(min_length=1, max_length=MOST_CANDIDATES)]
+    options: Options = {}
+
+
+class SearchOrder(Message):
+    """A search on one problem."""
+
+    problem: ProblemSource
+    options: Options = {}
+
+
+class CampaignOrder(Message):
+    """A search over several problems with different names, within one budget."""
+
+    problems: Annotated[list[ProblemSource], Field(min_length=1, max_length=MOST_PROBLEMS)]
+    options: Options = {}
+
+
+class JobInfo(Message):
+    """A job: times are seconds since the epoch, `candidates` what it counts against the quota.
+
+    `error` is one line where the job failed. `files` can be fetched once the job has ended.
+    """
+
+    id: str
+    kind: Kind
+    state: State
+    problem: str
+    candidates: int
+    created_at: float
+    started_at: float | None = None
+    ended_at: float | None = None
+    error: str = ""
+    files: list[str] = []
+
+
+class JobEvent(Message):
+    """Progress of a job. Events of a job are numbered 1, 2, 3, ...
+
+    `type` is "state", or the name of an event of a search in lower case ("working", "notice",
+    "recorded", ...), or "verdict". `problem` is the problem of a campaign that it belongs to.
+    """
+
+    number: int
+    type: str
+    text: str = ""
+    problem: str = ""
+    data: dict[str, Any] = {}
+
+
+class JobResult(Message):
+    """Result of a job that has ended.
+
+    `verdicts` are the evaluations of an evaluation job in the order of its candidates, in the form
+    that `adaexplore evaluate --json` prints. `labels` are the problem's. `headline` sums up a
+    search. `summary` is that of a campaign, in the form of `adaexplore campaign --json`.
+    """
+
+    verdicts: list[dict[str, Any]] = []
+    labels: dict[str, str] = {}
+    headline: str = ""
+    summary: dict[str, Any] = {}
+
+
+class Health(Message):
+    """State of the service."""
+
+    version: str
+    queued: int
+    running: int

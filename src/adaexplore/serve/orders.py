@@ -1,0 +1,72 @@
+"""From a client's order to a job: options checked, candidates counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adaexplore.core.config import Config
+from adaexplore.core.errors import BadInputError
+from adaexplore.serve.jobs import NewJob
+from adaexplore.serve.messages import (
+    CampaignOrder,
+    EvaluationOrder,
+    Kind,
+    ProblemSource,
+    Scope,
+    SearchOrder,
+)
+from adaexplore.serve.options import Bounds, config_of
+
+_SCOPES: dict[Kind, Scope] = {
+    "evaluation": "evaluate",
+    "search": "search",
+    "campaign": "campaign",
+}
+
+
+def evaluation_job(order: EvaluationOrder, bounds: Bounds) -> NewJob:
+    """Return the job of an order; raise `BadInputError` for options that cannot be used."""
+    config = config_of(order.options, bounds)
+    count = len(order.candidates)
+    return _job("evaluation", [order.problem], config, count, candidates=order.candidates)
+
+
+def search_job(order: SearchOrder, bounds: Bounds, store: str) -> NewJob:
+    """Return the job of an order, as `evaluation_job` does."""
+    config = config_of(order.options, bounds).model_copy(update={"store": store})
+    return _job("search", [order.problem], config, config.planned_steps + config.tune)
+
+
+def campaign_job(order: CampaignOrder, bounds: Bounds, store: str) -> NewJob:
+    """Return the job of an order, as `evaluation_job` does."""
+    config = config_of(order.options, bounds).model_copy(update={"store": store})
+    names = [problem.name for problem in order.problems]
+    if len({name.lower() for name in names}) < len(names):
+        raise BadInputError("two problems have the same name; give each its own")
+    per_problem = config.steps or Config().planned_steps
+    steps = config.limits.steps
+    most = per_problem * len(names) if steps is None else min(per_problem * len(names), steps)
+    return _job("campaign", order.problems, config, most + config.tune * len(names))
+
+
+def _job(
+    kind: Kind,
+    problems: Sequence[ProblemSource],
+    config: Config,
+    count: int,
+    candidates: Sequence[str] = (),
+) -> NewJob:
+    given = config.model_dump(mode="json", include=config.model_fields_set | {"store"})
+    return NewJob(
+        kind=kind,
+        scope=_SCOPES[kind],
+        asks_models=bool(config.model),
+        problem=problems[0].name,
+        candidates=count,
+        order={
+            "kind": kind,
+            "config": given,
+            "problems": [problem.model_dump() for problem in problems],
+            "candidates": list(candidates),
+        },
+    )

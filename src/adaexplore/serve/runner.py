@@ -1,0 +1,153 @@
+"""Runs the queued jobs, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from adaexplore.run.session import INTERRUPTED
+from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.messages import JobInfo, JobResult
+
+_LOOK_S = 0.2
+_STOP_S = 20.0
+"""Time for a cancelled job to end by itself."""
+_MOST_LINE = 64 << 20
+_LOG_NAME = "worker.log"
+
+
+@dataclass(slots=True)
+class _Running:
+    """A job under way: its process, the thread that reads its messages, and what they said."""
+
+    job: JobInfo
+    process: subprocess.Popen[bytes]
+    reader: threading.Thread | None = None
+    error: str = ""
+    files: list[str] = field(default_factory=list)
+    result: JobResult | None = None
+    stop_by: float | None = None
+
+
+class Runner:
+    """Runs up to `at_once` jobs at the same time, in one thread that starts and ends processes.
+
+    A worker that is lost (killed, out of memory) is replaced, and its job begins again or goes on.
+    """
+
+    def __init__(self, jobs: Jobs, at_once: int) -> None:
+        self._jobs = jobs
+        self._at_once = at_once
+        self._running: list[_Running] = []
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="runner", daemon=True)
+
+    def start(self) -> None:
+        """Queue what an earlier server left running, and begin."""
+        self._jobs.sweep()
+        self._jobs.requeue()
+        self._thread.start()
+
+    def close(self) -> None:
+        """End all jobs; a later server continues them."""
+        self._ending.set()
+        self._thread.join()
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the runner has ended, or failed."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        # The workers end with the thread that started them, so this one does all of it.
+        while not self._ending.wait(_LOOK_S):
+            self._land()
+            self._stop_cancelled()
+            while len(self._running) < self._at_once:
+                job = self._jobs.take_next()
+                if job is None:
+                    break
+                self._running.append(self._begin(job))
+        for running in self._running:
+            running.process.kill()
+            running.process.wait()
+            self._jobs.requeue(running.job.id, lost=False)
+
+    def _begin(self, job: JobInfo) -> _Running:
+        folder = self._jobs.folder / job.id
+        ours, theirs = os.pipe()
+        with (folder / _LOG_NAME).open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "adaexplore.serve.worker", str(folder), str(theirs)],
+                pass_fds=[theirs],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        os.close(theirs)
+        running = _Running(job, process)
+        pipe = os.fdopen(ours, "rb")
+        running.reader = threading.Thread(target=self._read, args=(running, pipe), daemon=True)
+        running.reader.start()
+        return running
+
+    def _read(self, running: _Running, pipe: IO[bytes]) -> None:
+        with pipe:
+            while line := pipe.readline(_MOST_LINE):
+                if not line.endswith(b"\n"):
+                    return  # the worker was killed as it wrote
+                self._take(running, json.loads(line))
+
+    def _take(self, running: _Running, message: dict[str, Any]) -> None:
+        match message["type"]:
+            case "result":
+                running.result = JobResult.model_validate(message["data"]["result"])
+                running.files = message["data"]["files"]
+            case "error":
+                running.error = message["text"]
+            case kind:
+                text, problem = message.get("text", ""), message.get("problem", "")
+                self._jobs.add_event(running.job.id, kind, text, problem, message.get("data"))
+
+    def _land(self) -> None:
+        for running in list(self._running):
+            status = running.process.poll()
+            if status is None or running.reader is None:
+                continue
+            running.reader.join()
+            self._running.remove(running)
+            self._end(running, status)
+
+    def _end(self, running: _Running, status: int) -> None:
+        job_id, result = running.job.id, running.result or JobResult()
+        if running.stop_by is not None or status == INTERRUPTED:
+            self._jobs.end(job_id, "cancelled", files=running.files, result=result)
+        elif running.error:
+            self._jobs.end(job_id, "failed", running.error, files=running.files, result=result)
+        elif status == 0 and running.result:
+            self._jobs.end(job_id, "done", files=running.files, result=result)
+        elif status < 0:
+            self._jobs.requeue(job_id)
+        else:
+            error = f"its worker failed (exit code {status}); the server's log of the job says why"
+            self._jobs.end(job_id, "failed", error, files=running.files, result=result)
+
+    def _stop_cancelled(self) -> None:
+        cancelled = self._jobs.cancelling() if self._running else []
+        now = time.monotonic()
+        for running in self._running:
+            if running.job.id not in cancelled:
+                continue
+            if running.stop_by is None:
+                running.stop_by = now + _STOP_S
+                running.process.send_signal(signal.SIGINT)
+            elif now > running.stop_by:
+                running.process.kill()

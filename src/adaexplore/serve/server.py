@@ -1,0 +1,105 @@
+"""Starting the service: its folder, its walls, and uvicorn with its limits."""
+
+from __future__ import annotations
+
+import ipaddress
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from sqlalchemy import Engine
+
+from adaexplore.core.errors import BadInputError
+from adaexplore.sandbox.walls.isolation import hide, missing_for_strangers
+from adaexplore.serve.app import ServiceSettings, make_app
+from adaexplore.serve.guard import TimedProtocol
+from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.tables import open_folder
+from adaexplore.store.directory import hold_lock
+
+_MOST_CONNECTIONS = 1000
+_END_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a service listens, and how requests are protected on their way.
+
+    `certificate` and `key` are files in PEM form. `proxies` are the addresses of proxies whose
+    X-Forwarded-For is believed, by commas.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8710
+    certificate: Path | None = None
+    key: Path | None = None
+    proxies: str = ""
+
+
+def run_service(
+    settings: ServiceSettings, listening: Listening, *, trust_users: bool = False
+) -> None:
+    """Serve until SIGINT or SIGTERM; jobs under way go on when the service starts again.
+
+    Raises `BadInputError` where the service would be open to the network without TLS or a proxy,
+    where another service uses the folder, and where problems by strangers could not be confined,
+    unless `trust_users`.
+    """
+    _require_protection(listening)
+    missing = [] if trust_users else missing_for_strangers()
+    if missing:
+        raise BadInputError(
+            f"problems by strangers cannot be confined here: {'; '.join(missing)}. Use another "
+            "machine, or --trust-users if you would run the code of all users as yourself"
+        )
+    hide()
+    with ExitStack() as stack:
+        engine = open_folder(settings.folder)
+        stack.callback(engine.dispose)
+        hold_lock(settings.folder, stack)
+        if settings.keep_s:
+            Jobs(engine, settings.folder / "jobs").forget(settings.keep_s)
+        uvicorn_server(settings, listening, engine).run()
+
+
+def uvicorn_server(
+    settings: ServiceSettings, listening: Listening, engine: Engine
+) -> uvicorn.Server:
+    """Return uvicorn with the service and its limits."""
+    config = uvicorn.Config(
+        make_app(settings, engine),
+        host=listening.host,
+        port=listening.port,
+        http=TimedProtocol,
+        ws="none",
+        log_level="warning",
+        access_log=False,  # the audit log has each request
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_END_S,
+        proxy_headers=bool(listening.proxies),
+        forwarded_allow_ips=listening.proxies,
+        ssl_certfile=listening.certificate,
+        ssl_keyfile=listening.key,
+    )
+    return uvicorn.Server(config)
+
+
+def _require_protection(listening: Listening) -> None:
+    if (listening.certificate is None) != (listening.key is None):
+        raise BadInputError("--tls-certificate and --tls-key go together")
+    protected = listening.certificate is not None or listening.proxies
+    if not (protected or _is_loopback(listening.host)):
+        raise BadInputError(
+            f"--host {listening.host}: tokens would cross the network in the clear; give "
+            "--tls-certificate and --tls-key, or --proxy with the address of a proxy that has TLS"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

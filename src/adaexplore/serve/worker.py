@@ -1,0 +1,164 @@
+"""Process of one job: `python -m adaexplore.serve.worker FOLDER FD`, started by `runner`.
+
+It reads the job's order in FOLDER and writes a JSON object a line to the descriptor FD. The code of
+the order (reference and candidates) runs in fork servers that confine themselves, never here. When
+the service ends, this process ends; when its job is cancelled, it gets SIGINT.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Config
+from adaexplore.core.errors import AdaExploreError
+from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.evaluation_json import evaluation_to_json
+from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.listener import Event, follow
+from adaexplore.report.campaign.html import render_campaign
+from adaexplore.run import explore as application
+from adaexplore.run.api import syntax_failure
+from adaexplore.run.campaign.run import CampaignRun, begin_campaign
+from adaexplore.run.results import summary_of
+from adaexplore.run.session import INTERRUPTED, load_problem
+from adaexplore.run.uses import with_uses
+from adaexplore.sandbox.walls.isolation import hide
+from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
+from adaexplore.serve.events import Row, message_of
+from adaexplore.serve.jobs import ORDER_NAME
+from adaexplore.store import export_run, is_run, read_run
+from adaexplore.store.campaign import is_campaign
+
+_RUN = "run"
+Say = Callable[[Mapping[str, Any]], None]
+
+
+class JobWorker:
+    """Carries out the order in a folder; `say` takes its messages, from several threads."""
+
+    def __init__(self, folder: Path, say: Say) -> None:
+        self._folder = folder
+        self._run = folder / _RUN
+        self._order: dict[str, Any] = json.loads((folder / ORDER_NAME).read_text("utf-8"))
+        self._say = say
+        self._config = Config(**self._order["config"]).model_copy(update={"run": str(self._run)})
+
+    def work(self) -> None:
+        """Carry out the order to its end. Raises as `adaexplore.explore` does."""
+        does = {"evaluation": self._evaluate, "search": self._search, "campaign": self._campaign}
+        does[self._order["kind"]]()
+
+    def _hear(self, event: Event) -> None:
+        self._say(message_of(event))
+
+    def _problems(self) -> list[Path]:
+        """Write the sources of the order's problems into files."""
+        place = self._folder / "problems"
+        place.mkdir(exist_ok=True)
+        files = []
+        for problem in self._order["problems"]:
+            files.append(place / f"{problem['name']}.py")
+            files[-1].write_text(problem["source"], encoding="utf-8")
+        return files
+
+    def _evaluate(self) -> None:
+        config = self._config.model_copy(update={"run": ""})
+        problem = load_problem(self._problems()[0], config)
+        verdicts = []
+        with ExitStack() as stack:
+            running = follow(application.start_session(stack, problem, config), self._hear)
+            facts = running.evaluator.prepare()
+            for index, source in enumerate(self._order["candidates"]):
+                verdict = _verdict(Candidate(source, problem.language), running.evaluator)
+                verdicts.append(evaluation_to_json(verdict))
+                data = {"index": index, "evaluation": verdicts[-1]}
+                self._say({"type": "verdict", "text": verdict.status, "data": data})
+        self._end({"verdicts": verdicts, "labels": dict(facts.labels)}, [])
+
+    def _search(self) -> None:
+        [file] = self._problems()
+        if is_run(self._run):
+            events = application.resume(self._run, Config())
+        else:
+            shutil.rmtree(self._run, ignore_errors=True)  # a kill left half of it
+            problem = load_problem(file, self._config)
+            order = application.make_order(problem, self._config, self._run, source=file)
+            events = application.explore(order)
+        try:
+            follow(events, self._hear)
+        finally:
+            if is_run(self._run):
+                self._end_of_search()
+
+    def _end_of_search(self) -> None:
+        with read_run(self._run) as directory:
+            summary = summary_of(directory.store, self._run)
+            export_run(directory.store, self._run / "run.json.xz")
+        files = ["best.py", "report.html", "run.json.xz"]
+        self._end({"headline": summary.headline.sentence}, files)
+
+    def _campaign(self) -> None:
+        files = self._problems()
+        if not is_campaign(self._run):
+            shutil.rmtree(self._run, ignore_errors=True)
+            begin_campaign(files, self._config)
+        run = CampaignRun(self._run, lambda name: Row(name, self._say))
+        over = "interrupted"
+        try:
+            run.run()
+            over = ""
+        finally:
+            summary = run.summary(over)
+            (self._run / "index.html").write_text(render_campaign(summary), encoding="utf-8")
+            names = [f"{file.stem}/{name}" for file in files for name in ("best.py", "report.html")]
+            self._end({"summary": summary.to_json()}, ["index.html", *names])
+
+    def _end(self, result: Mapping[str, Any], files: list[str]) -> None:
+        there = [name for name in files if (self._run / name).is_file()]
+        self._say({"type": "result", "data": {"result": result, "files": there}})
+
+
+def _verdict(candidate: Candidate, evaluator: Evaluator) -> Evaluation:
+    failed = syntax_failure(candidate)
+    return failed or with_uses(evaluator.evaluate(candidate, again=True), candidate, evaluator)
+
+
+def main() -> None:
+    """Run a job; exit code 2 or 3 as for the command line, 130 for a job that was cancelled."""
+    folder, descriptor = Path(sys.argv[1]).resolve(), int(sys.argv[2])
+    die_with_parent(os.getppid())
+    os.set_inheritable(descriptor, False)
+    hide()
+    os.environ[STRANGERS] = str(folder / "problems")
+    os.chdir(folder)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start us without it
+    speaking = threading.Lock()
+
+    def say(message: Mapping[str, Any]) -> None:
+        text = json.dumps(message).replace(f"{folder}/", "")  # where the service lies is its own
+        line = text.encode() + b"\n"
+        with speaking:
+            while line:
+                line = line[os.write(descriptor, line) :]
+
+    try:
+        JobWorker(folder, say).work()
+    except AdaExploreError as error:
+        say({"type": "error", "text": str(error)})
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

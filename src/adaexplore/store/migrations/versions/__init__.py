@@ -1,0 +1,1 @@
+"""One script a format. A script is frozen: it names its tables itself."""

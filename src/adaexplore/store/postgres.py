@@ -1,0 +1,92 @@
+"""PostgreSQL for runs: opening a database by its URL, holding a run, and explaining errors."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError
+
+from adaexplore.core.errors import BadInputError, RunInUseError
+from adaexplore.store.failures import Mode, StorageFailure
+
+_LOCKS = 0x41445845
+"""The first key of this package's advisory locks; the second is the id of a run, or `_TABLES`."""
+_TABLES = 0
+_UNREACHABLE = StorageFailure(
+    "the database cannot be reached", "start it, or check its URL, PGPASSWORD and ~/.pgpass"
+)
+_FAILURES = {
+    "25006": StorageFailure("read only", "connect to the primary as a user who may write"),
+    "42501": StorageFailure("permission denied", "grant the user the rights on the database"),
+    "53100": StorageFailure("disk full", "free some space on the database's machine"),
+    "53300": StorageFailure("too many connections", "raise max_connections, or end some"),
+    "58030": StorageFailure("disk error", "check the disk of the database's machine"),
+}
+_GONE = ("08", "57", "28", "3D")  # connection, shutdown, login, no such database
+
+
+def postgres_engine(url: str, mode: Mode) -> Engine:
+    """Return an engine on a database; it connects on first use.
+
+    A password comes from PGPASSWORD or ~/.pgpass, as for every client of libpq. A commit is on the
+    disk when it returns, and a reader sees one state of the database through each of its calls.
+    Writing has one connection, which `hold_run` makes the holder of the run.
+    """
+    if find_spec("psycopg") is None:
+        raise BadInputError(
+            f"{url}: psycopg cannot be imported; pip install 'adaexplore[postgresql]'"
+        )
+    pool: dict[str, int] = {} if mode == "read" else {"pool_size": 1, "max_overflow": 0}
+    engine = create_engine(
+        make_url(url).set(drivername="postgresql+psycopg"),
+        isolation_level="REPEATABLE READ",
+        execution_options={"mode": mode, "postgresql_readonly": mode == "read"},
+        connect_args={"connect_timeout": 10},
+        **pool,
+    )
+
+    @event.listens_for(engine, "connect")
+    def be_durable(connection: Any, _: object) -> None:
+        _run(connection, "SET synchronous_commit = on")
+
+    return engine
+
+
+def hold_run(engine: Engine, run_id: int, place: Path) -> None:
+    """Make every new connection of an engine hold a run against other writers.
+
+    The server releases the run when the connection ends, however the process ends. A connection
+    that is lost and made anew raises `RunInUseError` if another process has taken the run since.
+    """
+
+    @event.listens_for(engine, "connect")
+    def hold(connection: Any, _: object) -> None:
+        if not _run(connection, f"SELECT pg_try_advisory_lock({_LOCKS}, {run_id})"):
+            raise RunInUseError(f"run directory {place} is in use by another process")
+
+    engine.dispose()  # a connection that was made before does not hold it
+
+
+def _run(connection: Any, statement: str) -> Any:
+    """Run one statement as a transaction on a connection of the driver; return its first value."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        found = cursor.fetchone()[0] if cursor.description else None
+    connection.commit()
+    return found
+
+
+LOCK_TABLES = f"SELECT pg_advisory_xact_lock({_LOCKS}, {_TABLES})"
+"""Statement that makes others wait who would create or migrate tables in this database."""
+
+
+def explain(error: DBAPIError) -> StorageFailure | None:
+    """Return the storage failure behind an error; None for a mistake of the caller."""
+    state: str | None = getattr(error.orig, "sqlstate", None)
+    if state in _FAILURES:
+        return _FAILURES[state]
+    lost = error.connection_invalidated or type(error.orig).__name__ == "OperationalError"
+    return _UNREACHABLE if (lost if state is None else state[:2] in _GONE) else None

@@ -1,0 +1,125 @@
+"""Jobs in the database: quotas, order, ends, and what a lost server leaves."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from services import EVERYTHING
+
+from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.messages import JobResult
+from adaexplore.serve.tables import open_folder
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    engine = open_folder(tmp_path)
+    yield Jobs(engine, tmp_path / "jobs")
+    engine.dispose()
+
+
+def new(candidates: int = 1) -> NewJob:
+    return NewJob("evaluation", "evaluate", False, "p", candidates, {"kind": "evaluation"})
+
+
+def test_a_user_has_at_most_so_many_jobs_until_one_ends(jobs):
+    account = replace(EVERYTHING, most_jobs=2)
+    first, _ = jobs.submit(account, new()), jobs.submit(account, new())
+    with pytest.raises(QuotaError, match="2 jobs are queued or running, your most"):
+        jobs.submit(account, new())
+    jobs.submit(replace(account, user="bob"), new())
+    jobs.take_next()
+    with pytest.raises(QuotaError):
+        jobs.submit(account, new())
+    jobs.end(first.id, "done", files=[], result=JobResult())
+    jobs.submit(account, new())
+
+
+def test_a_user_judges_at_most_so_many_candidates_a_day(jobs, monkeypatch):
+    account = replace(EVERYTHING, most_jobs=99, most_candidates=10)
+    jobs.submit(account, new(4))
+    jobs.submit(account, new(6))
+    with pytest.raises(QuotaError, match="10 of your 10 candidates of a day are taken, and this"):
+        jobs.submit(account, new(1))
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 86_401)
+    jobs.submit(account, new(10))
+
+
+def test_a_request_that_is_sent_again_makes_no_second_job(jobs):
+    account = replace(EVERYTHING, most_jobs=1)
+    first = jobs.submit(account, new(), "key")
+    assert jobs.submit(account, new(), "key") == first
+    assert len(jobs.of_user(account.user)) == 1
+    assert len(list(jobs.folder.iterdir())) == 1
+
+
+def test_users_take_turns(jobs):
+    for user in ("alice", "alice", "alice", "bob"):
+        jobs.submit(replace(EVERYTHING, user=user), new())
+    order = [jobs.take_next() for _ in range(4)]
+    alices = {job.id for job in jobs.of_user("alice")}
+    assert ["alice" if job.id in alices else "bob" for job in order] == [
+        *("alice", "bob", "alice", "alice")
+    ]
+    assert jobs.take_next() is None
+
+
+def test_what_ran_when_the_server_was_lost_is_queued_again_but_not_for_ever(jobs):
+    job = jobs.submit(EVERYTHING, new())
+    for _ in range(3):
+        assert jobs.take_next().id == job.id
+        jobs.requeue()
+    assert jobs.take_next() is None
+    failed = jobs.find("alice", job.id)
+    assert (failed.state, failed.error) == ("failed", "its worker was lost 3 times")
+
+
+@pytest.mark.parametrize("how", ["progress", "order"])
+def test_a_job_outlives_any_number_of_restarts_with_progress_or_in_order(jobs, how):
+    job = jobs.submit(EVERYTHING, new())
+    for _ in range(5):
+        assert jobs.take_next().id == job.id
+        if how == "progress":
+            jobs.add_event(job.id, "recorded", "step", "", {})
+        jobs.requeue(job.id, lost=how == "progress")
+    assert jobs.find("alice", job.id).state == "queued"
+
+
+def test_a_queued_job_is_cancelled_at_once_and_a_running_one_by_its_runner(jobs):
+    waiting, running = jobs.submit(EVERYTHING, new()), jobs.submit(EVERYTHING, new())
+    jobs.take_next()
+    running, waiting = waiting, running  # the first submitted runs
+    assert jobs.cancel(waiting.id) == "cancelled"
+    assert jobs.cancel(running.id) == "running"
+    assert jobs.cancelling() == [running.id]
+    assert jobs.cancel(waiting.id) == "cancelled"
+    jobs.requeue()  # the server was lost meanwhile: it does not begin again
+    assert jobs.find("alice", running.id).state == "cancelled"
+
+
+def test_events_are_numbered_and_end_with_the_state(jobs):
+    job = jobs.submit(EVERYTHING, new())
+    jobs.take_next()
+    jobs.add_event(job.id, "working", "so", "", {"a": 1})
+    jobs.end(job.id, "done", files=["best.py"], result=JobResult(headline="2x"))
+    found = jobs.events(job.id)
+    assert [(event.number, event.type, event.text) for event in found] == [
+        (1, "state", "queued"),
+        (2, "state", "running"),
+        (3, "working", "so"),
+        (4, "state", "done"),
+    ]
+    assert jobs.events(job.id, after=3) == found[3:]
+    assert jobs.result(job.id).headline == "2x"
+
+
+def test_old_jobs_are_forgotten_with_their_folders(jobs, monkeypatch):
+    old, recent = jobs.submit(EVERYTHING, new()), jobs.submit(EVERYTHING, new())
+    jobs.cancel(old.id)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 100)
+    jobs.cancel(recent.id)
+    assert jobs.forget(50) == 1
+    assert [job.id for job in jobs.of_user("alice")] == [recent.id]
+    assert [folder.name for folder in jobs.folder.iterdir()] == [recent.id]

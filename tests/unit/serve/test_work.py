@@ -1,0 +1,119 @@
+"""Jobs that run: code by strangers in confined processes, lost workers, and cancellation."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from services import PROBLEM, RIGHT, running
+
+from adaexplore.core.evaluation_json import evaluation_from_json
+from adaexplore.serve.client import problem_of
+
+EAGER = Path(__file__).parents[2] / "eager"
+ATTACKS = """
+import socket
+import urllib.request
+from pathlib import Path
+
+def worked(call):
+    try:
+        call()
+    except OSError:
+        return False
+    return True
+
+def get_inputs():
+    for name, attack in {
+        "http": lambda: urllib.request.urlopen("http://127.0.0.1:PORT/meta-data", timeout=3),
+        "connection": lambda: socket.create_connection(("127.0.0.1", PORT), timeout=3),
+        "database": lambda: Path("FOLDER/server.db").read_bytes(),
+        "jobs of others": lambda: list(Path("FOLDER/jobs").iterdir()),
+        "file": lambda: Path("FOLDER/left").write_text("x"),
+        "keys": lambda: Path("/proc/SERVER/environ").read_bytes(),
+    }.items():
+        if worked(attack):
+            raise ValueError(f"{name} worked")
+    return [torch.randn(64, 64)]
+"""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{EAGER}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+        patch.setenv("PRIVATE_KEY", "sk-of-the-server")
+        with running(tmp_path_factory.mktemp("serve"), at_once=2) as service:
+            yield service
+
+
+@pytest.fixture
+def listener():
+    """A port on loopback, and the connections that it got."""
+    got = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        over = threading.Event()
+
+        def accept() -> None:
+            while not over.is_set():
+                try:
+                    got.append(server.accept())
+                except TimeoutError:
+                    continue
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield server.getsockname()[1], got
+        over.set()
+        thread.join()
+
+
+def worker_of(job_id: str) -> int:
+    """Wait for the worker of a job that runs."""
+    while True:
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = entry.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"adaexplore.serve.worker" in words and words[-3].endswith(job_id.encode()):
+                return int(entry.parent.name)
+        time.sleep(0.01)
+
+
+def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
+    """Its reference reaches no network and no file of the service; another worker judges it."""
+    port, connections = listener
+    attacks = ATTACKS.replace("PORT", str(port)).replace("FOLDER", str(service.folder))
+    attacks = attacks.replace("SERVER", str(os.getpid()))
+    problem = problem_of("p", PROBLEM.partition("def get_inputs")[0] + attacks)
+    candidates = [RIGHT, RIGHT.replace("+ 1", "+ 2"), "def"]
+    killed = 0
+    with service.client() as client:
+        job = client.submit_evaluation(problem, candidates, {"language": "cpp"})
+        for event in client.events(job.id):
+            if event.type == "state" and event.text == "running" and not killed:
+                killed = worker_of(job.id)
+                os.kill(killed, signal.SIGKILL)
+        assert client.job(job.id).error == ""
+        found = [evaluation_from_json(verdict) for verdict in client.result(job.id).verdicts]
+    assert killed
+    assert connections == []
+    assert [verdict.status for verdict in found] == ["passed", "wrong_output", "compile_error"]
+
+
+def test_a_running_job_is_cancelled_with_all_its_processes(service, eventually, is_running):
+    with service.client() as client:
+        job = client.submit_search(problem_of("p", PROBLEM), {"steps": 50})
+        for event in client.events(job.id):
+            if event.type == "working":
+                worker = worker_of(job.id)
+                began = time.monotonic()
+                client.cancel(job.id)
+        assert client.job(job.id).state == "cancelled"
+    assert time.monotonic() - began < 20
+    assert eventually(lambda: not is_running(worker))
