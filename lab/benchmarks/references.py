@@ -72,7 +72,7 @@ def run(task: BenchmarkTask, small: bool) -> dict[str, Any]:
             "operations": dict(operations.found),
             "labels": [name for name, _ in problem.labels],
         }
-        check_outputs(problem.name, outputs)
+        check_outputs(problem.name, outputs, instance.device)
         if not all(torch.equal(a, b) for a, b in zip(kept, given, strict=True)):
             found["why"] = "it changes its inputs"
         for path, tensor in outputs:

@@ -102,7 +102,7 @@ def _workload(problem: Problem, instance: Instance, workload: Workload) -> FullS
     with OpCounter() as counter:
         outputs = instance(inputs)
     if not outputs:
-        check_outputs(f"{problem.name}.py", outputs)
+        check_outputs(f"{problem.name}.py", outputs, instance.device)
     return FullSizeWorkload(
         name=workload.name,
         timed=workload.timed,

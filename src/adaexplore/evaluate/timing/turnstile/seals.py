@@ -82,7 +82,7 @@ def _read_back(cache, totals, halves: tl.constexpr):  # type: ignore[no-untyped-
     _add(totals + 1, _stirred(found ^ tl.load(parts + 1), tl.load(parts), _STEPS_BACK))
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def _stirred(x, by, steps: tl.constexpr):  # type: ignore[no-untyped-def]
     """Mix 32 bits: a wide multiplication and a logical operation a step, so nobody is faster."""
     odd = (by | 1).to(tl.uint64)
