@@ -254,7 +254,8 @@ def test_a_run_without_asks(new_run):
 
 def test_an_exported_run_is_as_good(new_run, tmp_path):
     path = search(new_run())
-    export_run(path / "run.db", tmp_path / "run.json.xz")
+    with read_run(path) as directory:
+        export_run(directory.store, tmp_path / "run.json.xz")
     assert retraced(tmp_path / "run.json.xz") == retraced(path)
 
 

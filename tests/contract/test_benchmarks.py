@@ -354,7 +354,7 @@ def test_every_task_becomes_a_problem_that_runs(
             instance = Instance.of(problem, tmp_path)
             for workload in problem.workloads:
                 outputs = instance(instance.inputs(problem.seed, workload))
-                check_outputs(problem.name, outputs)
+                check_outputs(problem.name, outputs, instance.device)
 
 
 def test_two_tasks_never_share_a_file(benchmark, data):

@@ -169,7 +169,7 @@ def test_every_workload_has_a_name_of_its_own_and_can_be_run(problem, example, t
     instance = Instance.of(problem, tmp_path)
     for workload in problem.workloads:
         outputs = instance(instance.inputs(problem.seed, workload))
-        check_outputs(problem.name, outputs)
+        check_outputs(problem.name, outputs, instance.device)
 
 
 def test_a_seed_gives_the_same_inputs_again(problem, example, tmp_path):

@@ -179,7 +179,8 @@ def row_of(result, first):
 def test_the_list_says_what_is_there_what_is_missing_and_how_to_get_it(
     adaexplore, benchmark, put, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(place, "find_spec", lambda _: None)
+    for module in (place, kernelbench):
+        monkeypatch.setattr(module, "find_spec", lambda _: None)
     monkeypatch.chdir(tmp_path)
     row = row_of(adaexplore("bench", "list"), "kernelbench")
     assert "not found; give it by --data DIR" in row

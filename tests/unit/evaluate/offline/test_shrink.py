@@ -73,7 +73,7 @@ def shapes(source: str, folder: Path) -> list[tuple[int, ...]]:
     """Return the inputs' shapes, after a run on the CPU with outputs that can be compared."""
     instance = Instance.load(source, "Model", device="cpu", seed=0, mode="as-built", folder=folder)
     inputs = instance.inputs(1)
-    check_outputs("problem.py", instance(inputs))
+    check_outputs("problem.py", instance(inputs), instance.device)
     return [tuple(t.shape) for t in tensors_of(inputs)]
 
 
