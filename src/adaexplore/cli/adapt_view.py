@@ -73,7 +73,8 @@ def adapt(options: AdaptOptions) -> int:
             "--set memory_threshold=N chooses among them"
         )
     failures = [found for run in options.runs for found in failures_in(run, config.learning)]
-    console, machine = Console(), Machine(options.device, options.target)
+    console = Console()
+    machine = Machine(options.device, options.target, options.given.language or "triton")
     with open_clients(config, make_plan(config)) as clients:
         if options.problems is None:
             return _learn(console, failures, options, config, machine, _first(clients))

@@ -90,13 +90,13 @@ def adaptation_tasks(
     """
     plan = make_plan(config)
     own = config.model_copy(update={"budget": None})
-    loaded = list(machine.problems(problems, skipped, limit))
+    loaded = list(machine.problems(problems, skipped, limit, config))
     if not loaded:
         raise BadProblemError(f"{problems} holds no problem that can be loaded")
     texts = [""] * len(loaded)
     if techniques:
         sources = [problem.source for problem in loaded]
-        texts = technique_demands(sources, on_gpu=machine.target is None)
+        texts = technique_demands(sources, language=machine.language, on_gpu=machine.target is None)
     return [
         Task(
             problem,
