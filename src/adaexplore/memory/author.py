@@ -12,6 +12,7 @@ from adaexplore.core.evaluation import Failed
 from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.core.rule import KINDS, CheckedKind, Matcher, Platform, Rule
 from adaexplore.core.text.feedback import render
+from adaexplore.languages import DIALECTS
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker
@@ -29,8 +30,8 @@ _FIELD = re.compile(
 _MOST_NEAR, _NEAR_TOKENS = 5, 300
 _MISSING = re.compile(r"module 'triton\.language' has no attribute '(\w+)'")
 TEMPLATES: Mapping[str, Sequence[str]] = {
-    "system.j2": ("where",),
-    "rule.j2": ("case", "failure", "most_chars", "near"),
+    "system.j2": ("where", "language"),
+    "rule.j2": ("case", "failure", "most_chars", "near", "language", "is_run"),
     "again.j2": ("reason",),
 }
 """Every template, with its variables."""
@@ -62,6 +63,7 @@ def written(case: Case, checker: Checker, known: Sequence[Rule] = ()) -> Writing
     that are near are shown, and the model may name one of them instead. Raises
     `InfrastructureError` where the checker's machinery is gone.
     """
+    known = [rule for rule in known if rule.language == case.language]
     prompt = _asking(case, checker.where, _near(case, known, checker.where))
     why = ""
     for _ in range(2):
@@ -79,8 +81,16 @@ def written(case: Case, checker: Checker, known: Sequence[Rule] = ()) -> Writing
 
 
 def _asking(case: Case, where: Platform, near: Sequence[Rule]) -> Prompt:
-    system = _templates().render("system.j2", {"where": where})
-    told = {"case": case, "failure": render(case.failed), "most_chars": MOST_CHARS, "near": near}
+    dialect = DIALECTS[case.language]
+    system = _templates().render("system.j2", {"where": where, "language": dialect.title})
+    told = {
+        "case": case,
+        "failure": render(case.failed),
+        "most_chars": MOST_CHARS,
+        "near": near,
+        "language": dialect.title,
+        "is_run": bool(where.gpu) or dialect.interpreted,
+    }
     user = _templates().render("rule.j2", told)
     return Prompt((Message("system", system), Message("user", user)), LABEL)
 
@@ -148,6 +158,7 @@ def _draft(case: Case, text: str) -> Rule:
         tasks=case.tasks,
         source="failure",
         topics=tuple(dict.fromkeys(topic for topic in topics if topic)),
+        language=case.language,
     )
 
 

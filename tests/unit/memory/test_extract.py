@@ -135,8 +135,8 @@ def test_a_known_rule_counts_what_it_explains():
     signature = Signature("compile_error", "AttributeError", "tanh", "x")
     known = dataclasses.replace(known, signature=signature, tasks=("one",), support=5)
     [group] = grouped([failure("two", SOURCE)])
-    signature = group.exemplar.signature
-    rule = counted([rule_of("other", "r", "w"), known], signature, group.tasks, group.support)
+    rule = counted([rule_of("other", "r", "w"), known], group)
     assert (rule.name, rule.tasks, rule.support) == ("no-tanh", ("one", "two"), 5)
-    assert counted([rule], signature, group.tasks, group.support) == rule
-    assert counted([], signature, group.tasks, group.support) is None
+    assert counted([rule], group) == rule
+    assert counted([], group) is None
+    assert counted([dataclasses.replace(known, language="gluon")], group) is None

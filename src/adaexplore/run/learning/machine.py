@@ -16,7 +16,6 @@ from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.rule import Platform
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.languages import DIALECTS
 from adaexplore.memory.check import Checker
 from adaexplore.run.session import (
     PRELOAD,
@@ -38,8 +37,7 @@ class Machine:
     """The installed Triton on a GPU, or without one for a target, and a language it compiles.
 
     The language is that of the problems loaded here; a rule's programs have their own. Raises
-    `BadInputError` where Triton is missing, the device or target cannot be used, or rules cannot be
-    about the language.
+    `BadInputError` where Triton is missing or the device or target cannot be used.
     """
 
     def __init__(
@@ -48,7 +46,6 @@ class Machine:
         target: TargetName | None = None,
         language: Language = "triton",
     ) -> None:
-        check_taught(language)
         if find_spec("triton") is None:
             raise BadInputError("Triton is not installed: pip install triton")
         self.device = device_of("cpu" if device is None and target else device)
@@ -101,13 +98,6 @@ class Machine:
     def __str__(self) -> str:
         parts = (self.platform.triton, self.platform.target, self.platform.gpu)
         return f"Triton {', '.join(filter(None, parts))}"
-
-
-def check_taught(language: Language) -> None:
-    """Raise `BadInputError` for a language that Triton does not compile: it has no rules."""
-    if not DIALECTS[language].offline:
-        taught = ", ".join(name for name, dialect in DIALECTS.items() if dialect.offline)
-        raise BadInputError(f"--language {language}: rules are about {taught} only")
 
 
 def default_parallel(*, gpu: bool = False) -> int:
