@@ -245,7 +245,7 @@ def report(
         data: dict[str, object] = {"place": place}
         for name, (arms, contrasts) in (("primary", primary), ("strict", strict)):
             data[name] = {
-                "arms": [to_json(one) for one in arms],
+                "arms": [to_json(one) | {"failed": one.tries - one.right} for one in arms],
                 "contrasts": [to_json(one) for one in contrasts],
             }
         data["tries"] = [

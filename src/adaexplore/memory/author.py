@@ -18,6 +18,7 @@ from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker
 from adaexplore.memory.extract import Case, counting, same_cause
 from adaexplore.memory.lint import lint
+from adaexplore.memory.patterns import alias_of
 from adaexplore.memory.reduce import isolated
 from adaexplore.memory.retrieve import relevant
 from adaexplore.memory.signature import signature_of
@@ -28,7 +29,7 @@ _FIELD = re.compile(
     r"^[\W_]*(NAME|KIND|STATEMENT|TOPICS|SAME)[\W_]*?:[*_ ]*(.+?)\s*$", re.MULTILINE
 )
 _MOST_NEAR, _NEAR_TOKENS = 5, 300
-_MISSING = re.compile(r"module 'triton\.language' has no attribute '(\w+)'")
+_MISSING = re.compile(r"module '(triton\.[\w.]+)' has no attribute '(\w+)'")
 TEMPLATES: Mapping[str, Sequence[str]] = {
     "system.j2": ("where", "language"),
     "rule.j2": ("case", "failure", "most_chars", "near", "language", "is_run"),
@@ -200,12 +201,13 @@ def _nearer(case: Case, rule: Rule, checker: Checker) -> Rule:
 
 
 def _matcher(rule: Rule, case: Case) -> Matcher | None:
-    """Return the matcher of a rule about a missing name of `tl`; None for any other rule."""
+    """Return the matcher of a rule about a missing name of `tl`, `gl` or the like; or None."""
     told = getattr(case.failed.feedback, "message", "")
     missing = _MISSING.search(told.replace("\\'", "'"))
-    if not missing:
+    alias = alias_of(missing[1]) if missing else None
+    if not missing or not alias:
         return None
-    matcher = Matcher((f"tl.{missing[1]}",))
+    matcher = Matcher((f"{alias}.{missing[2]}",))
     tried = replace(rule, matcher=matcher)
     where = rule.holds[-1]
     found = [bool(lint(s, [tried], where.triton)) for s in (rule.witness, rule.remedy)]

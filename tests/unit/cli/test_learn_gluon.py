@@ -2,6 +2,7 @@
 
 import pytest
 
+from adaexplore.core.rule import Matcher
 from adaexplore.memory.files import load_memory
 from adaexplore.run.learning import learn
 from adaexplore.store import read_run
@@ -75,6 +76,7 @@ def test_a_failure_to_compile_becomes_a_rule_about_gluon(adaexplore, tmp_path):
     [rule] = load_memory(memory)
     assert (rule.language, rule.tasks, len(rule.holds)) == ("gluon", ("b",), 1)
     assert rule.witness == FAILS
+    assert rule.matcher == Matcher(("gl.relu",))
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,13 @@ def test_what_does_not_fail_here_is_no_case():
         case_of(group, checker(lambda s: True, Failed("infra_error", "gone")))
 
 
+def test_two_languages_have_two_causes():
+    one = failure("one", SOURCE)
+    groups = grouped([one, dataclasses.replace(one, task="two", language="gluon")])
+    assert [group.exemplar.language for group in groups] == ["triton", "gluon"]
+    assert len({case_id(group) for group in groups}) == 2
+
+
 def test_a_known_rule_counts_what_it_explains():
     known = rule_of("no-tanh", "r", "w")
     signature = Signature("compile_error", "AttributeError", "tanh", "x")
