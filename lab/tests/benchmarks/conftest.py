@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-sys.path += [str(BENCHMARKS), str(BENCHMARKS / "gpu")]
+sys.path += [str(BENCHMARKS), str(BENCHMARKS / "gpu"), str(BENCHMARKS / "gluon")]

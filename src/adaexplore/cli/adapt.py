@@ -10,7 +10,7 @@ import typer
 from adaexplore.cli.options import DeviceOption, TargetOption, configured
 
 app = typer.Typer(rich_markup_mode=None)
-_FIELDS = ("model", "memory", "prompts", "preset", "steps", "budget")
+_FIELDS = ("language", "model", "memory", "prompts", "preset", "steps", "budget")
 
 
 @app.command(cls=configured(names=_FIELDS))
@@ -58,12 +58,13 @@ def adapt(
         bool | None,
         typer.Option(
             "--techniques/--no-techniques",
-            help="Ask each task's kernels to use a part of Triton, another for each task, that a "
-            "safe answer would do without. Default: in attempts, and not where the memory grows.",
+            help="Ask each task's kernels to use a part of the language, another for each "
+            "task, that a safe answer would do without. Default: in attempts, and not where the "
+            "memory grows.",
         ),
     ] = None,
 ) -> None:
-    """Learn rules about Triton from failures: of runs, or of the tasks of --problems.
+    """Learn rules from failures: of runs, or of the tasks of --problems, by default in Triton.
 
     Each task gets a first try and one repair. Failures of one cause form a case; the shortest
     candidate is reduced as long as it fails the same way. The model writes the rule and a remedy

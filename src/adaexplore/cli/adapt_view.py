@@ -21,7 +21,7 @@ from adaexplore.memory.extract import Failure, failures_of
 from adaexplore.memory.sentences import errors_of
 from adaexplore.memory.update import check_updatable
 from adaexplore.run.learning.adaptation import adaptation_tasks, failures_in, task_config
-from adaexplore.run.learning.attempts import Task, attempt_all
+from adaexplore.run.learning.attempts import Attempted, Task, attempt_all
 from adaexplore.run.learning.growth import grow
 from adaexplore.run.learning.learn import Learned, learn
 from adaexplore.run.learning.learn_published import learn_published
@@ -73,7 +73,8 @@ def adapt(options: AdaptOptions) -> int:
             "--set memory_threshold=N chooses among them"
         )
     failures = [found for run in options.runs for found in failures_in(run, config.learning)]
-    console, machine = Console(), Machine(options.device, options.target)
+    console = Console()
+    machine = Machine(options.device, options.target, options.given.language or "triton")
     with open_clients(config, make_plan(config)) as clients:
         if options.problems is None:
             return _learn(console, failures, options, config, machine, _first(clients))
@@ -184,7 +185,7 @@ def _attempt(
     console: Console, tasks: Sequence[Task], clients: Mapping[str, Client], parallel: int
 ) -> int:
     """Attempt tasks and print the results; return the number of prompts that wait for a person."""
-    waiting = right = done = 0
+    waiting = right = unknown = done = 0
     try:
         for attempted in attempt_all(tasks, clients, parallel):
             name = attempted.task.problem.name
@@ -194,12 +195,20 @@ def _attempt(
                 waiting += len(attempted.waits)
             else:
                 done, right = done + 1, right + attempted.right
-                say(console, f"{name}: {'right' if attempted.right else 'failed'}")
+                unknown += attempted.unknown
+                say(console, f"{name}: {_outcome(attempted)}")
     except BudgetSpentError as error:
         say(console, f"stopping: {error}")
     if done:
-        say(console, f"{right} of {done} tasks came out right")
+        others = f"; {unknown} compile and were not run" if unknown else ""
+        say(console, f"{right} of {done} tasks came out right{others}")
     return waiting
+
+
+def _outcome(attempted: Attempted) -> str:
+    if attempted.right:
+        return "right"
+    return "compiles, not run" if attempted.unknown else "failed"
 
 
 def _learn(

@@ -14,6 +14,20 @@ def _none(_: ast.Module) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Technique:
+    """A part of a language, as an attempt is asked for it.
+
+    `topics` are what a task has to be about, any of them (`memory.topics.implied`); empty fits all.
+    With `needs_gpu` it cannot be judged without one.
+    """
+
+    name: str
+    text: str
+    topics: frozenset[str] = frozenset()
+    needs_gpu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """Description of a language: the properties in which languages differ.
 
@@ -33,8 +47,9 @@ class Dialect:
 
     `strategies` says how the language carries out a strategy of the catalogue
     (`propose.model.strategies`), by the strategy's name, and `since` the first GPU generation on
-    which it can. `formats` holds the names of the language in the formats that kernels are exported
-    to ("flashinfer", "sol-execbench").
+    which it can. `techniques` are what attempts that teach rules are asked for. `formats` holds the
+    names of the language in the formats that kernels are exported to ("flashinfer",
+    "sol-execbench").
     """
 
     name: Language
@@ -54,6 +69,7 @@ class Dialect:
     by_compiler: bool = False
     strategies: Mapping[str, str] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
+    techniques: tuple[Technique, ...] = ()
     formats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

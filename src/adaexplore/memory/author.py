@@ -12,11 +12,13 @@ from adaexplore.core.evaluation import Failed
 from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.core.rule import KINDS, CheckedKind, Matcher, Platform, Rule
 from adaexplore.core.text.feedback import render
+from adaexplore.languages import DIALECTS
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
 from adaexplore.memory.check import Checked, Checker
 from adaexplore.memory.extract import Case, counting, same_cause
 from adaexplore.memory.lint import lint
+from adaexplore.memory.patterns import alias_of
 from adaexplore.memory.reduce import isolated
 from adaexplore.memory.retrieve import relevant
 from adaexplore.memory.signature import signature_of
@@ -27,10 +29,10 @@ _FIELD = re.compile(
     r"^[\W_]*(NAME|KIND|STATEMENT|TOPICS|SAME)[\W_]*?:[*_ ]*(.+?)\s*$", re.MULTILINE
 )
 _MOST_NEAR, _NEAR_TOKENS = 5, 300
-_MISSING = re.compile(r"module 'triton\.language' has no attribute '(\w+)'")
+_MISSING = re.compile(r"module '(triton\.[\w.]+)' has no attribute '(\w+)'")
 TEMPLATES: Mapping[str, Sequence[str]] = {
-    "system.j2": ("where",),
-    "rule.j2": ("case", "failure", "most_chars", "near"),
+    "system.j2": ("where", "language"),
+    "rule.j2": ("case", "failure", "most_chars", "near", "language", "is_run"),
     "again.j2": ("reason",),
 }
 """Every template, with its variables."""
@@ -62,6 +64,7 @@ def written(case: Case, checker: Checker, known: Sequence[Rule] = ()) -> Writing
     that are near are shown, and the model may name one of them instead. Raises
     `InfrastructureError` where the checker's machinery is gone.
     """
+    known = [rule for rule in known if rule.language == case.language]
     prompt = _asking(case, checker.where, _near(case, known, checker.where))
     why = ""
     for _ in range(2):
@@ -79,8 +82,16 @@ def written(case: Case, checker: Checker, known: Sequence[Rule] = ()) -> Writing
 
 
 def _asking(case: Case, where: Platform, near: Sequence[Rule]) -> Prompt:
-    system = _templates().render("system.j2", {"where": where})
-    told = {"case": case, "failure": render(case.failed), "most_chars": MOST_CHARS, "near": near}
+    dialect = DIALECTS[case.language]
+    system = _templates().render("system.j2", {"where": where, "language": dialect.title})
+    told = {
+        "case": case,
+        "failure": render(case.failed),
+        "most_chars": MOST_CHARS,
+        "near": near,
+        "language": dialect.title,
+        "is_run": bool(where.gpu) or dialect.interpreted,
+    }
     user = _templates().render("rule.j2", told)
     return Prompt((Message("system", system), Message("user", user)), LABEL)
 
@@ -148,6 +159,7 @@ def _draft(case: Case, text: str) -> Rule:
         tasks=case.tasks,
         source="failure",
         topics=tuple(dict.fromkeys(topic for topic in topics if topic)),
+        language=case.language,
     )
 
 
@@ -189,12 +201,13 @@ def _nearer(case: Case, rule: Rule, checker: Checker) -> Rule:
 
 
 def _matcher(rule: Rule, case: Case) -> Matcher | None:
-    """Return the matcher of a rule about a missing name of `tl`; None for any other rule."""
+    """Return the matcher of a rule about a missing name of `tl`, `gl` or the like; or None."""
     told = getattr(case.failed.feedback, "message", "")
     missing = _MISSING.search(told.replace("\\'", "'"))
-    if not missing:
+    alias = alias_of(missing[1]) if missing else None
+    if not missing or not alias:
         return None
-    matcher = Matcher((f"tl.{missing[1]}",))
+    matcher = Matcher((f"{alias}.{missing[2]}",))
     tried = replace(rule, matcher=matcher)
     where = rule.holds[-1]
     found = [bool(lint(s, [tried], where.triton)) for s in (rule.witness, rule.remedy)]

@@ -6,7 +6,7 @@ witness in one interleaved measurement, is faster with the whole 95 % interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -22,6 +22,9 @@ LEAST_SPEEDUP = 1.05
 
 _DIGITS = 3
 _DECIDED_BY_COMPILING = ("compile", "resource")
+_REMEDIED_BY_COMPILING = (*_DECIDED_BY_COMPILING, "launch")
+"""A witness whose launch fails is refused before anything runs. One that is not refused proves
+nothing, but a remedy that is not refused is right in what the rule is about."""
 _NOT_RUN = "the witness was not run here, and only a run shows its fault"
 
 
@@ -138,7 +141,7 @@ class Checker:
         remedy = self.verdict(rule, rule.remedy)
         why = _objection(rule, witness, remedy)
         where = self.where.as_of(rule.kind)
-        gone = isinstance(witness, Passed) or _compiles(rule, witness)
+        gone = isinstance(witness, Passed) or _compiles(rule, witness, _DECIDED_BY_COMPILING)
         noted = _noted(rule, where, true=not why, gone=gone)
         return Checked(noted, witness, remedy, not why, why)
 
@@ -158,21 +161,22 @@ class Checker:
             self._judge = None
 
 
-def _compiles(rule: Rule, verdict: Evaluation) -> bool:
-    """Return True for a program that compiles and was not run, where the rule asks no more."""
-    return verdict.status == "not_run" and rule.kind in _DECIDED_BY_COMPILING
+def _compiles(rule: Rule, verdict: Evaluation, kinds: Collection[str]) -> bool:
+    """Return True for a program that compiles and was not run; rules of `kinds` ask no more."""
+    return verdict.status == "not_run" and rule.kind in kinds
 
 
 def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:
     if not isinstance(witness, Failed):
         return "the witness passes"
     if witness.status == "not_run":
-        return "the witness compiles" if _compiles(rule, witness) else _NOT_RUN
+        decided = _compiles(rule, witness, _DECIDED_BY_COMPILING)
+        return "the witness compiles" if decided else _NOT_RUN
     if witness.status == "infra_error":
         return f"the witness could not be judged: {witness.reason}"
     if (witness.status == "wrong_output") != (rule.signature.status == "wrong_output"):
         return f"the witness fails in another way: {witness.status}: {witness.reason}"
-    if isinstance(remedy, Failed) and not _compiles(rule, remedy):
+    if isinstance(remedy, Failed) and not _compiles(rule, remedy, _REMEDIED_BY_COMPILING):
         return f"the remedy fails: {remedy.status}: {remedy.reason}"
     return ""
 

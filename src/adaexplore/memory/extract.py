@@ -11,8 +11,9 @@ from typing import Any
 from adaexplore.core.evaluation import Failed, Fault
 from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.node import Node
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Language, Problem
 from adaexplore.core.rule import Rule, Signature
+from adaexplore.languages import DIALECTS
 from adaexplore.memory.check import Checker
 from adaexplore.memory.reduce import Reduced, Size, recurs, reduced
 from adaexplore.memory.signature import alike, signature_of
@@ -30,6 +31,7 @@ class Failure:
     source: str
     failed: Failed
     step: int = 0
+    language: Language = "triton"
 
     @property
     def signature(self) -> Signature:
@@ -64,6 +66,7 @@ class Case:
     before: Size
     after: Size
     evaluations: int
+    language: Language = "triton"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that `from_json` reads back."""
@@ -85,9 +88,12 @@ class Case:
 
 
 def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
-    """Return the candidates of a run that failed by their own fault, each once."""
+    """Return the candidates of a run that failed by their own fault, each once.
+
+    None for a language that Triton does not compile: rules are about those that it compiles.
+    """
     found: dict[str, Failure] = {}
-    if problem.language != "triton":
+    if not DIALECTS[problem.language].offline:
         return []
     for node in nodes:
         evaluation = node.evaluation
@@ -97,7 +103,12 @@ def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
             and not node.proposal.failure
         ):
             failure = Failure(
-                problem.name, problem.source, node.candidate.source, evaluation, node.id
+                problem.name,
+                problem.source,
+                node.candidate.source,
+                evaluation,
+                node.id,
+                problem.language,
             )
             found.setdefault(node.candidate.digest, failure)
     return list(found.values())
@@ -107,7 +118,7 @@ def grouped(failures: Iterable[Failure]) -> list[Group]:
     """Group failures by cause; the cause that most tasks met comes first."""
     groups: list[list[Failure]] = []
     for failure in failures:
-        known = next((g for g in groups if same_cause(failure.signature, g[0].signature)), None)
+        known = next((g for g in groups if _alike(failure, g[0])), None)
         if known is None:
             groups.append([failure])
         else:
@@ -123,6 +134,10 @@ def grouped(failures: Iterable[Failure]) -> list[Group]:
     return sorted(found, key=lambda g: (-len(g.tasks), -g.support, g.exemplar.source))
 
 
+def _alike(a: Failure, b: Failure) -> bool:
+    return a.language == b.language and same_cause(a.signature, b.signature)
+
+
 def same_cause(a: Signature, b: Signature) -> bool:
     """Return True for two failures of one cause, on one version of Triton.
 
@@ -134,13 +149,18 @@ def same_cause(a: Signature, b: Signature) -> bool:
     return alike(a, b) and (bool(a.symbol) or a.message == b.message)
 
 
-def counted(
-    rules: Iterable[Rule], signature: Signature, tasks: Sequence[str], support: int
-) -> Rule | None:
-    """Return the known rule that explains a signature, with it counted; None if there is none."""
+def counted(rules: Iterable[Rule], group: Group) -> Rule | None:
+    """Return the known rule that explains a group, with it counted; None if there is none."""
+    failure = group.exemplar
+    rule = explaining(rules, failure.signature, failure.language)
+    return counting(rule, group.tasks, group.support) if rule else None
+
+
+def explaining(rules: Iterable[Rule], signature: Signature, language: Language) -> Rule | None:
+    """Return the rule about a language that explains a signature; None if there is none."""
     for rule in rules:
-        if same_cause(rule.signature, signature):
-            return counting(rule, tasks, support)
+        if rule.language == language and same_cause(rule.signature, signature):
+            return rule
     return None
 
 
@@ -156,6 +176,8 @@ def case_id(group: Group) -> str:
     told: Sequence[str] = (signature.status, signature.type, signature.symbol, signature.message)
     if signature.status == "wrong_output":
         told = (group.exemplar.reference, group.exemplar.source)
+    if group.exemplar.language != "triton":
+        told = (*told, group.exemplar.language)
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
 
 
@@ -168,7 +190,7 @@ def case_of(
     else is cut from it may be wrong for another reason.
     """
     exemplar, name = group.exemplar, case_id(group)
-    rule = rule_of(name, exemplar.reference, exemplar.source)
+    rule = rule_of(name, exemplar.reference, exemplar.source, exemplar.language)
     failed = checker.verdict(rule, exemplar.source)
     if not isinstance(failed, Failed):
         raise ValueError("it passes here")
@@ -199,10 +221,11 @@ def case_of(
         before=result.before,
         after=result.after,
         evaluations=result.evaluations,
+        language=exemplar.language,
     )
 
 
-def rule_of(name: str, reference: str, witness: str) -> Rule:
+def rule_of(name: str, reference: str, witness: str, language: Language = "triton") -> Rule:
     """A rule of which only the programs are known that it is about."""
     return Rule(
         name=name,
@@ -213,4 +236,5 @@ def rule_of(name: str, reference: str, witness: str) -> Rule:
         remedy=witness,
         signature=Signature("runtime_error"),
         source="failure",
+        language=language,
     )

@@ -80,6 +80,11 @@ CONSTRUCTS: Mapping[str, tuple[tuple[type[ast.AST], ...], Found]] = {
 """What has no pattern of its own, by the name that matchers call it: nodes, and what they are."""
 
 
+def alias_of(module: str) -> str | None:
+    """Return the name by which patterns call a module; None for a module that they cannot."""
+    return next((alias for alias, full in _ALIASES.items() if full == module), None)
+
+
 def check_matcher(matcher: Matcher) -> None:
     """Raise `BadInputError`, in one line, for a matcher that cannot be used."""
     if bool(matcher.code) == bool(matcher.construct):

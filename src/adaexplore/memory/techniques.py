@@ -1,220 +1,24 @@
-"""Techniques that attempts are asked to use, so that unusual parts of Triton fail too.
+"""Techniques that attempts are asked to use, so that unusual parts of a language fail too.
 
 A model that writes every task its own, safe way fails at few; what it believes of the rest of
-Triton stays untried, until a search needs it.
+the language stays untried, until a search needs it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from adaexplore.core.problem import Language
+from adaexplore.languages import DIALECTS
 from adaexplore.memory.topics import implied
 
 
-@dataclass(frozen=True, slots=True)
-class Technique:
-    """A part of Triton, as an attempt is asked for it.
-
-    `topics` are what a task has to be about, any of them (`topics.implied`); empty fits all. With
-    `needs_gpu` it cannot be judged without one.
-    """
-
-    name: str
-    text: str
-    topics: frozenset[str] = frozenset()
-    needs_gpu: bool = False
-
-
-_PRODUCT = frozenset({"tl.dot"})
-_REDUCTION = frozenset({"tl.sum", "tl.max", "tl.min", "tl.reduce"})
-_ROWS = _REDUCTION | _PRODUCT
-
-
-def _for(
-    name: str, text: str, topics: frozenset[str] = frozenset(), *, needs_gpu: bool = False
-) -> Technique:
-    return Technique(name, text, topics, needs_gpu)
-
-
-TECHNIQUES: tuple[Technique, ...] = (
-    _for(
-        "device descriptors",
-        "load and store tiles through tensor descriptors made in the kernel "
-        "(`tl.make_tensor_descriptor`), not through pointers",
-    ),
-    _for(
-        "host descriptors",
-        "pass tensor descriptors made on the host (`TensorDescriptor` of "
-        "`triton.tools.tensor_descriptor`) to the kernel, and load and store tiles through them",
-    ),
-    _for(
-        "persistent programs",
-        "launch as many programs as the device has multiprocessors, each looping over tiles, with "
-        "a software-pipelined `tl.range`",
-        _ROWS,
-    ),
-    _for(
-        "warp specialization",
-        "have the loop over K, or over tiles, warp-specialized: `tl.range(..., "
-        "warp_specialize=True)`",
-        _PRODUCT,
-    ),
-    _for(
-        "batched dot",
-        "multiply three-dimensional tiles by one `tl.dot`",
-        _PRODUCT,
-    ),
-    _for(
-        "split products",
-        "get the accuracy of fp32 from products of bf16 or fp16 operands, split into parts in the "
-        "kernel, with an fp32 accumulator that `tl.dot` is given",
-        _PRODUCT,
-    ),
-    _for(
-        "dot in place of sums",
-        "compute the reductions, or the prefix sums, as products with constant matrices by "
-        "`tl.dot`, at the precision that the problem asks for",
-        _REDUCTION,
-    ),
-    _for(
-        "tuple reduction",
-        "reduce several values at once by one `tl.reduce` over a tuple with a combine function of "
-        "your own (mean and variance after Welford or Chan, maximum with sum, value with index)",
-        _REDUCTION,
-    ),
-    _for(
-        "tuple scan",
-        "use one `tl.associative_scan` over a tuple with a combine function of your own",
-    ),
-    _for("sorting", "have `tl.sort`, `tl.topk` or `tl.flip` do part of the work", _REDUCTION),
-    _for("gather in a tile", "permute or look up inside a tile by `tl.gather`"),
-    _for("histogram", "count or bin by `tl.histogram`, also if only for a check of masks"),
-    _for(
-        "join and split",
-        "pair values by `tl.join` or `tl.interleave`, and part them by `tl.split`, for vectors of "
-        "two elements a lane",
-    ),
-    _for(
-        "reshape in registers",
-        "load one flat or 2D tile and go on in another shape by `tl.reshape`, `tl.permute`, "
-        "`tl.trans`, `tl.expand_dims` and broadcasting, with tiles of three or four dimensions",
-    ),
-    _for(
-        "tree in a loop",
-        "combine a tile with itself, halving it by `reshape` and `split` in a `tl.static_range` "
-        "loop, in place of a built-in reduction",
-        _REDUCTION,
-    ),
-    _for(
-        "last program finishes",
-        "let many programs each reduce a part, and the last one to arrive, found by an atomic "
-        "counter with acquire and release semantics, finish in the same launch",
-        _REDUCTION,
-    ),
-    _for(
-        "atomic results",
-        "combine partial results of programs by atomics (`tl.atomic_add`, `tl.atomic_max` on "
-        "floats, `tl.atomic_cas`), with the memory initialized for every call",
-        _ROWS,
-    ),
-    _for(
-        "grid barrier",
-        "let all programs of one launch wait for each other between two phases, by atomics",
-        _REDUCTION,
-        needs_gpu=True,
-    ),
-    _for(
-        "inline PTX",
-        "do part of the arithmetic by `tl.inline_asm_elementwise`, several elements at a time",
-        needs_gpu=True,
-    ),
-    _for(
-        "libdevice",
-        "compute the functions by `triton.language.extra.libdevice`, and by correctly rounded "
-        "`tl.div_rn`, `tl.sqrt_rn` and `tl.fma`",
-    ),
-    _for(
-        "bits",
-        "do part of the floating-point arithmetic on bits: bitcasts, shifts, masks, exponents "
-        "taken apart, signs by exclusive or",
-    ),
-    _for(
-        "integer division by multiplication",
-        "find indices of several axes from one flat offset with `tl.umulhi` and precomputed "
-        "multipliers in place of `//` and `%`",
-    ),
-    _for(
-        "autotuning",
-        "tune by `@triton.autotune` with `prune_configs_by`, `reset_to_zero` or `restore_value`, "
-        "and derive constants by `@triton.heuristics`",
-    ),
-    _for(
-        "functions as parameters",
-        "write one generic kernel that takes jitted functions (activation, combine) as "
-        "`tl.constexpr` parameters",
-    ),
-    _for(
-        "tuples",
-        "pass tuples of tensors, strides or sizes to the kernel, index and loop over them at "
-        "compile time, and return tuples from jitted helpers",
-    ),
-    _for(
-        "compile-time code",
-        "specialize by `tl.constexpr`: branches with different shapes, `tl.static_assert`, "
-        "constants computed from other constants, module-level constants, default values",
-    ),
-    _for(
-        "loops over data",
-        "use `while` loops and bounds that are loaded from memory, with values carried from one "
-        "iteration to the next",
-    ),
-    _for(
-        "pointers from integers",
-        "pass addresses of several tensors as one int64 tensor and cast them to pointers in the "
-        "kernel (grouped work in one launch)",
-    ),
-    _for(
-        "hints",
-        "use `tl.multiple_of`, `tl.max_contiguous`, `tl.assume`, cache modifiers, eviction "
-        "policies, volatile loads and `padding_option` where they may help",
-    ),
-    _for(
-        "element-wise branches",
-        "branch for every element by `tl.map_elementwise`, or by scalar `if` in a program an "
-        "element or row",
-    ),
-    _for(
-        "low precision storage",
-        "keep what is intermediate in memory as fp16, bf16, fp8 or scaled int8 as far as the "
-        "allowed error lets you, with explicit conversions and rounding modes",
-        _ROWS,
-    ),
-    _for(
-        "random numbers",
-        "draw from `tl.philox` or `tl.randint4x` in the kernel where the result does not depend on "
-        "the numbers (such as jittered tile order)",
-    ),
-    _for(
-        "implicit product",
-        "turn convolutions, pooling or windows into one `tl.dot` over an implicit im2col, masks "
-        "included",
-        _PRODUCT,
-    ),
-    _for(
-        "online softmax",
-        "fuse all row-wise steps into one pass that rescales as it goes, for rows longer than a "
-        "tile, NaN and rows of -inf included",
-        _ROWS,
-    ),
-)
-
-
-def technique_demands(references: Iterable[str], *, on_gpu: bool) -> list[str]:
+def technique_demands(references: Iterable[str], *, language: Language, on_gpu: bool) -> list[str]:
     """Return the technique that each attempt at a task must use, as a demand for its prompt.
 
-    Of the techniques that fit a task it gets the one that those before it got least.
+    Of the language's techniques that fit a task it gets the one that those before it got least; ""
+    where none fits.
     """
     used: Counter[str] = Counter()
     found = []
@@ -222,11 +26,12 @@ def technique_demands(references: Iterable[str], *, on_gpu: bool) -> list[str]:
         topics = set(implied(reference).splitlines())
         fitting = [
             technique
-            for technique in TECHNIQUES
+            for technique in DIALECTS[language].techniques
             if (not technique.topics or technique.topics & topics)
             and (on_gpu or not technique.needs_gpu)
         ]
-        chosen = min(fitting, key=lambda technique: used[technique.name])
-        used[chosen.name] += 1
-        found.append(f"{chosen.text}.")
+        chosen = min(fitting, key=lambda technique: used[technique.name], default=None)
+        if chosen:
+            used[chosen.name] += 1
+        found.append(f"{chosen.text}." if chosen else "")
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.rule import Rule
-from adaexplore.memory.extract import counted
+from adaexplore.memory.extract import counting, explaining
 from adaexplore.memory.files import load_memory, save_memory
 from adaexplore.memory.merge import merge_memories
 from adaexplore.memory.statements import is_statements
@@ -26,8 +26,9 @@ def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:
         for rule in learned:
             others = [known for known in rules if known.name != rule.name]
             there = len(others) < len(rules)
-            same = None if there else counted(others, rule.signature, rule.tasks, rule.support)
-            rules[:] = merge_memories(rules, [same or rule])
+            same = None if there else explaining(others, rule.signature, rule.language)
+            new = counting(same, rule.tasks, rule.support) if same else rule
+            rules[:] = merge_memories(rules, [new])
     return rules
 
 

@@ -17,10 +17,10 @@ _CODE = re.compile(r"`([^`]*)`")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _LOOKS_LIKE_CODE = re.compile(r"\w_\w|[a-z][A-Z]|\w\d|^[A-Z_]{3,}$")
 _EVERYBODYS = """
-    BLOCK BLOCK_K BLOCK_M BLOCK_N BLOCK_SIZE Model ModelNew acc axis bias block columns dtype
-    end forward grid high index kernel key low mask max mean meta min n_elements offsets other
-    out pid pointer program rest rows scale self shape size start stride sum tile total value
-    values weight
+    BLOCK BLOCK_K BLOCK_M BLOCK_N BLOCK_SIZE Model ModelNew acc axis bar barrier bias block
+    buffer columns desc dtype end forward grid high index kernel key layout low mask max mean
+    meta min n_elements offsets other out phase pid pointer program rest rows scale self shape
+    size smem stage start stride sum tile total value values weight
 """
 """Names that say what a thing is, whichever kernel it is in."""
 

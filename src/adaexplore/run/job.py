@@ -19,6 +19,7 @@ from adaexplore.core.protocols.client import Client
 from adaexplore.core.protocols.listener import Event, Listener, follow
 from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
+from adaexplore.languages import DIALECTS
 from adaexplore.run import ask_files
 from adaexplore.run.proposers import (
     COMPILER,
@@ -269,7 +270,7 @@ class Job:
         """Give the run the rules for its next steps, unless a step is under way."""
         run = store.run()
         plan = Plan.of(run)
-        about_it = plan.asks_prompts and run.problem.language == "triton"
+        about_it = plan.asks_prompts and DIALECTS[run.problem.language].offline
         if self._rules is None or not about_it or store.asks("open"):
             return
         rules = self._rules()

@@ -34,7 +34,13 @@ from adaexplore.propose.model.published import PublishedPrompts
 from adaexplore.propose.model.rehearsal import rehearse
 from adaexplore.run.ledger import Ledger
 from adaexplore.run.parts import Parts
-from adaexplore.run.recall import linting, memory_for, recalling, require_recalled
+from adaexplore.run.recall import (
+    linting,
+    memory_for,
+    not_taught,
+    recalling,
+    require_recalled,
+)
 from adaexplore.run.starts import Start, read_starts, starts_of
 from adaexplore.search.ensemble import choose_proposer
 from adaexplore.store import RunRecord, Store
@@ -207,8 +213,8 @@ def check_update(config: Config, language: Language) -> None:
     if not config.memory_update:
         return
     path = Path(config.memory_update)
-    if language != "triton":
-        raise BadInputError("--memory-update: rules are about Triton: --language triton")
+    if objection := not_taught(language, config.learning):
+        raise BadInputError(f"--memory-update: {objection}")
     if not path.parent.is_dir():
         raise BadInputError(f"--memory-update {path}: {path.parent} is no folder")
     check_updatable(path)

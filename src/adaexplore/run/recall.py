@@ -8,7 +8,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Passed
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Language, Problem
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Rule
 from adaexplore.languages import DIALECTS
@@ -37,6 +37,15 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
             f"{problem.language}; leave it out"
         )
     return name, rules
+
+
+def not_taught(language: Language, learning: str) -> str:
+    """Return the objection to learning rules about a language in a way, "" without one."""
+    if not DIALECTS[language].offline:
+        return f"rules are about Triton and languages that it compiles, not {language}"
+    if learning == "published" and language != "triton":
+        return f"unchecked rules are about Triton; about {language} take --set learning=checked"
+    return ""
 
 
 def _about(rules: Sequence[Rule], problem: Problem) -> list[Rule]:

@@ -130,13 +130,20 @@ def test_what_does_not_fail_here_is_no_case():
         case_of(group, checker(lambda s: True, Failed("infra_error", "gone")))
 
 
+def test_two_languages_have_two_causes():
+    one = failure("one", SOURCE)
+    groups = grouped([one, dataclasses.replace(one, task="two", language="gluon")])
+    assert [group.exemplar.language for group in groups] == ["triton", "gluon"]
+    assert len({case_id(group) for group in groups}) == 2
+
+
 def test_a_known_rule_counts_what_it_explains():
     known = rule_of("no-tanh", "r", "w")
     signature = Signature("compile_error", "AttributeError", "tanh", "x")
     known = dataclasses.replace(known, signature=signature, tasks=("one",), support=5)
     [group] = grouped([failure("two", SOURCE)])
-    signature = group.exemplar.signature
-    rule = counted([rule_of("other", "r", "w"), known], signature, group.tasks, group.support)
+    rule = counted([rule_of("other", "r", "w"), known], group)
     assert (rule.name, rule.tasks, rule.support) == ("no-tanh", ("one", "two"), 5)
-    assert counted([rule], signature, group.tasks, group.support) == rule
-    assert counted([], signature, group.tasks, group.support) is None
+    assert counted([rule], group) == rule
+    assert counted([], group) is None
+    assert counted([dataclasses.replace(known, language="gluon")], group) is None

@@ -99,3 +99,20 @@ def test_a_witness_that_compiles_and_was_not_run(kind, why):
     checked = checker.check(replace(RENAMED, kind=kind))
     assert (checked.true, checked.why) == (False, why)
     assert (where in checked.rule.gone) is (kind == "compile")
+
+
+@pytest.mark.parametrize(("kind", "is_true"), [("launch", True), ("numerics", False)])
+def test_a_remedy_that_compiles_and_was_not_run(kind, is_true):
+    class Judge:
+        def prepare(self):
+            return None
+
+        def evaluate(self, candidate, parent=None, *, again=False):
+            fails = candidate.source == RENAMED.witness
+            return Failed("runtime_error" if fails else "not_run", "no such grid")
+
+        def close(self):
+            pass
+
+    checker = Checker(lambda name, source: Judge(), Platform("4.0.0", "sm_90"))
+    assert checker.check(replace(RENAMED, kind=kind)).true is is_true

@@ -2,22 +2,26 @@ from collections import Counter
 
 import pytest
 
-from adaexplore.memory.techniques import TECHNIQUES, technique_demands
+from adaexplore.core.problem import LANGUAGES
+from adaexplore.languages import DIALECTS
+from adaexplore.memory.techniques import technique_demands
 
 POINTWISE = "def forward(self, x): return torch.relu(x)"
 PRODUCT = "def forward(self, x): return x @ self.weight"
-TEXTS = {technique.name: f"{technique.text}." for technique in TECHNIQUES}
+TAUGHT = [language for language in LANGUAGES if DIALECTS[language].techniques]
+TEXTS = {one.name: f"{one.text}." for one in DIALECTS["triton"].techniques}
 
 
-def taken(reference, times, *, on_gpu=True):
+def taken(reference, times, *, language="triton", on_gpu=True):
     """How often each technique is asked of so many tasks like this."""
-    return Counter(technique_demands([reference] * times, on_gpu=on_gpu))
+    return Counter(technique_demands([reference] * times, language=language, on_gpu=on_gpu))
 
 
 @pytest.mark.parametrize("reference", [POINTWISE, PRODUCT])
-def test_every_technique_that_fits_comes_before_any_comes_again(reference):
-    assert max(taken(reference, 10).values()) == 1
-    often = taken(reference, 200)
+@pytest.mark.parametrize("language", TAUGHT)
+def test_every_technique_that_fits_comes_before_any_comes_again(reference, language):
+    assert max(taken(reference, 10, language=language).values()) == 1
+    often = taken(reference, 200, language=language)
     assert max(often.values()) - min(often.values()) <= 1
 
 
@@ -28,10 +32,18 @@ def test_products_are_asked_of_tasks_that_have_one():
 
 
 def test_what_cannot_be_judged_without_a_gpu_is_not_asked_there():
-    texts = {TEXTS[technique.name] for technique in TECHNIQUES if technique.needs_gpu}
+    techniques = DIALECTS["triton"].techniques
+    texts = {TEXTS[technique.name] for technique in techniques if technique.needs_gpu}
     assert texts & set(taken(PRODUCT, 100))
     assert not texts & set(taken(PRODUCT, 100, on_gpu=False))
 
 
-def test_names_are_their_own():
-    assert len(TEXTS) == len(TECHNIQUES)
+def test_a_language_has_techniques_of_its_own_or_none():
+    assert not set(taken(PRODUCT, 100, language="gluon")) & set(taken(PRODUCT, 100))
+    assert technique_demands([PRODUCT], language="helion", on_gpu=False) == [""]
+
+
+@pytest.mark.parametrize("language", TAUGHT)
+def test_names_are_their_own(language):
+    techniques = DIALECTS[language].techniques
+    assert len({one.name for one in techniques}) == len(techniques)

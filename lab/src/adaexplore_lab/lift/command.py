@@ -82,7 +82,9 @@ def measure(options: LiftOptions) -> int:
     problems = _held_out(console, options, machine, [rule for arm in arms for rule in arm.rules])
     names = [problem.name for problem in problems]
     texts = technique_demands(
-        [problem.source for problem in problems], on_gpu=machine.target is None
+        [problem.source for problem in problems],
+        language=machine.language,
+        on_gpu=machine.target is None,
     )
     tries = FirstTries(
         options.folder,

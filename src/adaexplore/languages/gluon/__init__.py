@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaexplore.languages.base import Dialect
+from adaexplore.languages.gluon.techniques import TECHNIQUES
 from adaexplore.languages.triton import own_kernels
 
 DIALECT = Dialect(
@@ -30,5 +31,6 @@ DIALECT = Dialect(
         "`@triton.autotune` above `@gluon.jit` on four to eight configurations.",
     },
     since={"warp specialisation": 9},
+    techniques=TECHNIQUES,
     formats={"flashinfer": ("triton",), "sol-execbench": ("triton", "pytorch")},
 )

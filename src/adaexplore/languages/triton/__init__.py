@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from adaexplore.languages.base import Dialect, decorated
+from adaexplore.languages.triton.techniques import TECHNIQUES
 
 
 def own_kernels(tree: ast.Module) -> set[str]:
@@ -32,5 +33,6 @@ DIALECT = Dialect(
         "sizes.",
     },
     since={"warp specialisation": 10},
+    techniques=TECHNIQUES,
     formats={"flashinfer": ("triton",), "sol-execbench": ("triton", "pytorch")},
 )

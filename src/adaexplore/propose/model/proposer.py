@@ -111,7 +111,7 @@ class ModelProposer:
             last = context.window[-1]
             if not last.candidate.source:  # that step gave no module: there is nothing to change
                 return "large", self._large(briefing, [n for n in window if _is_right(n)])
-            if settings.repair and not _is_right(last):
+            if settings.repair and not _is_right(last) and last.evaluation.status != "not_run":
                 return "repair", self._repair(briefing, last)
             if settings.plan_items and (items := progress(context, settings.plan_tries)):
                 return "item", self._item(briefing, window, items)

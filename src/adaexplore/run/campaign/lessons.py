@@ -8,6 +8,7 @@ from pathlib import Path
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Language
 from adaexplore.core.protocols.client import Client
+from adaexplore.languages import DIALECTS
 from adaexplore.memory.check import Checker
 from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
 from adaexplore.run.learning.learn import Tell
@@ -25,7 +26,8 @@ def check_lessons(order: CampaignOrder) -> None:
     if order.arms:
         raise BadInputError("--memory-update: the arms of a study share no memory; leave it out")
     languages = {_language(entry) for entry in order.entries}
-    check_update(order.config, "triton" if "triton" in languages else languages.pop())
+    taught = [language for language in languages if DIALECTS[language].offline]
+    check_update(order.config, min(taught or languages))
 
 
 def lessons_of(
@@ -38,7 +40,7 @@ def lessons_of(
     config = order.config
 
     def checker() -> Checker:
-        entry = next(entry for entry in order.entries if _language(entry) == "triton")
+        entry = next(entry for entry in order.entries if DIALECTS[_language(entry)].offline)
         return Machine(_device(entry), entry.config.target).checker()
 
     return Lessons(

@@ -18,6 +18,7 @@ from adaexplore.run.learning.attempts import Task
 from adaexplore.run.learning.lessons import Way
 from adaexplore.run.learning.machine import Machine
 from adaexplore.run.proposers import COMPILER, check, make_plan
+from adaexplore.run.recall import not_taught
 from adaexplore.store import read_run
 from adaexplore.store.published import published_runs
 
@@ -66,6 +67,8 @@ def task_config(given: Config) -> Config:
     if given.proposer == COMPILER:
         raise BadInputError("--proposer compiler: rules come from what a model or a person writes")
     config = given.over(SEARCH if given.grow else ATTEMPT)
+    if objection := not_taught(given.language or "triton", config.learning):
+        raise BadInputError(f"--language {given.language}: {objection}")
     if not given.model:
         return config.model_copy(update={"proposer": MANUAL})
     check(config, make_plan(config))
@@ -90,13 +93,13 @@ def adaptation_tasks(
     """
     plan = make_plan(config)
     own = config.model_copy(update={"budget": None})
-    loaded = list(machine.problems(problems, skipped, limit))
+    loaded = list(machine.problems(problems, skipped, limit, config))
     if not loaded:
         raise BadProblemError(f"{problems} holds no problem that can be loaded")
     texts = [""] * len(loaded)
     if techniques:
         sources = [problem.source for problem in loaded]
-        texts = technique_demands(sources, on_gpu=machine.target is None)
+        texts = technique_demands(sources, language=machine.language, on_gpu=machine.target is None)
     return [
         Task(
             problem,

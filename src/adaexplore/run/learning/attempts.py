@@ -12,7 +12,7 @@ from pathlib import Path
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Passed
+from adaexplore.core.evaluation import Status
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import BudgetSpentError, Client
 from adaexplore.run.job import Job, NewRun, Servers, Slice
@@ -26,7 +26,8 @@ class Task:
     """A problem, the folder of its run, and the content of the run.
 
     `plan` names one proposer: a model, or `MANUAL`, whose prompts and replies are files in `asks`.
-    A run ends after its planned steps, or with the first correct candidate.
+    A run ends after its planned steps, or with the first candidate that is correct, or compiles and
+    cannot be run here.
     """
 
     problem: Problem
@@ -41,12 +42,14 @@ class Task:
 class Attempted:
     """The result of a task: `right` says that a candidate is correct.
 
-    `lost` is the reason that the task was not attempted, and `waits` are prompts that a person has
-    to answer first.
+    `unknown` says that one compiles and was not run, so that nothing is known of it. `lost` is the
+    reason that the task was not attempted, and `waits` are prompts that a person has to answer
+    first.
     """
 
     task: Task
     right: bool = False
+    unknown: bool = False
     lost: str = ""
     waits: tuple[Path, ...] = ()
 
@@ -81,7 +84,7 @@ def _attempt(servers: Servers, clients: Mapping[str, Client], task: Task) -> Att
         return NewRun(task.problem, task.config, task.plan, lambda _: task.command)
 
     def spent() -> str | None:
-        return "a candidate is correct" if _is_right(job) else None
+        return "no candidate is left to repair" if _is_ended(job) else None
 
     steps = task.config.planned_steps
     with Job(task.run, new, servers, asks=task.asks, steps=steps) as job:
@@ -93,7 +96,8 @@ def _attempt(servers: Servers, clients: Mapping[str, Client], task: Task) -> Att
             job.search(Slice(clients=clients, spent=spent))
         if not _is_done(job):
             raise BudgetSpentError("the budget is spent")
-        return Attempted(task, _is_right(job))
+        statuses = _statuses(job)
+        return Attempted(task, "passed" in statuses, "not_run" in statuses)
 
 
 def _missing_asks(job: Job, run: RunDirectory) -> int:
@@ -101,9 +105,14 @@ def _missing_asks(job: Job, run: RunDirectory) -> int:
     return 0 if _is_done(job) or run.store.asks("open") else 1
 
 
-def _is_right(job: Job) -> bool:
-    return any(isinstance(node.evaluation, Passed) for node in job.nodes()[0])
+def _statuses(job: Job) -> set[Status]:
+    return {node.evaluation.status for node in job.nodes()[0]}
+
+
+def _is_ended(job: Job) -> bool:
+    """Return True once a candidate did not fail: there is nothing to repair."""
+    return bool({"passed", "not_run"} & _statuses(job))
 
 
 def _is_done(job: Job) -> bool:
-    return _is_right(job) or len(job.nodes()[0]) >= job.most_steps
+    return _is_ended(job) or len(job.nodes()[0]) >= job.most_steps

@@ -156,7 +156,9 @@ def _missing_asks(run: RunDirectory, steps: int) -> int:
 
 def _record(name: str, nodes: Sequence[Node], taught: Taught) -> TaskRecord:
     failures: Counter[str] = Counter(
-        node.evaluation.status for node in nodes if isinstance(node.evaluation, Failed)
+        node.evaluation.status
+        for node in nodes
+        if isinstance(node.evaluation, Failed) and node.evaluation.status != "not_run"
     )
     return TaskRecord(
         name,

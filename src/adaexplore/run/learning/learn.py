@@ -69,8 +69,7 @@ def learn(
     learned = Learned(open=files.open)
     known = load_memory(memory) if memory.exists() else []
     for group in grouped(failures):
-        exemplar = group.exemplar
-        rule = counted(known, exemplar.signature, group.tasks, group.support)
+        rule = counted(known, group)
         if rule:
             learned.counted.append(rule)
         elif len(group.tasks) >= least_tasks:

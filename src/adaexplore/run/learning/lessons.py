@@ -128,7 +128,7 @@ class Lessons:
         refused = {g.exemplar.source for g in groups if case_id(g) in found.refused}
         self._refused |= refused
         known = load_memory(self.memory) if self.memory.exists() else []
-        explained = [g for g in groups if counted(known, g.exemplar.signature, g.tasks, g.support)]
+        explained = [g for g in groups if counted(known, g)]
         return Taught(
             tuple(learned),
             max(len(explained) - len(learned), 0),

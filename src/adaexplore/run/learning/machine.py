@@ -11,7 +11,7 @@ from pathlib import Path
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
-from adaexplore.core.problem import Problem, TargetName
+from adaexplore.core.problem import Language, Problem, TargetName
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.rule import Platform
 from adaexplore.evaluate.judge.local import LocalEvaluator
@@ -28,21 +28,29 @@ from adaexplore.sandbox.process import ForkServer
 
 _TIMEOUT_S = 120.0
 _MEMORY_BYTES = 4 << 30
+_NOTHING_ASKED = Config()
 _MAX_PARALLEL = 16  # each checker has processes of some hundred megabytes
 _MAX_PARALLEL_ON_GPU = 4
 
 
 class Machine:
-    """The installed Triton on a GPU, or without one for a target.
+    """The installed Triton on a GPU, or without one for a target, and a language it compiles.
 
-    Raises `BadInputError` where Triton is missing or the device or target cannot be used.
+    The language is that of the problems loaded here; a rule's programs have their own. Raises
+    `BadInputError` where Triton is missing or the device or target cannot be used.
     """
 
-    def __init__(self, device: str | None = None, target: TargetName | None = None) -> None:
+    def __init__(
+        self,
+        device: str | None = None,
+        target: TargetName | None = None,
+        language: Language = "triton",
+    ) -> None:
         if find_spec("triton") is None:
             raise BadInputError("Triton is not installed: pip install triton")
         self.device = device_of("cpu" if device is None and target else device)
-        self.target = target_of(target, self.device, "triton")
+        self.language = language
+        self.target = target_of(target, self.device, language)
         triton = version("triton")
         self.platform = (
             Platform(triton, self.target) if self.target else _gpu_platform(triton, self.device)
@@ -62,11 +70,16 @@ class Machine:
         return Checker(evaluator, self.platform, at_end=server.close)
 
     def problems(
-        self, folder: Path, skipped: Callable[[str], None], limit: int | None = None
+        self,
+        folder: Path,
+        skipped: Callable[[str], None],
+        limit: int | None = None,
+        checked: Config = _NOTHING_ASKED,
     ) -> Iterator[Problem]:
-        """Yield the Triton problems of a folder's first `limit` files, in the order of names.
+        """Yield the problems of a folder's first `limit` files, in the order of names.
 
-        Numbers in names count as numbers: 2.py comes before 10.py.
+        Numbers in names count as numbers: 2.py comes before 10.py. `checked` says how candidates
+        are checked.
 
         `skipped` is called with a line for each file that is no problem. Raises `BadInputError` for
         a folder without Python files.
@@ -74,7 +87,8 @@ class Machine:
         files = sorted(folder.glob("*.py"), key=_in_order)[:limit]
         if not files:
             raise BadInputError(f"{folder} holds no problems: files that end in .py")
-        config = Config(language="triton", device=self.device, target=self.target)
+        here = {"language": self.language, "device": self.device, "target": self.target}
+        config = checked.model_copy(update=here)
         for file in files:
             try:
                 yield load_problem(file, config)

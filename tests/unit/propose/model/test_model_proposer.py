@@ -207,6 +207,11 @@ class TestSmall:
         assert "off by 0.5" in talk.prompts[0].messages[-1].text
         assert talk.proposal.note == "repair: Doubles it."
 
+    def test_repairs_nothing_that_compiles_and_was_not_run(self):
+        context = small(node(1, ONE, Failed("not_run", "1 kernel compiles")))
+        talk = Talk([patch("    number = 1", "    number = 3")], context)
+        assert talk.labels == ["small.tuner"]
+
     def test_repairs_nothing_if_disabled(self):
         settings = PLAIN.model_copy(update={"repair": False})
         context = small(node(1, ONE, WRONG))

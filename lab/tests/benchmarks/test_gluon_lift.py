@@ -1,0 +1,68 @@
+"""The Gluon experiment: its tasks, the exchange of files, and what is counted."""
+
+from collections import Counter
+
+import pytest
+from gluon_lift import compared, hand_out, take_in
+from gluon_tasks import HELD_OUT, LEARN, drawn
+
+from adaexplore.memory import technique_demands
+from adaexplore_lab.lift.summary import TaskTries
+
+
+class TestTasks:
+    def test_are_the_same_at_every_draw_and_none_comes_twice(self):
+        sources = drawn()
+        assert drawn() == sources
+        bodies = [
+            source[source.index("class Model") : source.index("def get_inputs")]
+            for source in sources
+        ]
+        assert len(set(map(tuple, bodies))) == len(sources) == LEARN + HELD_OUT
+
+    @pytest.mark.parametrize("part", [slice(0, LEARN), slice(LEARN, None)])
+    def test_techniques_are_demanded_equally_often(self, part):
+        often = Counter(technique_demands(drawn()[part], language="gluon", on_gpu=False))
+        assert max(often.values()) - min(often.values()) <= 1
+        assert len(often) == 21
+
+
+class TestFiles:
+    def test_replies_come_back_to_their_prompts(self, tmp_path):
+        asks, flat = tmp_path / "asks", tmp_path / "flat"
+        names = ("runs/007/1.1.md", "runs/007/2.1.md", "rules/ab12.1.md")
+        for name in names:
+            (asks / name).parent.mkdir(parents=True, exist_ok=True)
+            (asks / name).write_text(f"Prompt {name}")
+        (asks / "runs/007/1.1.reply.md").write_text("answered before")
+
+        hand_out(asks, flat)
+        flat_names = sorted(path.name for path in flat.iterdir())
+        assert flat_names == ["007-2.1.prompt.md", "rule-ab12.1.prompt.md"]
+        (flat / "007.reply.md").write_text("too late")
+        (flat / "rule-ab12.1.reply.md").write_text("the rule")
+        take_in(flat, asks)
+        assert (asks / "runs/007/1.1.reply.md").read_text() == "answered before"
+        assert (asks / "rules/ab12.1.reply.md").read_text() == "the rule"
+        assert not (asks / "runs/007/2.1.reply.md").exists()
+
+
+TRIES = [
+    *(TaskTries(f"{n}", "none", ("compile_error",)) for n in range(3)),
+    TaskTries("3", "none", ("not_run",)),
+    *(TaskTries(f"{n}", "learned", ("not_run",)) for n in range(4)),
+]
+
+
+def test_what_compiles_is_no_failure():
+    (none, learned), [found] = compared(TRIES)
+    assert (none.right, dict(none.failures)) == (1, {"compile_error": 3})
+    assert (learned.right, dict(learned.failures)) == (4, {})
+    assert (found.better, found.worse, found.p_value) == (3, 0, 0.25)
+
+
+def test_what_ignores_its_technique_fails_the_strict_count():
+    (none, learned), [found] = compared(TRIES, {("0", "learned"), ("0", "none")})
+    assert dict(none.failures) == {"compile_error": 3}
+    assert dict(learned.failures) == {"ignores its technique": 1}
+    assert (found.better, found.worse) == (2, 0)
