@@ -51,9 +51,8 @@ def main() -> None:
         print(f"level {level}, used before, {len(numbers)}: {', '.join(map(str, sorted(numbers)))}")
     drawn = draw(names, used)
     options.output.write_text(written(drawn), encoding="utf-8")
-    for level, numbers in drawn.items():
-        strict = ", ".join(map(str, numbers[:STRICT]))
-        print(f"level {level}: fp32 {strict}; tf32 {', '.join(map(str, numbers[STRICT:]))}")
+    for level, chosen in drawn.items():
+        print(f"level {level}: fp32 {_joined(chosen[:STRICT])}; tf32 {_joined(chosen[STRICT:])}")
 
 
 def draw(
