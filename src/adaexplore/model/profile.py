@@ -15,8 +15,11 @@ from adaexplore.evaluate.timing.clock import timing_event
 from adaexplore.model.calls import ModelCall
 from adaexplore.model.hooks import hooked
 
-_PASSES = 5
 _WARM_UPS = 2
+_AGREE = 3  # so many passes as fast as the fastest, about, end the repetition
+_ABOUT = 1.1
+_MOST_PASSES = 100
+_MOST_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class _Stopwatch:
 
 
 def profile(model: nn.Module, calls: Sequence[ModelCall], device: str) -> list[CallProfile]:
-    """Run every call several times and return the least times of the modules.
+    """Run every call until its fastest passes agree, and return the least times of the modules.
 
     Other programs only add to a time, now to this module and now to that.
     Raises `BadInputError` where the model raises.
@@ -122,7 +125,7 @@ def profile(model: nn.Module, calls: Sequence[ModelCall], device: str) -> list[C
 def _profile(model: nn.Module, call: ModelCall, device: str) -> CallProfile:
     for _ in range(_WARM_UPS):
         call.copied().run(model)
-    passes = [_timed(model, call.copied(), device) for _ in range(_PASSES)]
+    passes = _passes(model, call, device)
     paths = dict.fromkeys(path for one in passes for path in one)
     nothing = ModuleTime(0.0, 0.0)
     rows = {path: [one.get(path, nothing) for one in passes] for path in paths}
@@ -133,6 +136,17 @@ def _profile(model: nn.Module, call: ModelCall, device: str) -> CallProfile:
             for path, row in rows.items()
         },
     )
+
+
+def _passes(model: nn.Module, call: ModelCall, device: str) -> list[dict[str, ModuleTime]]:
+    passes: list[dict[str, ModuleTime]] = []
+    end = time.monotonic() + _MOST_S
+    while len(passes) < _MOST_PASSES and (len(passes) < _AGREE or time.monotonic() < end):
+        passes.append(_timed(model, call.copied(), device))
+        times = sorted(each[""].time_us for each in passes)
+        if len(times) >= _AGREE and times[_AGREE - 1] <= _ABOUT * times[0]:
+            break
+    return passes
 
 
 def _timed(model: nn.Module, call: ModelCall, device: str) -> dict[str, ModuleTime]:

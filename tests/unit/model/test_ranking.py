@@ -9,7 +9,16 @@ from adaexplore.model.rank import CaptureOptions, rank_model
 
 
 @pytest.fixture
-def rank(tmp_path):
+def one_thread():
+    """Small operations wait for each other's threads where other tests use the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def rank(tmp_path, one_thread):
     def ranked(model, inputs):
         torch.manual_seed(0)
         return rank_model(model.eval(), calls_of(inputs), CaptureOptions(tmp_path))

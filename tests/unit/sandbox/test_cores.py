@@ -73,7 +73,8 @@ class TestWhoHasTheCores:
         worker.call({"device": DEVICE, "exclusive": False}, 30.0)
         assert os.sched_getaffinity(worker.pid) == {0}
 
-    def test_a_candidate_has_them_in_the_body(self, worker, monkeypatch):
+    def test_a_candidate_has_them_in_the_body(self, worker, monkeypatch, eventually):
+        assert eventually(lambda: os.sched_getaffinity(worker.pid) == {0})  # it has started
         monkeypatch.setenv(CORES, "1/0")
         with cores.measuring(worker.pid):
             assert os.sched_getaffinity(worker.pid) == {1}
