@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,6 +89,9 @@ def captured(subject: Subject) -> Call:
     generator is then as before, but PyTorch's allocator may take the capture for unfinished.
     """
     static = map_tensors(_copy, subject.inputs)
+    if isinstance(subject.model, TrainingStep):
+        # The parameters of other steps have autograd nodes that wait for those steps' stream.
+        subject = replace(subject, model=copy.deepcopy(subject.model))
     call = eager(subject)
     _warm_aside(call, static, subject.device)
     graph, outputs = _capture(call, static, subject.device)
@@ -209,14 +211,12 @@ def _capture(
     """Capture one call; return the graph, and the outputs that it writes to.
 
     Autocast keeps the weights that it has cast: those of a call before would be read by the graph
-    after they are freed, and those of the capture hold nothing before the first replay. Dropped
-    autograd graphs may be kept by cycles: their nodes would draw another stream into the capture.
+    after they are freed, and those of the capture hold nothing before the first replay.
     """
     generator = torch.cuda.default_generators[torch.device(device).index or 0]
     state, stream = generator.clone_state(), torch.cuda.current_stream(device)
     graph = torch.cuda.CUDAGraph()
     torch.clear_autocast_cache()
-    gc.collect()
     try:
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             outputs = call(inputs)
