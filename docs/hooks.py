@@ -18,7 +18,8 @@ from adaexplore.core.config import Config
 _ROOT = Path(__file__).parents[1]
 _COMMAND_LINE = ("typer", "adaexplore.cli.app", "utils", "docs", "--name", "adaexplore")
 _OUTSIDE = re.compile(
-    r"\[([^]]+)\]\((?:(?:\.\./)+(?:src|tests|lab|examples)/|problems/|training/|\w+\.(?:py|toml)|CONTRIBUTING|CHANGE)"
+    r"\[([^]]+)\]\((?:(?:\.\./)+(?:src|tests|lab|examples)/|problems/|training/"
+    r"|models/|bf16|\w+\.(?:py|toml)|CONTRIBUTING|CHANGE)"
     r"[^)]*\)"
 )
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}

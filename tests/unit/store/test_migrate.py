@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,22 @@ def test_an_old_file_is_read_without_a_change_to_it(tmp_path):
     with read_run(tmp_path) as run:
         assert run.store.nodes() == filled().nodes()
     assert (tmp_path / "run.db").read_bytes() == before
+
+
+def test_old_files_are_migrated_at_the_same_time(tmp_path):
+    folders = [tmp_path / str(number) for number in range(8)]
+    for folder in folders:
+        folder.mkdir()
+        engine = sqlite_engine(folder / "run.db", "create")
+        write_format_1(engine, filled())
+        engine.dispose()
+
+    def nodes(folder):
+        with read_run(folder) as run:
+            return run.store.nodes()
+
+    with ThreadPoolExecutor(len(folders)) as pool:
+        assert list(pool.map(nodes, folders)) == [filled().nodes()] * len(folders)
 
 
 def test_an_old_database_that_may_only_be_read_is_refused(postgresql):
