@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, func, inspect, select
@@ -13,6 +14,8 @@ from adaexplore.store import schema
 from adaexplore.store.postgres import LOCK_TABLES
 
 _SCRIPTS = Path(__file__).parent / "migrations"
+_ONE_AT_A_TIME = threading.Lock()
+"""Alembic keeps a migration's connection in its module: two threads would mix theirs."""
 
 
 def create_tables(connection: Connection) -> None:
@@ -41,9 +44,10 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    if format_of(connection) == 1 and not inspect(connection).has_table(schema.version.name):
-        command.stamp(config, "1")  # the first releases had no Alembic
-    command.upgrade(config, revision)
+    with _ONE_AT_A_TIME:
+        if format_of(connection) == 1 and not inspect(connection).has_table(schema.version.name):
+            command.stamp(config, "1")  # the first releases had no Alembic
+        command.upgrade(config, revision)
 
 
 def current(engine: Engine, place: Path) -> Engine:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from stored_runs import sample_node, sample_run
 from adaexplore.core.ask import Ask
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed
-from adaexplore.store import Confirmation, memory_store, read_run, schema
+from adaexplore.store import Confirmation, memory_store, open_run, read_run, schema
 from adaexplore.store.column_types import Json
 from adaexplore.store.migrate import upgrade
 from adaexplore.store.postgres import postgres_engine
@@ -102,6 +103,22 @@ def test_an_old_file_is_read_without_a_change_to_it(tmp_path):
     with read_run(tmp_path) as run:
         assert run.store.nodes() == filled().nodes()
     assert (tmp_path / "run.db").read_bytes() == before
+
+
+def test_old_files_are_migrated_by_several_threads(tmp_path):
+    folders = [tmp_path / str(number) for number in range(8)]
+    for folder in folders:
+        folder.mkdir()
+        engine = sqlite_engine(folder / "run.db", "create")
+        write_format_1(engine, filled())
+        engine.dispose()
+
+    def nodes(folder):
+        with open_run(folder) as run:
+            return run.store.nodes()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(found == filled().nodes() for found in pool.map(nodes, folders))
 
 
 def test_an_old_database_that_may_only_be_read_is_refused(postgresql):
