@@ -33,8 +33,8 @@ class Environment:
 
     `device` is "cpu" or "cuda:<index>". `cores` counts the processors that may be used, `threads`
     PyTorch's threads where the device is the CPU. `compute_capability` is written "9.0".
-    `commit` is that of this package's checkout. `nvcc` and `helion` are versions of a language's
-    own compiler, where candidates are written in that language.
+    `commit` is that of this package's checkout. `nvcc`, `helion` and `cutedsl` are versions of a
+    language's own compiler, where candidates are written in that language.
     """
 
     device: str = "cpu"
@@ -55,6 +55,7 @@ class Environment:
     driver: str = ""
     nvcc: str = ""
     helion: str = ""
+    cutedsl: str = ""
     isolation: Isolation = field(default_factory=Isolation)
 
     def to_json(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-Language = Literal["triton", "gluon", "cuda", "helion", "cpp"]
+Language = Literal["triton", "gluon", "cuda", "helion", "cutedsl", "cpp"]
 Precision = Literal["fp32", "tf32", "half"]
 Mode = Literal["as-built", "train", "eval"]
 TargetName = Literal["sm_80", "sm_90", "sm_100"]

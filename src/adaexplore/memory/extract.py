@@ -93,7 +93,7 @@ def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
     None for a language that Triton does not compile: rules are about those that it compiles.
     """
     found: dict[str, Failure] = {}
-    if not DIALECTS[problem.language].offline:
+    if not DIALECTS[problem.language].by_triton:
         return []
     for node in nodes:
         evaluation = node.evaluation

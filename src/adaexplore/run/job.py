@@ -270,7 +270,7 @@ class Job:
         """Give the run the rules for its next steps, unless a step is under way."""
         run = store.run()
         plan = Plan.of(run)
-        about_it = plan.asks_prompts and DIALECTS[run.problem.language].offline
+        about_it = plan.asks_prompts and DIALECTS[run.problem.language].by_triton
         if self._rules is None or not about_it or store.asks("open"):
             return
         rules = self._rules()

@@ -41,7 +41,7 @@ def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
 
 def not_taught(language: Language, learning: str) -> str:
     """Return the objection to learning rules about a language in a way, "" without one."""
-    if not DIALECTS[language].offline:
+    if not DIALECTS[language].by_triton:
         return f"rules are about Triton and languages that it compiles, not {language}"
     if learning == "published" and language != "triton":
         return f"unchecked rules are about Triton; about {language} take --set learning=checked"

@@ -252,7 +252,7 @@ class TestOptions:
     def test_a_target_for_cpp(self, adaexplore, problem):
         words = ["explore", problem, "--target", "sm_90", "--language", "cpp"]
         line = adaexplore(*words).complaint
-        assert "--target sm_90: only --language triton, gluon, helion have one" in line
+        assert "--target sm_90: only --language triton, gluon, helion, cutedsl have one" in line
 
     def test_a_target_that_is_not_known(self, adaexplore, problem):
         result = adaexplore("explore", problem, "--target", "sm_75")

@@ -83,6 +83,7 @@ def test_a_failure_to_compile_becomes_a_rule_about_gluon(adaexplore, tmp_path):
     ("words", "complaint"),
     [
         (("cuda",), "--language cuda: rules are about Triton and languages that it compiles"),
+        (("cutedsl",), "that it compiles, not cutedsl"),
         (("gluon", "--set", "learning=published"), "unchecked rules are about Triton"),
     ],
 )

@@ -17,7 +17,7 @@ def test_every_language_has_a_dialect():
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
 class TestEach:
     def test_named_functions_exist(self, dialect):
-        named = [*dialect.preload, dialect.lacking, dialect.trial]
+        named = [*dialect.preload, dialect.lacking, dialect.trial, dialect.capture]
         for module, _, function in (name.partition(":") for name in named if name):
             imported = import_module(module)
             assert not function or callable(getattr(imported, function))
@@ -50,3 +50,14 @@ def no_kernel(x): ...
 """
     names = DIALECTS["helion"].own_kernels(ast.parse(source))
     assert names == {"_helion_scale", "_helion_shift", "_helion_bare"}
+
+
+def test_the_names_of_cute_dsl_s_kernels_go_on_with_the_types_of_their_arguments():
+    source = """
+@cute.kernel
+def scale(x): ...
+
+@cute.jit
+def launch(x): ...
+"""
+    assert DIALECTS["cutedsl"].own_kernels(ast.parse(source)) == {"kernel_cutlass_scale_*"}

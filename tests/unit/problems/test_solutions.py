@@ -313,7 +313,7 @@ def test_the_solution_and_the_task_of_sol_execbench(sol_delivery, tmp_path):
 
 
 def test_sol_execbench_takes_no_extension_that_compiles_itself(sol_delivery, tmp_path):
-    with pytest.raises(BadInputError, match=r"in cuda .* it takes triton, gluon, helion"):
+    with pytest.raises(BadInputError, match=r"in cuda .* it takes triton, gluon, helion, cutedsl"):
         deliver_to_sol(replace(sol_delivery, language="cuda"), tmp_path / "out")
 
 

@@ -19,6 +19,7 @@ _COMPILE = frozenset(
         "MLIRCompilationError",
         "CppCompileError",
         "InvalidCxxCompiler",
+        "DSLUserCodeError",  # CuTe DSL
         "_FixedMessage",  # what Helion says about a kernel, and its subclasses
     }
 )

@@ -35,10 +35,11 @@ _COMPILES_UNSEEN = ("torch.compile", "torch.jit", "torch.export", "torch.fx", "t
 def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tuple[str, ...]:
     """Import and construct the candidate, and give it its inputs; return labels.
 
-    On a GPU, its kernels are compiled first, while another process may use the GPU.
+    On a GPU, its kernels are compiled first, while another process may use the GPU. Languages with
+    a compiler of their own compile in the candidate's constructor, which does not hold the GPU.
     """
     problem = reference.problem
-    if problem.device != "cpu":
+    if problem.device != "cpu" and not DIALECTS[problem.language].capture:
         _compile_ahead(talk, reference, candidate)
     talk.stage = LOADING
     loaded = talk.ask(

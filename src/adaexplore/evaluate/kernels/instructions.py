@@ -47,7 +47,12 @@ def of_kernel(asm: Mapping[str, str]) -> set[str]:
 
     A "dot" is a product in the source, on whichever unit it is computed.
     """
-    return _found(_IN_PTX, asm["ptx"]) | _found(_IN_TTGIR, asm["ttgir"])
+    return of_ptx(asm["ptx"]) | _found(_IN_TTGIR, asm["ttgir"])
+
+
+def of_ptx(ptx: str) -> set[str]:
+    """Return the instructions of a kernel in PTX."""
+    return _found(_IN_PTX, ptx)
 
 
 def of_source(source: str) -> set[str]:

@@ -85,7 +85,10 @@ def read_profile(reply: Profiled, source: str, language: Language) -> LabelledPr
 
 
 def own_kernels(source: str) -> set[str]:
-    """Return the names of the GPU kernels that a source defines, in any of the languages."""
+    """Return the names of the GPU kernels that a source defines, in any of the languages.
+
+    A name that ends in "*" is the beginning of one.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -96,7 +99,12 @@ def own_kernels(source: str) -> set[str]:
 def origin_of(
     name: str, own: set[str], patterns: Sequence[tuple[Origin, re.Pattern[str]]] = _PATTERNS
 ) -> Origin:
-    """Return the origin of a kernel; `own` holds the plain names of the candidate's kernels."""
+    """Return the origin of a kernel; `own` holds the plain names of the candidate's kernels.
+
+    A name in `own` that ends in "*" is the beginning of one.
+    """
+    if any(one.endswith("*") and name.startswith(one[:-1]) for one in own):
+        return "custom"
     plain = re.match(r"(?:void\s+)?((?:(?:\w+|\(anonymous namespace\))::)*)(\w+)", name)
     if name in own or (plain and plain[2] in own and not plain[1].startswith(("at::", "c10::"))):
         return "custom"

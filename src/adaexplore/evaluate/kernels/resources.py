@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,13 +18,11 @@ from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources, PTXASError
 
 from adaexplore.evaluate.kernels.capture import CapturedKernel
+from adaexplore.evaluate.kernels.cubin import read_cubin
 from adaexplore.evaluate.kernels.driver import gpu_target
 from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
 from adaexplore.evaluate.kernels.targets import WARP, Target
 from adaexplore.evaluate.wire.offline_messages import KernelResources
-
-_REGISTERS = 0x2F  # attributes of .nv.info, by the numbers that cuobjdump and nvdisasm print
-_FRAME = 0x11
 
 
 class TooLargeError(OutOfResources):  # type: ignore[misc]  # Triton has no types
@@ -68,15 +65,15 @@ def compile_for(kernel: CapturedKernel, target: Target) -> KernelResources:
             if name in ("ttgir", "ptx"):
                 texts[name] = str(module)
             if name == "llir":
-                _check_size(kernel.name, metadata, target)
-    registers, frame = _registers_and_frame(module)
+                check_size(kernel.name, WARP * metadata["num_warps"], metadata["shared"], target)
+    needs = read_cubin(module)
     return KernelResources(
         kernel.name,
         metadata["num_warps"],
         metadata["num_stages"],
         metadata["shared"],
-        registers,
-        frame,
+        needs.registers,
+        needs.frame_bytes,
         metadata["global_scratch_size"] or 0,
         code_of(texts["ptx"], metadata),
         tuple(sorted(of_kernel(texts))),
@@ -99,14 +96,14 @@ def compile_any(kernels: Sequence[CapturedKernel], target: Target) -> KernelReso
     raise failure
 
 
-def _check_size(kernel: str, metadata: Mapping[str, Any], target: Target) -> None:
-    threads, shared_bytes = WARP * metadata["num_warps"], metadata["shared"]
+def check_size(kernel: str, threads: int, shared_bytes: int, target: Target) -> None:
+    """Raise `TooLargeError` where a block of the target has not as many threads or bytes."""
     if threads > target.threads_a_block:
         raise TooLargeError(
             threads,
             target.threads_a_block,
             "threads",
-            f"{kernel} has num_warps={metadata['num_warps']}, which is {threads:,} threads; a "
+            f"{kernel} has num_warps={threads // WARP}, which is {threads:,} threads; a "
             f"block of {target.name} has at most {target.threads_a_block:,}",
         )
     if shared_bytes > target.shared_bytes:
@@ -137,41 +134,3 @@ def _reasons_of_the_compiler() -> Iterator[None]:
             if reasons := re.findall(r"error: .*", text):
                 raise RuntimeError(f"{error}: {reasons[0]}") from error
         raise
-
-
-def _registers_and_frame(cubin: bytes) -> tuple[int, int]:
-    """Return a thread's registers and the bytes of its stack frame, which holds spilled registers.
-
-    Both are in the section `.nv.info` of an ELF file. An entry has a format byte, an attribute byte
-    and a 16-bit size; an entry of format 4 with 8 bytes holds a symbol and a value.
-    """
-    registers = frame = 0
-    for data in _sections(cubin, ".nv.info"):
-        at = 0
-        while at + 4 <= len(data):
-            form, attribute, size = struct.unpack_from("<BBH", data, at)
-            at += 4
-            if form != 4:
-                continue
-            if size == 8:
-                _, value = struct.unpack_from("<II", data, at)
-                if attribute == _REGISTERS:
-                    registers = max(registers, value & 0xFFFF)
-                elif attribute == _FRAME:
-                    frame = max(frame, value)
-            at += size
-    return registers, frame
-
-
-def _sections(elf: bytes, name: str) -> Iterator[bytes]:
-    """Yield the content of each section of an ELF64 file that has this name."""
-    (table,) = struct.unpack_from("<Q", elf, 0x28)
-    entry_bytes, count, names_index = struct.unpack_from("<HHH", elf, 0x3A)
-    headers = [
-        struct.unpack_from("<IIQQQQIIQQ", elf, table + i * entry_bytes) for i in range(count)
-    ]
-    names = headers[names_index][4]
-    for header in headers:
-        start = names + header[0]
-        if elf[start : elf.index(b"\0", start)].decode() == name:
-            yield elf[header[4] : header[4] + header[5]]

@@ -21,6 +21,7 @@ from adaexplore.evaluate.kernels import driver
 from adaexplore.evaluate.kernels.capture import CapturedKernel, CapturedLaunch, Recorder
 from adaexplore.evaluate.kernels.count import OpCounter, without_values
 from adaexplore.evaluate.kernels.launches import Launches
+from adaexplore.evaluate.kernels.own_compilers import capture_launches, resources_of
 from adaexplore.evaluate.kernels.resources import compile_any
 from adaexplore.evaluate.kernels.targets import TARGETS, Target
 from adaexplore.evaluate.kernels.torch_shim import Shim
@@ -31,6 +32,7 @@ from adaexplore.evaluate.truth.tf32 import EmulatedTf32
 from adaexplore.evaluate.wire import offline_messages as wire
 from adaexplore.evaluate.wire.kernel_messages import RunUnlaunched
 from adaexplore.evaluate.wire.messages import Load, Pickled, Rebuild, Request, RunOn, decode
+from adaexplore.languages.base import CompiledLaunch
 from adaexplore.sandbox.channel import Channel
 
 _DRY_LAUNCH_S = 5.0
@@ -64,21 +66,32 @@ class CompilingSession(worker.CandidateSession):
         self._target = target
         self._recorder = recorder
         self._shim = shim
+        self._own: dict[CompiledLaunch, None] = {}
+        """The launches of other compilers than Triton's, each once."""
+
         shim.install()
         recorder.install()
+        capture_launches(target, lambda launch: self._own.setdefault(launch))
         super().__init__()  # from now on, replaced functions are detected
 
     def answer(self, request: Request[Any], fds: list[int]) -> Any:
         """Run one request and return its reply."""
         match request:
             case wire.ListKernels():
-                return wire.KernelNames(tuple(kernels[0].name for kernels in self._kernels()))
+                launched = [kernels[0].name for kernels in self._kernels()]
+                return wire.KernelNames((*launched, *(own.kernel for own in self._own)))
             case wire.CompileKernel():
-                kernels = self._kernels()[request.kernel]
-                resources = compile_any(kernels, self._target)
-                return wire.CompiledKernel(resources, self._has_allocator(kernels[0]))
+                return self._compiled(request.kernel)
             case _:
                 return super().answer(request, fds)
+
+    def _compiled(self, number: int) -> wire.CompiledKernel:
+        launched = self._kernels()
+        if number < len(launched):
+            resources = compile_any(launched[number], self._target)
+            return wire.CompiledKernel(resources, self._has_allocator(launched[number][0]))
+        own = list(self._own)[number - len(launched)]
+        return wire.CompiledKernel(resources_of(own, self._target), has_allocator=False)
 
     def _has_allocator(self, kernel: CapturedKernel) -> bool:
         """Return True if every launch of a kernel has an allocator for scratch memory."""

@@ -42,6 +42,10 @@ _NAMED_KERNEL = re.compile(r"function '(?:_Z(?P<length>\d{1,4}))?(?P<name>\w+)'"
 _PROCESSED = re.compile(
     r'^ *File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<frame>\w+)$', re.MULTILINE
 )
+_POINTED_AT = re.compile(r"^\s*--> (?P<file>[^\n:]+):(?P<line>\d{1,9})(?::\d+)?$", re.MULTILINE)
+"""The place in a message of CuTe DSL."""
+
+_COLOURS = re.compile(r"\x1b\[[\d;]*m")
 _AROUND = 2  # lines of a generated file, by which a line is found that occurs twice
 
 
@@ -50,14 +54,14 @@ def describe(error: BaseException, folder: Path) -> Raised:
 
     `folder` holds the candidate's own file. A Triton error carries its place: the text of the
     kernel and a line in it; the place in a helper's caller follows in `__cause__`. Helion's texts
-    name the lines that it was processing.
+    name the lines that it was processing, those of CuTe DSL point at one. Colours are left out.
     """
     chain = list(_causes(error))
     root = _most_telling(chain)
     places = [place for link in reversed(chain) for place in _places(link, folder)]
     return Raised(
         type=type(root).__name__,
-        message=str(root)[:_TEXT_CHARS],
+        message=_COLOURS.sub("", str(root))[:_TEXT_CHARS],
         types=tuple(c.__name__ for c in (*type(error).__mro__, *type(root).__mro__)),
         traceback=_traceback(error, folder)[-_TRACEBACK_CHARS:],
         places=tuple(places[:50]),
@@ -102,7 +106,8 @@ def _traceback(error: BaseException, folder: Path) -> str:
     trace = error.__traceback__
     while trace and Path(trace.tb_frame.f_code.co_filename).parent != folder:
         trace = trace.tb_next
-    return "".join(traceback.format_exception(type(error), error, trace))
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    return _COLOURS.sub("", text)
 
 
 def _most_telling(chain: Sequence[BaseException]) -> BaseException:
@@ -113,7 +118,8 @@ def _most_telling(chain: Sequence[BaseException]) -> BaseException:
 
 
 def _quotes_compiler(text: str) -> bool:
-    return BUILD_FAILED in text or bool(_COMPILER_ERROR.search(text))
+    quotes = _COMPILER_ERROR.search(text) or _POINTED_AT.search(_COLOURS.sub("", text))
+    return BUILD_FAILED in text or bool(quotes)
 
 
 def _excerpt(message: str, folder: Path) -> Place | None:
@@ -148,7 +154,9 @@ def _places(error: BaseException, folder: Path) -> list[Place]:
         return [Place(line, kernel=kernel)]
     if isinstance(error, SyntaxError) and Path(error.filename or "").parent == folder:
         return [Place(error.lineno or 0)]
-    processed = [(m["file"], int(m["line"]), m["frame"]) for m in _PROCESSED.finditer(str(error))]
+    text = _COLOURS.sub("", str(error))
+    processed = [(m["file"], int(m["line"]), m["frame"]) for m in _PROCESSED.finditer(text)]
+    processed += [(m["file"], int(m["line"]), "") for m in _POINTED_AT.finditer(text)]
     frames = traceback.extract_tb(error.__traceback__)
     passed = [(frame.filename, frame.lineno or 0, frame.name) for frame in frames]
     return [

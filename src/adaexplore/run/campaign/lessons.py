@@ -26,7 +26,7 @@ def check_lessons(order: CampaignOrder) -> None:
     if order.arms:
         raise BadInputError("--memory-update: the arms of a study share no memory; leave it out")
     languages = {_language(entry) for entry in order.entries}
-    taught = [language for language in languages if DIALECTS[language].offline]
+    taught = [language for language in languages if DIALECTS[language].by_triton]
     check_update(order.config, min(taught or languages))
 
 
@@ -40,7 +40,7 @@ def lessons_of(
     config = order.config
 
     def checker() -> Checker:
-        entry = next(entry for entry in order.entries if DIALECTS[_language(entry)].offline)
+        entry = next(entry for entry in order.entries if DIALECTS[_language(entry)].by_triton)
         return Machine(_device(entry), entry.config.target).checker()
 
     return Lessons(

@@ -175,6 +175,17 @@ class TestOrigins:
     def test_the_origin_of_a_kernel(self, name, origin):
         assert origin_of(name, own_kernels(SOURCE)) == origin
 
+    @pytest.mark.parametrize(
+        ("name", "origin"),
+        [
+            ("kernel_cutlass_scale_tensorptrf32gmemo1_0", "custom"),
+            ("kernel_cutlass_scaled_tensorptrf32gmemo1_0", "other"),
+            ("a_kernel_cutlass_scale_0", "other"),
+        ],
+    )
+    def test_a_name_may_be_the_beginning_of_the_launched_one(self, name, origin):
+        assert origin_of(name, {"kernel_cutlass_scale_*"}) == origin
+
     def test_own_kernels_are_read_from_the_syntax_tree(self):
         assert own_kernels(SOURCE) == {"softmax_kernel", "scale", "bias_relu"}
         assert own_kernels("# @triton.jit\n# def k(): ...") == set()

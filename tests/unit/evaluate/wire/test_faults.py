@@ -104,6 +104,26 @@ class TestPython:
         """).fault()
         assert (fault.message, fault.line, fault.frame) == ("The size of x is wrong", 2, "kernel")
 
+    def test_a_line_that_a_coloured_text_points_at(self, candidate):
+        fault = candidate("""
+            def kernel(x):
+                return x + bias  # traced, never called
+
+            def traced():
+                place = f"  \\x1b[94m-->\\x1b[0m {kernel.__code__.co_filename}:2:5"
+                raise RuntimeError(f"\\x1b[91merror[NAME]:\\x1b[0m No bias\\n{place}\\n   |")
+
+            try:
+                traced()
+            except RuntimeError as error:
+                raise error from NameError("bias")
+        """).fault()
+        assert (fault.type, fault.message, fault.line) == (
+            "RuntimeError",
+            "error[NAME]: No bias",
+            2,
+        )
+
     @pytest.mark.parametrize("part", [{"src": "x = 1"}, {"node": ast.parse("x = 1").body[0]}])
     def test_half_of_what_a_compiler_names_is_no_place(self, tmp_path, part):
         error = ValueError("no")

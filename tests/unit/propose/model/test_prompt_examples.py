@@ -14,6 +14,7 @@ from adaexplore.core.environment import Environment
 from adaexplore.core.problem import LANGUAGES, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
+from adaexplore.languages.cutedsl import host as cutedsl_host
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.run.session import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
@@ -67,6 +68,27 @@ total = x + residual
 expected = total * torch.rsqrt((total**2).mean(-1, keepdim=True) + 1e-6) * model.scale
 with torch.no_grad():
     torch.testing.assert_close(model(x, residual), expected, rtol=1e-5, atol=1e-5)
+"""
+
+RMS_NORM_REFERENCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, columns, eps):
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(columns))
+        self.eps = eps
+
+    def forward(self, x, residual):
+        total = x + residual
+        return total * torch.rsqrt((total**2).mean(-1, keepdim=True) + self.eps) * self.scale
+
+def get_inputs():
+    return [torch.randn(1024, 3072), torch.randn(1024, 3072)]
+
+def get_init_inputs():
+    return [3072, 1e-6]
 """
 
 
@@ -130,6 +152,13 @@ def test_gluon_compiles_for_a_gpu(server):
     assert (verdict.status, verdict.detail.count("registers")) == ("not_run", 3), verdict.reason
 
 
+@pytest.mark.skipif(bool(cutedsl_host.lacking()), reason=cutedsl_host.lacking() or "")
+def test_cute_dsl_compiles_for_a_gpu():
+    with closing(ForkServer.start((*PRELOAD_OFFLINE, *DIALECTS["cutedsl"].preload))) as server:
+        verdict = judged(server, "cutedsl", RMS_NORM_REFERENCE)
+    assert (verdict.status, verdict.detail.count("registers")) == ("not_run", 1), verdict.reason
+
+
 @pytest.mark.slow
 def test_cpp(check):
     check("cpp", RMS_NORM, "cpu")
@@ -165,3 +194,9 @@ def test_cuda(check):
 def test_helion_on_a_gpu(check):
     pytest.importorskip("helion")
     check("helion", TRITON, "cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(bool(cutedsl_host.lacking()), reason=cutedsl_host.lacking() or "")
+def test_cute_dsl_on_a_gpu(check):
+    check("cutedsl", RMS_NORM, "cuda")

@@ -110,7 +110,9 @@ class TestEveryPrompt:
         assert "# Triton 3.6.0" in told
 
     def test_refuses_a_language_without_notes(self, form):
-        with pytest.raises(BadInputError, match="'cobol'; known: triton, gluon, cuda, helion, cpp"):
+        with pytest.raises(
+            BadInputError, match="'cobol'; known: triton, gluon, cuda, helion, cutedsl, cpp"
+        ):
             form(briefing(language="cobol"))
 
 
