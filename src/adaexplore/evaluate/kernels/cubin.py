@@ -9,7 +9,8 @@ from dataclasses import dataclass
 _REGISTERS = 0x2F  # attributes of .nv.info, by the numbers that cuobjdump and nvdisasm print
 _FRAME = 0x11
 _BLOCK = 0x10  # threads of a block in x, y and z, where the source states them
-_RESERVED = ".nv.shared.reserved."  # the system's, beyond a block's limit
+_SHARED, _RESERVED = ".nv.shared.", ".nv.shared.reserved.0"
+_RESERVED_BYTES = 1024  # the system's in each block, beyond its limit
 _SIZED = 4  # the format of an entry that has a size
 
 
@@ -33,10 +34,9 @@ def read_cubin(cubin: bytes) -> KernelNeeds:
     An entry there has a format byte, an attribute byte and a 16-bit size; `_SIZED` entries are
     followed by so many bytes. Registers and frames have a symbol before the value.
     """
-    registers = frame = threads = shared = 0
-    for name, data in _sections(cubin):
-        if name.startswith(".nv.shared.") and not name.startswith(_RESERVED):
-            shared = max(shared, len(data))
+    registers = frame = threads = 0
+    sections = list(_sections(cubin))
+    for name, _, data in sections:
         if not name.startswith(".nv.info"):
             continue
         for attribute, value in _entries(data):
@@ -47,7 +47,10 @@ def read_cubin(cubin: bytes) -> KernelNeeds:
             elif attribute == _BLOCK:
                 x, y, z = struct.unpack_from("<III", value)
                 threads = max(threads, x * y * z)
-    return KernelNeeds(registers, frame, threads, shared)
+    sizes = {name: size for name, size, _ in sections if name.startswith(_SHARED)}
+    reserved = _RESERVED_BYTES if _RESERVED in sizes else 0  # part of each size, since sm_90
+    shared = max(sizes.values(), default=0) - reserved
+    return KernelNeeds(registers, frame, threads, max(shared, 0))
 
 
 def _entries(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -61,8 +64,11 @@ def _entries(data: bytes) -> Iterator[tuple[int, bytes]]:
             at += size
 
 
-def _sections(elf: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each section of an ELF64 file."""
+def _sections(elf: bytes) -> Iterator[tuple[str, int, bytes]]:
+    """Yield the name, the size and the content of each section of an ELF64 file.
+
+    Sections of shared memory have a size and no content.
+    """
     (table,) = struct.unpack_from("<Q", elf, 0x28)
     entry_bytes, count, names_index = struct.unpack_from("<HHH", elf, 0x3A)
     headers = [
@@ -71,4 +77,5 @@ def _sections(elf: bytes) -> Iterator[tuple[str, bytes]]:
     names = headers[names_index][4]
     for header in headers:
         start = names + header[0]
-        yield elf[start : elf.index(b"\0", start)].decode(), elf[header[4] : header[4] + header[5]]
+        name = elf[start : elf.index(b"\0", start)].decode()
+        yield name, header[5], elf[header[4] : header[4] + header[5]]

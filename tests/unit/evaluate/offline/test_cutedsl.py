@@ -56,7 +56,8 @@ def test_one_that_compiles_was_not_run(told):
         "known of its results"
     )
     assert verdict.detail.startswith("kernel_cutlass_relu_plus_one_")
-    assert ": 8 warps, 10 registers, 0 bytes spilled" in verdict.detail
+    needs = "8 warps, 10 registers, 0 bytes spilled, 0 bytes of shared memory"
+    assert verdict.detail.endswith(needs)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,37 @@ def test_one_that_does_not_compile_or_fit_is_refused_and_told_why(told, old, new
     assert isinstance(verdict.feedback, Fault)
     assert verdict.feedback.source_line.startswith(line)
     assert "\x1b" not in verdict.reason + verdict.detail
+
+
+def test_instructions_of_the_target_are_known(told):
+    fence = "cute.nvgpu.warpgroup.fence()  # of wgmma, which sm_90 has alone"
+    verdict = told(changed("        out[at] =", f"        {fence}\n        out[at] ="))
+    assert verdict.status == "not_run", verdict.reason
+
+
+def test_a_persistent_kernel_is_told_the_multiprocessors_of_the_target(told):
+    ask = "cutlass.utils.HardwareInfo().get_max_active_clusters(2)"
+    verdict = told(changed(CALL, f"        assert {ask} == 132 // 2\n{CALL}"))
+    assert verdict.status == "not_run", verdict.reason
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        "cutlass.memory.SmemAllocator().allocate_tensor(cutlass.Float32, layout, 16)",
+        "cute.make_tensor(cute.arch.alloc_smem(cutlass.Float32, 1000), layout)",
+    ],
+    ids=["at the launch", "in the code"],
+)
+def test_shared_memory_is_counted(told, tensor):
+    uses = f"""layout = cute.make_layout(1000)
+        shared = {tensor}
+        shared[thread] = x[at]
+        cute.arch.sync_threads()
+        out[at] = shared[255 - thread] + 1.0"""
+    verdict = told(changed("out[at] = cutlass.max(x[at], 0.0) + 1.0", uses))
+    assert verdict.status == "not_run", verdict.reason
+    assert verdict.detail.endswith(" 4000 bytes of shared memory")
 
 
 def test_one_that_launches_nothing_is_refused_where_own_kernels_are_required(told):
