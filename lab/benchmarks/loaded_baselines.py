@@ -169,7 +169,10 @@ def _end(running: list[subprocess.Popen[bytes]], number: signal.Signals) -> None
 def _prepared(lane: Lane, problem: Problem, number: int) -> Prepared:
     with lane.evaluator(replace(problem, seed=number), 600.0) as evaluator:
         at_work = _share_at_work()
-        return evaluator.prepare(), at_work()
+        facts, share = evaluator.prepare(), at_work()
+    times = ", ".join(f"{name} {us:.1f}" for name, us in facts.baselines_us.items())
+    print(f"preparation {number}, processors at work {share:.0%}, in us: {times}", flush=True)
+    return facts, share
 
 
 def _share_at_work() -> Callable[[], float]:

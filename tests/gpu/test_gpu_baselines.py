@@ -209,4 +209,5 @@ def test_a_confirmation_is_against_every_baseline(judge):
     timing = judge.evaluate(Candidate(SAME, "triton"), again=True).timing
     assert timing.baselines_us.keys() == {"eager", "compile", *GRAPHS}
     assert timing.strongest in GRAPHS
-    assert timing.speedup_eager == pytest.approx(1.0, rel=0.3)  # the candidate is eager itself
+    # The candidate is eager itself: launching takes longer in its process, which has two cores.
+    assert 0.3 < timing.speedup_eager < 1.3

@@ -48,8 +48,8 @@ def placements(decoder, tmp_path_factory):
     model, calls = decoder
     folder = tmp_path_factory.mktemp("kernels")
     ranked = rank_model(model, calls, CaptureOptions(folder / "ranked"))
-    reasons = {group.name: group.reason for group in ranked.ranking.groups}
-    assert "Qwen3DecoderLayer" in ranked.problems, reasons
+    reasons = [f"{group.name}: {group.reason or 'chosen'}" for group in ranked.ranking.groups]
+    assert "Qwen3DecoderLayer" in ranked.problems, "; ".join(reasons)
     found = ranked.problems["Qwen3DecoderLayer"]
     problem = found.captured.problem
     source = problem.source.replace("class Model(", "class ModelNew(")

@@ -12,7 +12,12 @@ from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.live_parents import LiveParent
 from adaexplore.evaluate.judge.reference import Reference
-from adaexplore.evaluate.judge.timed import ParentLostError, TimedCandidate, TimedParent, is_busy
+from adaexplore.evaluate.judge.timed import (
+    ParentLostError,
+    TimedCandidate,
+    TimedParent,
+    comes_to_rest,
+)
 from adaexplore.evaluate.judge.verify import Verified
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_KERNELS
@@ -178,6 +183,6 @@ def _effort(reference: Reference, baselines: int, *, brief: bool) -> MeasuringEf
 def _disbelieved(talk: Conversation, reference: Reference, objection: str) -> Failed:
     if objection == IDLE_KERNELS:
         talk.end()
-        if is_busy(reference.problem.device):
+        if not comes_to_rest(reference.problem.device):
             return Failed("infra_error", _BUSY)
     return Failed("rejected", objection)

@@ -34,6 +34,8 @@ from adaexplore.sandbox.watchdog import LimitExceededError
 
 _LATENCY_SPAN_NS = 5_000_000
 _LEAVING_S = 1.0
+_AT_REST_S = 1.0
+_LOOK_EACH_S = 0.02
 _BRIEF_BLOCKS = 3
 _BRIEF_BLOCK_US = 20_000.0
 _MADE_ELSEWHERE = (
@@ -253,6 +255,21 @@ def is_busy(device: str) -> bool:
     while time.monotonic() < deadline:
         if _latency_us(device) < IDLE_LATENCY_US:
             return False
+    return True
+
+
+def comes_to_rest(device: str) -> bool:
+    """Return whether a GPU becomes idle and stays so for a second: work of others comes and goes.
+
+    What it tells holds for the time while a candidate was there, whose process has ended.
+    """
+    if is_busy(device):
+        return False
+    deadline = time.monotonic() + _AT_REST_S
+    while time.monotonic() < deadline:
+        if _latency_us(device) >= IDLE_LATENCY_US:
+            return False
+        time.sleep(_LOOK_EACH_S)
     return True
 
 

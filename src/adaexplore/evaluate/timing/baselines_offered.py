@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,6 +81,22 @@ def compiled(mode: str | None = None) -> Callable[[Subject], Call]:
     return build
 
 
+@dataclass(frozen=True, slots=True)
+class _Replays:
+    """Replays of a graph: it reads the parameters of `model` and `places`, and writes `outputs`."""
+
+    model: nn.Module
+    places: Sequence[torch.Tensor]
+    graph: torch.cuda.CUDAGraph
+    outputs: Sequence[NamedTensor]
+
+    def __call__(self, inputs: Inputs) -> list[NamedTensor]:
+        for place, tensor in zip(self.places, tensors_of(inputs), strict=True):
+            place.copy_(tensor)
+        self.graph.replay()
+        return [(path, tensor.clone()) for path, tensor in self.outputs]
+
+
 def captured(subject: Subject) -> Call:
     """Return replays of a CUDA graph of one eager call.
 
@@ -89,21 +105,14 @@ def captured(subject: Subject) -> Call:
     generator is then as before, but PyTorch's allocator may take the capture for unfinished.
     """
     static = map_tensors(_copy, subject.inputs)
-    if isinstance(subject.model, TrainingStep):
+    model = subject.model
+    if isinstance(model, TrainingStep):
         # The parameters of other steps have autograd nodes that wait for those steps' stream.
-        subject = replace(subject, model=copy.deepcopy(subject.model))
-    call = eager(subject)
+        model = copy.deepcopy(model)
+    call = eager(replace(subject, model=model))
     _warm_aside(call, static, subject.device)
     graph, outputs = _capture(call, static, subject.device)
-    places = tensors_of(static)
-
-    def replay(inputs: Inputs) -> list[NamedTensor]:
-        for place, tensor in zip(places, tensors_of(inputs), strict=True):
-            place.copy_(tensor)
-        graph.replay()
-        return [(path, tensor.clone()) for path, tensor in outputs]
-
-    return replay
+    return _Replays(model, tensors_of(static), graph, outputs)
 
 
 def channels_last(build: Callable[[Subject], Call]) -> Callable[[Subject], Call]:
