@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import settings
 
 from adaexplore.evaluate.judge.local import LocalEvaluator
@@ -69,9 +70,12 @@ def server():
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_others(tmp_path_factory):
-    """Measure a winner again without a pause, and beside the tests of other workers."""
+    """Measure a winner again without a pause, and beside the tests of other workers.
+
+    Not on a GPU: kernels of other tests would be taken for kernels of a candidate at rest.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        if "PYTEST_XDIST_WORKER" in os.environ:
+        if "PYTEST_XDIST_WORKER" in os.environ and not torch.cuda.is_available():
             patch.setenv(LOCKS, str(tmp_path_factory.mktemp("locks")))
         patch.setattr(winner, "_PAUSES_S", (0.0,))
         yield

@@ -5,6 +5,14 @@ from on_gpu import DEVICE, REFERENCE
 
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.sandbox.lock import device_lock
+
+
+@pytest.fixture
+def shared_gpu():
+    """Work on the GPU in the test's process while no judge of another test times it."""
+    with device_lock(DEVICE, exclusive=False):
+        yield
 
 
 @pytest.fixture(scope="module")

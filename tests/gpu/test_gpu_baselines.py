@@ -90,10 +90,15 @@ def drawn():
 
 
 @pytest.fixture(scope="module")
-def small():
+def small_module():
     torch.manual_seed(0)
     yield Small().to(DEVICE)
     torch._dynamo.reset()
+
+
+@pytest.fixture
+def small(small_module, shared_gpu):
+    return small_module
 
 
 NAMES = [

@@ -1,5 +1,7 @@
 """A decoder with a static cache on a GPU: its layers with a kernel, timed in every way."""
 
+import inspect
+
 import pytest
 import torch
 
@@ -37,9 +39,11 @@ def decoder():
     cache = transformers.StaticCache(config=config, max_cache_len=32 + ROOM)
     cache.early_initialization(4, 2, 64, torch.bfloat16, torch.device(DEVICE))
     ids = torch.randint(0, 256, (4, 33), device=DEVICE)
+    parameters = inspect.signature(model.forward).parameters
+    name = "cache" if "cache" in parameters else "past_key_values"  # since transformers 5.24
     with torch.no_grad():
-        model(input_ids=ids[:, :32], cache=cache)
-    return model, calls_of({"decode": {"input_ids": ids[:, 32:], "cache": cache}})
+        model(input_ids=ids[:, :32], **{name: cache})
+    return model, calls_of({"decode": {"input_ids": ids[:, 32:], name: cache}})
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +63,7 @@ def placements(decoder, tmp_path_factory):
     return placements
 
 
+@pytest.mark.usefixtures("shared_gpu")
 def test_tokens_and_caches_are_the_original_s(decoder, placements):
     model, calls = decoder
     original = Original(model, calls, "half", DEVICE)

@@ -122,6 +122,7 @@ def test_a_check_of_it_is_good(package):
     assert checked.is_good, checked
 
 
+@pytest.mark.usefixtures("shared_gpu")
 @torch.no_grad()
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
 def test_compiled_whole(mode, kernel, fast, plain, x):
@@ -132,6 +133,7 @@ def test_compiled_whole(mode, kernel, fast, plain, x):
     assert kernel.refusals() == {}
 
 
+@pytest.mark.usefixtures("shared_gpu")
 @torch.no_grad()
 def test_in_a_cuda_graph_that_follows_the_weights(kernel, fast, plain, x):
     given = x.clone()
@@ -152,6 +154,7 @@ def test_in_a_cuda_graph_that_follows_the_weights(kernel, fast, plain, x):
     assert kernel.refusals() == {}
 
 
+@pytest.mark.usefixtures("shared_gpu")
 def test_a_training_step(kernel, fast, plain, x):
     given = [x.clone().requires_grad_() for _ in range(2)]
     for net, inputs in zip((fast, plain), given, strict=True):
@@ -162,6 +165,7 @@ def test_a_training_step(kernel, fast, plain, x):
     assert kernel.refusals() == {}
 
 
+@pytest.mark.usefixtures("shared_gpu")
 @torch.no_grad()
 def test_unseen_shapes_types_and_devices_run_the_original(kernel, fast, plain, x):
     assert_same(fast(x[:7]), plain(x[:7]))
@@ -170,6 +174,7 @@ def test_unseen_shapes_types_and_devices_run_the_original(kernel, fast, plain, x
     assert sum(kernel.refusals().values()) == 6
 
 
+@pytest.mark.usefixtures("shared_gpu")
 @torch.no_grad()
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs a second GPU")
 def test_on_another_gpu(kernel, fast, plain, x):

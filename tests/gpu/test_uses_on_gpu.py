@@ -50,6 +50,7 @@ def test_every_use_holds_or_is_refused(name: str, source: str, family: Family) -
     assert uses.keys() >= {"built on the CPU, then moved", "another stream"}
 
 
+@pytest.mark.usefixtures("shared_gpu")
 class TestDevices:
     @pytest.fixture(scope="module")
     def module(self, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:

@@ -14,6 +14,7 @@ from torch import nn
 from adaexplore.evaluate.timing.clock import timing_event
 from adaexplore.model.calls import ModelCall
 from adaexplore.model.hooks import hooked
+from adaexplore.sandbox.lock import device_lock
 
 _WARM_UPS = 2
 _AGREE = 3  # so many passes as fast as the fastest, about, end the repetition
@@ -125,7 +126,8 @@ def profile(model: nn.Module, calls: Sequence[ModelCall], device: str) -> list[C
 def _profile(model: nn.Module, call: ModelCall, device: str) -> CallProfile:
     for _ in range(_WARM_UPS):
         call.copied().run(model)
-    passes = _passes(model, call, device)
+    with device_lock(device, exclusive=True):
+        passes = _passes(model, call, device)
     paths = dict.fromkeys(path for one in passes for path in one)
     nothing = ModuleTime(0.0, 0.0)
     rows = {path: [one.get(path, nothing) for one in passes] for path in paths}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
@@ -18,6 +19,7 @@ from adaexplore.evaluate.timing.statistics import median_interval
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.model.calls import ModelCall
 from adaexplore.model.placements import Placements
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import is_out_of_memory
 
 EAGER = "eager"
@@ -96,9 +98,11 @@ class Stopwatch:
         """
         rounds, times = [], []
         for _ in range(_ROUNDS):
-            row = [
-                (self._time_us(before, i), self._time_us(after, i)) for i in range(len(self._calls))
-            ]
+            with self._alone():
+                row = [
+                    (self._time_us(before, i), self._time_us(after, i))
+                    for i in range(len(self._calls))
+                ]
             rounds.append(math.exp(fmean(math.log(one / other) for one, other in row)))
             times.append([other for _, other in row])
         low, high = median_interval(rounds)
@@ -119,7 +123,8 @@ class Stopwatch:
                 try:
                     run = build(call)
                     run(call.copied())
-                    samples = [self._once_us(run, call) for _ in range(_TRIALS)]
+                    with self._alone():
+                        samples = [self._once_us(run, call) for _ in range(_TRIALS)]
                 except Exception as error:
                     if way == EAGER or is_out_of_memory(error):
                         raise
@@ -173,6 +178,10 @@ class Stopwatch:
         run(own)
         self._wait()
         return (time.perf_counter_ns() - start) / 1000.0
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Hold the device: no search times or works on it meanwhile."""
+        return device_lock(self._device, exclusive=True)
 
     def _wait(self) -> None:
         if self._device != "cpu":
