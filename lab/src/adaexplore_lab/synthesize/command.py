@@ -11,7 +11,7 @@ from typing import get_args
 from rich.console import Console
 from rich.progress import Progress
 
-from adaexplore.core.errors import BadInputError, BudgetSpentError, Config, make_config
+from adaexplore.core import BadInputError, BudgetSpentError, Config, make_config
 from adaexplore.evaluate import EXAMINE_JOB
 from adaexplore.problems.overlap import structures
 from adaexplore.problems.overlap.confined import PRELOAD
