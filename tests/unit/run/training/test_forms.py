@@ -70,9 +70,9 @@ def pairs(rows):
 def test_a_pair_has_one_parent_and_a_certain_order(rows):
     """Step 5 is as fast as 3 within the noise; 6 was never judged; 10 has no sibling."""
     found = rows("preferences")
-    assert pairs(found) == [(2, 1), (3, 4), (8, 7)]
+    assert pairs(found) == [(2, 1), (3, 4), (3, 11), (8, 7)]
     prompts = [row["prompt"][0]["content"] for row in found]
-    assert ["The current kernel:" in prompt for prompt in prompts] == [False, True, True]
+    assert ["The current kernel:" in prompt for prompt in prompts] == [False, True, True, True]
     assert all(row["rejected_reward"] < row["reward"] for row in found)
 
 
@@ -87,8 +87,9 @@ def test_every_row_names_the_licence(rows, form):
     assert {row["license"] for row in rows(form)} == {"MIT"}
 
 
-def test_a_refuted_winner_is_no_example(tmp_path):
-    failing = {**STEPS, BEST: (3, STEPS[4][1])}
-    [run] = recorded_runs([write_run(tmp_path / "run", steps=failing)])
+def test_a_kernel_that_failed_its_confirmation_is_no_example(tmp_path):
+    path = write_run(tmp_path / "run", confirmed=[(BEST, STEPS[4][1])])
+    [run] = recorded_runs([path])
     [row] = FORMS["sft"]([run], "log")
     assert row["step"] == 3
+    assert all(8 not in pair[:1] for pair in pairs(FORMS["preferences"]([run], "log")))
