@@ -88,6 +88,26 @@ class Jobs:
             row = _first(connection, user, jobs.c.id == job_id)
         return _info(row) if row else None
 
+    def find_by_key(self, user: str, request_key: str) -> JobInfo | None:
+        """Return the job that a user submitted with this key."""
+        with self._engine.begin() as connection:
+            row = _first(connection, user, jobs.c.request_key == request_key)
+        return _info(row) if row else None
+
+    def order(self, job_id: str) -> dict[str, Any]:
+        """Return the order of a job."""
+        order: dict[str, Any] = json.loads((self.folder / job_id / ORDER_NAME).read_text("utf-8"))
+        return order
+
+    def begin_again(self, job_id: str) -> None:
+        """Queue a job that has ended, outside of the quotas: the machine failed, not its user."""
+        again = {"state": "queued", "attempts": 0, "error": "", "ended_at": None}
+        with self._engine.begin() as connection:
+            ended = jobs.c.state.in_(("done", "failed"))
+            changed = update(jobs).where(jobs.c.id == job_id, ended).values(again)
+            if connection.execute(changed).rowcount:
+                _add_event(connection, job_id, "state", "queued")
+
     def of_user(self, user: str, limit: int = 100) -> list[JobInfo]:
         """Return a user's jobs, the latest first."""
         latest = select(jobs).where(jobs.c.user == user).order_by(jobs.c.number.desc())
