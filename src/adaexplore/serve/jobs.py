@@ -26,7 +26,14 @@ ORDER_NAME = "order.json"
 
 
 class QuotaError(Exception):
-    """A quota of the user that is used up; the message is one line."""
+    """A quota of the user that is used up; the message is one line.
+
+    `is_brief` is true for the jobs of a user, of which one will end.
+    """
+
+    def __init__(self, message: str, *, is_brief: bool = False) -> None:
+        super().__init__(message)
+        self.is_brief = is_brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +254,10 @@ def _check_quota(connection: Connection, account: Account, candidates: int) -> N
     mine = jobs.c.user == account.user
     active = select(func.count()).where(mine, jobs.c.state.in_(("queued", "running")))
     if (connection.execute(active).scalar() or 0) >= account.most_jobs:
-        raise QuotaError(f"{account.most_jobs} jobs are queued or running, your most; wait for one")
+        most = account.most_jobs
+        raise QuotaError(
+            f"{most} jobs are queued or running, your most; wait for one", is_brief=True
+        )
     day = select(func.coalesce(func.sum(jobs.c.candidates), 0)).where(
         mine, jobs.c.created_at > time.time() - _DAY_S
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from adaexplore.core.evaluation import Timing
 from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.problem import Problem
 from adaexplore.run.training.prompts import answer, feedback_prompt, task_prompt
 from adaexplore.run.training.recorded import RecordedRun
 from adaexplore.search.named_rewards import reward_of
@@ -31,7 +32,7 @@ def rl_rows(runs: Sequence[RecordedRun], reward: str) -> Iterator[Row]:
         speedups = [t.speedup for run in same for node in run.nodes if (t := run.timing(node))]
         yield _facts(same[0]) | {
             "data_source": SOURCE,
-            "prompt": [_user(task_prompt(problem))],
+            "prompt": [_user(_task(problem))],
             "ability": "kernel",
             "reward_model": {"style": "rule", "ground_truth": problem.source},
             "extra_info": {
@@ -55,7 +56,7 @@ def sft_rows(runs: Sequence[RecordedRun], reward: str) -> Iterator[Row]:
         if winner is None:
             continue
         path = run.path(winner)
-        messages = [_user(task_prompt(run.problem))]
+        messages = [_user(_task(run.problem))]
         for before, node in zip([None, *path], path, strict=False):
             messages += [_user(feedback_prompt(run.evaluation(before)))] if before else []
             messages.append(_assistant(answer(node.proposal.note, node.candidate.source)))
@@ -157,9 +158,14 @@ def _asked(run: RecordedRun, node: Node) -> Messages:
     return [_user(task), _assistant(answer(proposal.note, node.candidate.source))]
 
 
+def _task(problem: Problem) -> str:
+    checks = problem.checks
+    return task_prompt(problem.source, problem.language, checks.precision, backward=checks.backward)
+
+
 def _task_after(run: RecordedRun, parent_id: int) -> str:
     """Return the task, with the kernel to begin from and its verdict."""
-    task = task_prompt(run.problem)
+    task = _task(run.problem)
     if parent_id == ROOT_ID or not run.nodes[parent_id - 1].candidate.source:
         return task
     parent = run.nodes[parent_id - 1]

@@ -7,23 +7,25 @@ must be the same wherever it is asked.
 from __future__ import annotations
 
 from adaexplore.core.evaluation import Evaluation, Failed
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Language, Precision
 from adaexplore.core.text.feedback import render
 from adaexplore.languages import DIALECTS
 
 
-def task_prompt(problem: Problem) -> str:
-    """Return the task: the reference, and what the module `ModelNew` must do."""
-    dialect = DIALECTS[problem.language]
+def task_prompt(
+    source: str, language: Language, precision: Precision, *, backward: bool = False
+) -> str:
+    """Return the task: the reference `source`, and what the module `ModelNew` must do."""
+    dialect = DIALECTS[language]
     imports = ", ".join(("torch", *dialect.imports, "the standard library"))
-    step = " A call is a training step: forward, then all gradients." * problem.checks.backward
+    step = " A call is a training step: forward, then all gradients." * backward
     return (
         "Make this PyTorch module faster.\n\n"
-        f"{fenced(problem.source)}\n\n"
+        f"{fenced(source)}\n\n"
         "Write `ModelNew`: it computes the same function as `Model` in less time, with "
         f"{dialect.kernels}. Its constructor and its `forward` take the same arguments, and its "
         "constructor creates the same layers in the same order. Results are compared with the "
-        f"reference in float64, in precision class {problem.precision}, also on other inputs of "
+        f"reference in float64, in precision class {precision}, also on other inputs of "
         f"the same shapes and with other weights.{step} It imports only {imports}.\n\n"
         "Answer with one line that names the idea, then the complete module in one ```python block."
     )
