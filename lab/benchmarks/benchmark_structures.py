@@ -2,7 +2,7 @@
 
     python lab/benchmarks/benchmark_structures.py KernelBench/level{1,2,3}
 
-Writes lab/src/adaexplore_lab/synthesize/benchmarks.txt: digests alone, nothing of the problems.
+Writes src/adaexplore/problems/overlap/benchmarks.txt: digests alone, nothing of the problems.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from adaexplore.problems.overlap.confined import PRELOAD
+from adaexplore.problems.overlap.structures import SHIPPED, rendered, structures_in
 from adaexplore.sandbox import ForkServer
-from adaexplore_lab.synthesize.confined import PRELOAD
-from adaexplore_lab.synthesize.overlap import SHIPPED, rendered, structures_in
 
-OUTPUT = Path(__file__).parents[1] / "src/adaexplore_lab/synthesize" / SHIPPED
+OUTPUT = Path(__file__).parents[2] / "src/adaexplore/problems/overlap" / SHIPPED
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from statistics import median
 from typing import Any
 
 from adaexplore.evaluate import EXAMINE_JOB
+from adaexplore.problems.overlap import structures
+from adaexplore.problems.overlap.confined import PRELOAD
 from adaexplore.sandbox import ForkServer
-from adaexplore_lab.synthesize import overlap
-from adaexplore_lab.synthesize.confined import PRELOAD
 from adaexplore_lab.synthesize.grammar import grow
 from adaexplore_lab.synthesize.productions.base import CATALOGUE
 from adaexplore_lab.synthesize.sizes import is_prime
@@ -44,7 +44,7 @@ def main() -> None:
     asked = parser.parse_args()
     server = ForkServer.start([*PRELOAD, EXAMINE_JOB.partition(":")[0]])
     try:
-        validator = Validator(server, EXAMINE_JOB, benchmarks=overlap.shipped())
+        validator = Validator(server, EXAMINE_JOB, benchmarks=structures.shipped())
         rows = [row(validator, seed) for seed in range(asked.seed, asked.seed + asked.n)]
     finally:
         server.close()

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from adaexplore.problems.overlap.confined import PRELOAD, structure_of
 from adaexplore.sandbox.process import ForkServer
-from adaexplore_lab.synthesize.confined import PRELOAD, structure_of
 from llm_server import LlmServer
 
 MODULE = '''"""Row norms of a Gram matrix."""

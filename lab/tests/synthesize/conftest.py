@@ -4,8 +4,8 @@ import textwrap
 
 import pytest
 
+from adaexplore.problems.overlap.confined import PRELOAD
 from adaexplore.sandbox.process import ForkServer
-from adaexplore_lab.synthesize.confined import PRELOAD
 from adaexplore_lab.synthesize.task import SyntheticTask
 from adaexplore_lab.synthesize.validate import Validator
 

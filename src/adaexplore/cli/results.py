@@ -9,6 +9,15 @@ import typer
 
 from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
 from adaexplore.cli.options import RunArg
+from adaexplore.cli.training import (
+    ExcludeOption,
+    FormOption,
+    LicenseOption,
+    ParquetOption,
+    RewardOption,
+    WithBenchmarksOption,
+    export_training_data,
+)
 
 if TYPE_CHECKING:
     from adaexplore.problems.solutions.delivery import Delivery
@@ -107,11 +116,12 @@ def report(
 
 @app.command()
 def export(
-    run: Annotated[
-        Path,
+    runs: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="RUN",
-            help="The folder of a run; with --kernelbench, of many problems.",
+            metavar="RUN...",
+            help="The folder of a run; with --kernelbench, of many problems; with --parquet, runs, "
+            "exported runs and campaigns.",
         ),
     ],
     output: Annotated[
@@ -171,11 +181,18 @@ def export(
             help="The dataset that has the definition. Default: DIR.",
         ),
     ] = None,
+    parquet: ParquetOption = None,
+    form: FormOption = "",
+    reward: RewardOption = "log",
+    license_name: LicenseOption = "",
+    exclude: ExcludeOption = None,
+    with_benchmarks: WithBenchmarksOption = False,
 ) -> None:
-    """Write a run as one small file, or hand its winner to a benchmark."""
+    """Write a run as one small file, hand its winner to a benchmark, or make training data."""
     from adaexplore.core.errors import BadInputError
     from adaexplore.store.directory import require_run
 
+    run = runs[0]
     if not run.exists():
         require_run(run)
     targets = {
@@ -184,10 +201,16 @@ def export(
         "--sol": sol,
         "--kernelbench": kernelbench,
         "--predictions": predictions,
+        "--parquet": parquet,
     }
     if sum(map(bool, targets.values())) != 1:
         raise BadInputError(f"give one of {', '.join(targets)}")
-    if output:
+    if len(runs) > 1 and not parquet:
+        raise BadInputError(f"{len(runs)} runs: only --parquet takes more than one")
+    if parquet:
+        chosen = (form, reward, license_name, exclude or [])
+        export_training_data(runs, parquet, *chosen, with_benchmarks=with_benchmarks)
+    elif output:
         _export_file(run, output, problem=not without_problem)
     elif kernelbench:
         _export_kernelbench(run, kernelbench)

@@ -55,6 +55,18 @@ def serve(
             metavar="ADDRESS", help="Proxy with TLS in front, whose X-Forwarded-For is believed."
         ),
     ] = "",
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=DIR",
+            help="Problems for trainers, such as train=DIR and eval=DIR; repeatable. Default: a "
+            "small set of synthesized ones.",
+        ),
+    ] = None,
+    language: Annotated[
+        str,
+        typer.Option(help="Language of trainers' kernels. Default: triton on a GPU, cpp without."),
+    ] = "",
     trust_users: Annotated[
         bool,
         typer.Option(
@@ -73,16 +85,23 @@ def serve(
     from adaexplore.serve.options import Bounds
 
     _require_packages()
+    from adaexplore.run.session import setup_of
     from adaexplore.serve.app import ServiceSettings
     from adaexplore.serve.server import Listening, run_service
+    from adaexplore.serve.splits import builtin_splits, read_splits
 
     config: Config = make_config({"store": store}) if store else Config()
+    splits, left_out = read_splits(split) if split else (builtin_splits(), [])
+    for line in left_out:
+        print(line)
     settings = ServiceSettings(
         folder.resolve(),
         jobs,
         config.store,
         Bounds(timeout_s, memory_gb, parallel),
         keep_s=keep_days * _DAY_S,
+        splits=splits,
+        language=setup_of(make_config({"language": language} if language else {})).language,
     )
     secure = "s" if tls_certificate else ""
     print(f"serving {settings.folder} at http{secure}://{host}:{port}", flush=True)
@@ -176,7 +195,7 @@ def _require_packages() -> None:
 
     from adaexplore.core.errors import BadInputError
 
-    needed = ("fastapi", "uvicorn", "sse_starlette", "prometheus_client", "limits")
+    needed = ("websockets", "fastapi", "uvicorn", "sse_starlette", "prometheus_client", "limits")
     if missing := [name for name in needed if find_spec(name) is None]:
         raise BadInputError(
             f"{', '.join(missing)} cannot be imported; pip install 'adaexplore[serve]'"

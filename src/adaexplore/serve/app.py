@@ -5,7 +5,7 @@ FastAPI reads the annotations of routes, which name local types: they are no tex
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +22,11 @@ from adaexplore.core.version import __version__
 from adaexplore.serve.access import Gate, require
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.audit import log_request, open_audit
+from adaexplore.serve.episodes import Episodes
 from adaexplore.serve.guard import BoundedBody
 from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.judging import Judging
+from adaexplore.serve.kernelgym import add_kernelgym
 from adaexplore.serve.messages import (
     ENDED,
     CampaignOrder,
@@ -35,9 +38,11 @@ from adaexplore.serve.messages import (
     SearchOrder,
 )
 from adaexplore.serve.metrics import Metrics
+from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
 from adaexplore.serve.runner import Runner
+from adaexplore.serve.splits import Split, builtin_splits
 
 _LOOK_S = 0.25
 _SEND_S = 30.0
@@ -52,7 +57,8 @@ class ServiceSettings:
 
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
     runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
-    deletes jobs that ended `keep_s` seconds before, 0 for none.
+    deletes jobs that ended `keep_s` seconds before, 0 for none. Episodes of trainers are on the
+    problems of `splits`, in `language` unless they say another.
     """
 
     folder: Path
@@ -62,6 +68,8 @@ class ServiceSettings:
     most_bytes: int = 32 << 20
     body_s: float = 30.0
     keep_s: float = 0.0
+    splits: Sequence[Split] = field(default_factory=builtin_splits)
+    language: str = "triton"
 
 
 def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
@@ -124,6 +132,11 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     service.add_routes(app)
+    judging = Judging(jobs, settings.bounds)
+    add_kernelgym(app, judging, jobs, service.gate, lambda: runner.is_alive)
+    splits = {split.name: split for split in settings.splits}
+    episodes = Episodes(judging, splits, settings.bounds, settings.language)
+    add_openenv(app, episodes, splits, service.gate, audit)
     app.add_middleware(BoundedBody, most_bytes=settings.most_bytes, most_s=settings.body_s)
     return app
 

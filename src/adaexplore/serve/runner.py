@@ -113,6 +113,7 @@ class Runner:
                 running.files = message["data"]["files"]
             case "error":
                 running.error = message["text"]
+                running.result = JobResult(bad_input=message["data"]["bad_input"])
             case kind:
                 text, problem = message.get("text", ""), message.get("problem", "")
                 self._jobs.add_event(running.job.id, kind, text, problem, message.get("data"))

@@ -20,6 +20,7 @@ from adaexplore.store.directory import hold_lock
 
 _MOST_CONNECTIONS = 1000
 _END_S = 5
+_MOST_MESSAGE = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def uvicorn_server(
         host=listening.host,
         port=listening.port,
         http=TimedProtocol,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=_MOST_MESSAGE,
         log_level="warning",
         access_log=False,  # the audit log has each request
         server_header=False,

@@ -20,7 +20,7 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.errors import AdaExploreError
+from adaexplore.core.errors import AdaExploreError, BadInputError
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.protocols.evaluator import Evaluator
@@ -154,7 +154,8 @@ def main() -> None:
     try:
         JobWorker(folder, say).work()
     except AdaExploreError as error:
-        say({"type": "error", "text": str(error)})
+        bad_input = isinstance(error, BadInputError)
+        say({"type": "error", "text": str(error), "data": {"bad_input": bad_input}})
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

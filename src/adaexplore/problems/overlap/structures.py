@@ -1,6 +1,6 @@
 """Overlap with benchmarks: structures of graphs, compared by their digests.
 
-The package ships the digests alone; `benchmarks/benchmark_structures.py` makes them.
+The package ships the digests alone; `lab/benchmarks/benchmark_structures.py` makes them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from adaexplore.core import BadInputError
+from adaexplore.core.errors import BadInputError
+from adaexplore.problems.overlap.confined import structure_of
 from adaexplore.sandbox import ForkServer
-from adaexplore_lab.synthesize.confined import structure_of
 
 SHIPPED = "benchmarks.txt"
 """Beside this module: a digest a line, comments behind `#`."""
@@ -22,7 +22,7 @@ _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 def shipped() -> dict[str, str]:
     """The structures of the benchmark problems that the package knows."""
-    text = (files("adaexplore_lab.synthesize") / SHIPPED).read_text(encoding="utf-8")
+    text = (files("adaexplore.problems.overlap") / SHIPPED).read_text(encoding="utf-8")
     return dict.fromkeys(digests(text), "a benchmark problem")
 
 

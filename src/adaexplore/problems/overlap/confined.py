@@ -16,10 +16,10 @@ from adaexplore.sandbox import (
 TIMEOUT_S = 60.0
 MEMORY_BYTES = 4 << 30
 
-PRELOAD = ("torch", "adaexplore_lab.synthesize.graph:warm_tracing")
+PRELOAD = ("torch", "adaexplore.problems.overlap.graph:warm_tracing")
 """What the server of these jobs should have imported."""
 
-TRACE = "adaexplore_lab.synthesize.graph:job"
+TRACE = "adaexplore.problems.overlap.graph:job"
 
 
 def run_confined(

@@ -19,7 +19,7 @@ from torch.func import functional_call, functionalize
 from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from adaexplore.core import BadProblemError
+from adaexplore.core.errors import BadProblemError
 from adaexplore.sandbox import Inputs, Instance, flatten_outputs, map_tensors, tensors_of
 
 _SHAPING = frozenset(

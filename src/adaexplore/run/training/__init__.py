@@ -1,0 +1,1 @@
+"""Recorded runs as data to train models on."""
