@@ -52,7 +52,8 @@ class ServiceSettings:
 
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
     runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
-    deletes jobs that ended `keep_s` seconds before, 0 for none.
+    deletes jobs that ended `keep_s` seconds before, 0 for none. `evaluation_cache` is the place of
+    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common.
     """
 
     folder: Path
@@ -62,6 +63,21 @@ class ServiceSettings:
     most_bytes: int = 32 << 20
     body_s: float = 30.0
     keep_s: float = 0.0
+    evaluation_cache: str = ""
+    share_verdicts: bool = False
+
+    def fixed(self, user: str) -> dict[str, str]:
+        """Return the fields of `Config` that the service sets for the jobs of a user.
+
+        Verdicts stay among the jobs of a user unless all share them. A problem could tell whose job
+        it is, and a verdict that comes at once tells that somebody has judged the same source.
+        """
+        scope = "" if self.share_verdicts else user
+        return {
+            "store": self.store,
+            "evaluation_cache": self.evaluation_cache,
+            "evaluation_scope": f"serve:{scope}",
+        }
 
 
 def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
@@ -156,14 +172,15 @@ class _Service:
             request: Request, order: EvaluationOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Judge candidates against one problem."""
-            return submit(request, account, evaluation_job(order, settings.bounds), key)
+            new = evaluation_job(order, settings.bounds, settings.fixed(account.user))
+            return submit(request, account, new, key)
 
         @app.post("/v1/searches", status_code=202)
         def search(
             request: Request, order: SearchOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search for a faster kernel."""
-            new = search_job(order, settings.bounds, settings.store)
+            new = search_job(order, settings.bounds, settings.fixed(account.user))
             return submit(request, account, new, key)
 
         @app.post("/v1/campaigns", status_code=202)
@@ -171,7 +188,7 @@ class _Service:
             request: Request, order: CampaignOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search several problems within one budget."""
-            new = campaign_job(order, settings.bounds, settings.store)
+            new = campaign_job(order, settings.bounds, settings.fixed(account.user))
             return submit(request, account, new, key)
 
         @app.get("/v1/jobs")
