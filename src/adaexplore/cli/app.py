@@ -10,6 +10,7 @@ from adaexplore.cli import (
     adapt,
     answers,
     bench,
+    cache,
     campaign,
     compare,
     evaluate,
@@ -73,3 +74,4 @@ for module in (
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")
 app.add_typer(serve.app, name="serve")
+app.add_typer(cache.app, name="cache")

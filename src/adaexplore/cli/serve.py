@@ -39,6 +39,21 @@ def serve(
             metavar="URL", help="PostgreSQL database for the records of runs. Default: files."
         ),
     ] = "",
+    evaluation_cache: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="Verdicts that jobs share: on (a file in the folder), a file, or a PostgreSQL "
+            "database. Default: off.",
+        ),
+    ] = "",
+    share_verdicts: Annotated[
+        bool,
+        typer.Option(
+            "--share-verdicts",
+            help="Share them between users, who trust each other; without it each has their own.",
+        ),
+    ] = False,
     timeout_s: Annotated[float, typer.Option(help="Most seconds for one candidate.")] = 600.0,
     memory_gb: Annotated[float, typer.Option(help="Most GiB for one candidate.")] = 16.0,
     parallel: Annotated[int, typer.Option(help="Most steps in flight in one job.")] = 4,
@@ -90,7 +105,8 @@ def serve(
     from adaexplore.serve.server import Listening, run_service
     from adaexplore.serve.splits import builtin_splits, read_splits
 
-    config: Config = make_config({"store": store}) if store else Config()
+    place = str(folder / "verdicts.db") if evaluation_cache == "on" else evaluation_cache
+    config: Config = make_config({"store": store, "evaluation_cache": place})
     splits, left_out = read_splits(split) if split else (builtin_splits(), [])
     for line in left_out:
         print(line)
@@ -102,6 +118,8 @@ def serve(
         keep_s=keep_days * _DAY_S,
         splits=splits,
         language=setup_of(make_config({"language": language} if language else {})).language,
+        evaluation_cache=config.evaluation_cache,
+        share_verdicts=share_verdicts,
     )
     secure = "s" if tls_certificate else ""
     print(f"serving {settings.folder} at http{secure}://{host}:{port}", flush=True)

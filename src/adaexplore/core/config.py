@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
 
 from adaexplore.core.config_fields import (
+    CachePlace,
     DatabaseUrl,
     JoinedText,
     PathText,
@@ -458,6 +459,17 @@ class Config(BaseModel):
         "PostgreSQL database for the records, as postgresql://USER@HOST/NAME. Default: run.db in "
         "the folder of the run",
         metavar="URL",
+    )
+    evaluation_cache: CachePlace = option(
+        "output",
+        "",
+        "verdicts shared between runs: off, on (a file in ~/.cache/adaexplore), a file, or "
+        "postgresql://USER@HOST/NAME. A kernel that was judged for the same problem, on the same "
+        "hardware and software, is not judged again; winners are always measured. Default: off",
+        metavar="PLACE",
+    )
+    evaluation_scope: str = setting(
+        "output", "", "verdicts are taken over from runs with the same scope alone"
     )
 
     @model_validator(mode="before")

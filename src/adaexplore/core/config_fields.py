@@ -62,5 +62,16 @@ def _database(url: str) -> str:
     return url
 
 
+def _cache_place(text: str) -> str:
+    if text in ("", "off"):
+        return ""
+    if "://" in text:
+        return _database(text)
+    return text if text == "on" else _absolute(text)
+
+
+CachePlace = Annotated[str, BeforeValidator(plain), AfterValidator(_cache_place)]
+"""The place of a shared cache: empty for none, "on" for the user's own, a file, or a URL."""
+
 DatabaseUrl = Annotated[str, AfterValidator(_database)]
 """The URL of a PostgreSQL database without a password, empty for none."""

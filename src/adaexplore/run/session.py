@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +29,7 @@ from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.run.published_judge import beside_published
+from adaexplore.run.take_over import taking_over
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
@@ -257,11 +258,9 @@ def session_on(
         for number in range(evaluators_for(parallel))
     ]
     pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
-    evaluator = beside_published(pool, server, problem, settings)
-    try:
+    with closing(pool), taking_over(pool, problem, settings, environment) as judge:
+        evaluator = beside_published(judge, server, problem, settings)
         yield Session(server, evaluator, environment)
-    finally:
-        evaluator.close()
 
 
 def evaluator_on(

@@ -58,7 +58,8 @@ class ServiceSettings:
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
     runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
     deletes jobs that ended `keep_s` seconds before, 0 for none. Episodes of trainers are on the
-    problems of `splits`, in `language` unless they say another.
+    problems of `splits`, in `language` unless they say another. `evaluation_cache` is the place of
+    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common.
     """
 
     folder: Path
@@ -70,6 +71,21 @@ class ServiceSettings:
     keep_s: float = 0.0
     splits: Sequence[Split] = field(default_factory=builtin_splits)
     language: str = "triton"
+    evaluation_cache: str = ""
+    share_verdicts: bool = False
+
+    def fixed(self, user: str) -> dict[str, str]:
+        """Return the fields of `Config` that the service sets for the jobs of a user.
+
+        Verdicts stay among the jobs of a user unless all share them. A problem could tell whose job
+        it is, and a verdict that comes at once tells that somebody has judged the same source.
+        """
+        scope = "" if self.share_verdicts else user
+        return {
+            "store": self.store,
+            "evaluation_cache": self.evaluation_cache,
+            "evaluation_scope": f"serve:{scope}",
+        }
 
 
 def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
@@ -132,7 +148,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     service.add_routes(app)
-    judging = Judging(jobs, settings.bounds)
+    judging = Judging(jobs, settings.bounds, settings.fixed)
     add_kernelgym(app, judging, jobs, service.gate, lambda: runner.is_alive)
     splits = {split.name: split for split in settings.splits}
     episodes = Episodes(judging, splits, settings.bounds, settings.language)
@@ -169,14 +185,15 @@ class _Service:
             request: Request, order: EvaluationOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Judge candidates against one problem."""
-            return submit(request, account, evaluation_job(order, settings.bounds), key)
+            new = evaluation_job(order, settings.bounds, settings.fixed(account.user))
+            return submit(request, account, new, key)
 
         @app.post("/v1/searches", status_code=202)
         def search(
             request: Request, order: SearchOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search for a faster kernel."""
-            new = search_job(order, settings.bounds, settings.store)
+            new = search_job(order, settings.bounds, settings.fixed(account.user))
             return submit(request, account, new, key)
 
         @app.post("/v1/campaigns", status_code=202)
@@ -184,7 +201,7 @@ class _Service:
             request: Request, order: CampaignOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search several problems within one budget."""
-            new = campaign_job(order, settings.bounds, settings.store)
+            new = campaign_job(order, settings.bounds, settings.fixed(account.user))
             return submit(request, account, new, key)
 
         @app.get("/v1/jobs")

@@ -7,7 +7,7 @@ the task is judged again when it is next asked about, and until then it is under
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,11 +54,17 @@ class Outcome:
 
 
 class Judging:
-    """Tasks by the names that their users give them, each a job of its own."""
+    """Tasks by the names that their users give them, each a job of its own.
 
-    def __init__(self, jobs: Jobs, bounds: Bounds) -> None:
+    `fixed` returns the fields of `Config` that the service sets for a user's jobs.
+    """
+
+    def __init__(
+        self, jobs: Jobs, bounds: Bounds, fixed: Callable[[str], Mapping[str, str]]
+    ) -> None:
         self._jobs = jobs
         self._bounds = bounds
+        self._fixed = fixed
         self._waiting: dict[str, int] = {}
 
     def submit(self, account: Account, name: str, attempt: Attempt) -> JobInfo:
@@ -70,7 +76,7 @@ class Judging:
         order = EvaluationOrder(
             problem=attempt.problem, candidates=[attempt.source], options=dict(attempt.options)
         )
-        new = evaluation_job(order, self._bounds)
+        new = evaluation_job(order, self._bounds, self._fixed(account.user))
         job = self._jobs.submit(account, new, _key(name))
         if self._jobs.order(job.id) != new.order:
             raise HTTPException(409, f"{name[:64]!r} names another kernel; give each its own name")

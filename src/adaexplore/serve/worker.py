@@ -31,6 +31,7 @@ from adaexplore.run.api import syntax_failure
 from adaexplore.run.campaign.run import CampaignRun, begin_campaign
 from adaexplore.run.results import summary_of
 from adaexplore.run.session import INTERRUPTED, load_problem
+from adaexplore.run.take_over import judged
 from adaexplore.run.uses import with_uses
 from adaexplore.sandbox.walls.isolation import hide
 from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
@@ -130,7 +131,7 @@ class JobWorker:
 
 def _verdict(candidate: Candidate, evaluator: Evaluator) -> Evaluation:
     failed = syntax_failure(candidate)
-    return failed or with_uses(evaluator.evaluate(candidate, again=True), candidate, evaluator)
+    return failed or with_uses(judged(evaluator, candidate), candidate, evaluator)
 
 
 def main() -> None:

@@ -199,6 +199,8 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
         )
     if node.reused:
         facts.append(("Taken over", "an identical candidate had been evaluated before"))
+    if evaluation.taken_over:
+        facts.append(("Taken over from the cache", text.origin_of(evaluation.taken_over)))
     facts += [
         ("Proposing", text.duration_s(node.propose_s)),
         ("Evaluating", text.duration_s(evaluation.cost.wall_s)),

@@ -26,6 +26,7 @@ from adaexplore.run.api import read_source, syntax_failure
 from adaexplore.run.bench.own_tests import OwnTests
 from adaexplore.run.job import Servers
 from adaexplore.run.session import describe, device_of, evaluator_on, load_problem
+from adaexplore.run.take_over import taking_over
 from adaexplore.run.workers import map_parallel
 from adaexplore.store.bench import (
     BenchManifest,
@@ -152,8 +153,12 @@ class BenchJudging:
             problem = load_problem(self._path / group.problem, config)
             server = self._servers.get(problem)
             pending = [self._own_tests.tested(entry, server, device) for entry in pending]
-            blank = replace(blank, device=self._environment(problem).gpu or device)
-            with closing(evaluator_on(server, problem, config)) as evaluator:
+            environment = self._environment(problem)
+            blank = replace(blank, device=environment.gpu or device)
+            with (
+                closing(evaluator_on(server, problem, config)) as judge,
+                taking_over(judge, problem, config, environment) as evaluator,
+            ):
                 labels = evaluator.prepare().labels
                 blank = replace(blank, problem_digest=problem.digest, labels=labels)
                 while pending and not self._over.is_set():

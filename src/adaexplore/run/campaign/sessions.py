@@ -41,7 +41,9 @@ class SharedSessions(Servers):
     @contextmanager
     def session(self, problem: Problem, config: Config) -> Iterator[Session]:
         """See `Servers.session`; the published judge stands beside where `config` asks for it."""
-        key = json.dumps([problem.to_json(), config.timeout_s, config.memory_gb], sort_keys=True)
+        limits = [config.timeout_s, config.memory_gb]
+        cache = [config.evaluation_cache, config.evaluation_scope]
+        key = json.dumps([problem.to_json(), *limits, *cache], sort_keys=True)
         shared = self._taken(key)
         try:
             with shared.opening:
