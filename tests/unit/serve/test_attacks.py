@@ -171,7 +171,19 @@ def test_ids_are_values_and_not_sql(service, job, job_id):
 PATHS = ("allow", "start_from", "prompts", "memory", "memory_update", "run", "record", "replay")
 
 
-@pytest.mark.parametrize("name", [*PATHS, "store", "base_url", "device", "definition", "preset"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *PATHS,
+        "store",
+        "evaluation_cache",
+        "evaluation_scope",
+        "base_url",
+        "device",
+        "definition",
+        "preset",
+    ],
+)
 def test_options_that_name_paths_or_addresses_are_closed(service, name):
     options = {name: "/etc/passwd"}
     answer = service.ask("POST", "/v1/evaluations", json={**ORDER, "options": options})
