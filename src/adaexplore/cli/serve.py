@@ -36,7 +36,9 @@ def serve(
     store: Annotated[
         str,
         typer.Option(
-            metavar="URL", help="PostgreSQL database for the records of runs. Default: files."
+            metavar="URL",
+            help="PostgreSQL database for tokens, jobs and records of runs. Default: files, or the "
+            "one that the folder had before.",
         ),
     ] = "",
     evaluation_cache: Annotated[
@@ -104,9 +106,10 @@ def serve(
     from adaexplore.serve.app import ServiceSettings
     from adaexplore.serve.server import Listening, run_service
     from adaexplore.serve.splits import builtin_splits, read_splits
+    from adaexplore.serve.tables import store_of
 
     place = str(folder / "verdicts.db") if evaluation_cache == "on" else evaluation_cache
-    config: Config = make_config({"store": store, "evaluation_cache": place})
+    config: Config = make_config({"store": store_of(folder, store), "evaluation_cache": place})
     splits, left_out = read_splits(split) if split else (builtin_splits(), [])
     for line in left_out:
         print(line)

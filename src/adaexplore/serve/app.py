@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -43,6 +44,7 @@ from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
+from adaexplore.serve.tables import is_unreachable
 
 _LOOK_S = 0.25
 _SEND_S = 30.0
@@ -128,6 +130,13 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     @app.exception_handler(QuotaError)
     async def wait(_: Request, error: QuotaError) -> Response:
         return JSONResponse({"detail": str(error)}, 429, {"Retry-After": "60"})
+
+    @app.exception_handler(DBAPIError)
+    async def wait_for_database(_: Request, error: DBAPIError) -> Response:
+        if not is_unreachable(error):
+            raise error
+        why = "the database cannot be reached now; try again"
+        return JSONResponse({"detail": why}, 503, {"Retry-After": "5"})
 
     @app.get("/health")
     def health() -> Health:

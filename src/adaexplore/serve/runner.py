@@ -12,13 +12,19 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from sqlalchemy.exc import DBAPIError
+
 from adaexplore.run.session import INTERRUPTED
-from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.jobs import ORDER_NAME, Jobs
 from adaexplore.serve.messages import JobInfo, JobResult
+from adaexplore.serve.tables import is_unreachable
 
 _LOOK_S = 0.2
 _STOP_S = 20.0
 """Time for a cancelled job to end by itself."""
+_PATIENCE_S = 1.0
+"""Time until a database that could not be reached is asked again."""
+_NO_ORDER = "its files are gone: the service has another folder"
 _MOST_LINE = 64 << 20
 _LOG_NAME = "worker.log"
 
@@ -68,17 +74,29 @@ class Runner:
     def _run(self) -> None:
         # The workers end with the thread that started them, so this one does all of it.
         while not self._ending.wait(_LOOK_S):
-            self._land()
-            self._stop_cancelled()
-            while len(self._running) < self._at_once:
-                job = self._jobs.take_next()
-                if job is None:
-                    break
-                self._running.append(self._begin(job))
+            try:
+                self._look()
+            except DBAPIError as error:
+                if not is_unreachable(error):
+                    raise
+                self._ending.wait(_PATIENCE_S)
         for running in self._running:
             running.process.kill()
             running.process.wait()
             self._jobs.requeue(running.job.id, lost=False)
+
+    def _look(self) -> None:
+        """Land, stop and begin jobs once."""
+        self._land()
+        self._stop_cancelled()
+        while len(self._running) < self._at_once:
+            job = self._jobs.take_next()
+            if job is None:
+                break
+            if (self._jobs.folder / job.id / ORDER_NAME).is_file():
+                self._running.append(self._begin(job))
+            else:
+                self._jobs.end(job.id, "failed", _NO_ORDER, files=[], result=JobResult())
 
     def _begin(self, job: JobInfo) -> _Running:
         folder = self._jobs.folder / job.id
@@ -116,7 +134,16 @@ class Runner:
                 running.result = JobResult(bad_input=message["data"]["bad_input"])
             case kind:
                 text, problem = message.get("text", ""), message.get("problem", "")
-                self._jobs.add_event(running.job.id, kind, text, problem, message.get("data"))
+                self._record(running.job.id, kind, text, problem, message.get("data"))
+
+    def _record(self, *event: Any) -> None:
+        """Record an event, once the database can be reached."""
+        while True:
+            try:
+                return self._jobs.add_event(*event)
+            except DBAPIError as error:
+                if not is_unreachable(error) or self._ending.wait(_PATIENCE_S):
+                    raise
 
     def _land(self) -> None:
         for running in list(self._running):
@@ -124,8 +151,8 @@ class Runner:
             if status is None or running.reader is None:
                 continue
             running.reader.join()
-            self._running.remove(running)
             self._end(running, status)
+            self._running.remove(running)
 
     def _end(self, running: _Running, status: int) -> None:
         job_id, result = running.job.id, running.result or JobResult()

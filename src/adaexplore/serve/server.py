@@ -15,7 +15,7 @@ from adaexplore.sandbox.walls.isolation import hide, missing_for_strangers
 from adaexplore.serve.app import ServiceSettings, make_app
 from adaexplore.serve.guard import TimedProtocol
 from adaexplore.serve.jobs import Jobs
-from adaexplore.serve.tables import open_folder
+from adaexplore.serve.tables import make_folder, open_folder
 from adaexplore.store.directory import hold_lock
 
 _MOST_CONNECTIONS = 1000
@@ -56,9 +56,10 @@ def run_service(
         )
     hide()
     with ExitStack() as stack:
-        engine = open_folder(settings.folder)
-        stack.callback(engine.dispose)
+        make_folder(settings.folder)
         hold_lock(settings.folder, stack)
+        engine = open_folder(settings.folder, settings.store, serving=True)
+        stack.callback(engine.dispose)
         if settings.keep_s:
             Jobs(engine, settings.folder / "jobs").forget(settings.keep_s)
         uvicorn_server(settings, listening, engine).run()

@@ -15,7 +15,8 @@ from adaexplore.store.failures import Mode, StorageFailure
 _LOCKS = 0x41445845
 """The first key of this package's advisory locks; the second is the id of a run, or `_TABLES`."""
 _TABLES = 0
-_UNREACHABLE = StorageFailure(
+_SERVICE, _SERVICE_ROWS = -1, -2
+UNREACHABLE = StorageFailure(
     "the database cannot be reached", "start it, or check its URL, PGPASSWORD and ~/.pgpass"
 )
 _FAILURES = {
@@ -28,21 +29,24 @@ _FAILURES = {
 _GONE = ("08", "57", "28", "3D")  # connection, shutdown, login, no such database
 
 
-def postgres_engine(url: str, mode: Mode) -> Engine:
+def postgres_engine(url: str, mode: Mode, *, serial: bool = False) -> Engine:
     """Return an engine on a database; it connects on first use.
 
     A password comes from PGPASSWORD or ~/.pgpass, as for every client of libpq. A commit is on the
     disk when it returns, and a reader sees one state of the database through each of its calls.
-    Writing has one connection, which `hold_run` makes the holder of the run.
+    Writing has one connection, which `hold_run` makes the holder of the run. With `serial`, each
+    statement sees what was committed before it, for callers who take locks within a transaction,
+    and a connection that was lost is made anew.
     """
     if find_spec("psycopg") is None:
         raise BadInputError(
             f"{url}: psycopg cannot be imported; pip install 'adaexplore[postgresql]'"
         )
-    pool: dict[str, int] = {} if mode == "read" else {"pool_size": 1, "max_overflow": 0}
+    pool: dict[str, Any] = {} if mode == "read" else {"pool_size": 1, "max_overflow": 0}
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
-        isolation_level="REPEATABLE READ",
+        isolation_level="READ COMMITTED" if serial else "REPEATABLE READ",
+        pool_pre_ping=serial,
         execution_options={"mode": mode, "postgresql_readonly": mode == "read"},
         connect_args={"connect_timeout": 10},
         **pool,
@@ -70,6 +74,21 @@ def hold_run(engine: Engine, run_id: int, place: Path) -> None:
     engine.dispose()  # a connection that was made before does not hold it
 
 
+def hold_service(engine: Engine, url: str) -> None:
+    """Make every new connection of an engine hold the database against other services.
+
+    Raises `RunInUseError` where another service holds it, as `hold_run` does.
+    """
+
+    @event.listens_for(engine, "connect")
+    def hold(connection: Any, _: object) -> None:
+        if not _run(connection, f"SELECT pg_try_advisory_lock({_LOCKS}, {_SERVICE})"):
+            raise RunInUseError(f"{url}: another service uses this database")
+
+    engine.dispose()
+    engine.connect().close()
+
+
 def _run(connection: Any, statement: str) -> Any:
     """Run one statement as a transaction on a connection of the driver; return its first value."""
     with connection.cursor() as cursor:
@@ -83,10 +102,14 @@ LOCK_TABLES = f"SELECT pg_advisory_xact_lock({_LOCKS}, {_TABLES})"
 """Statement that makes others wait who would create or migrate tables in this database."""
 
 
+LOCK_SERVICE = f"SELECT pg_advisory_xact_lock({_LOCKS}, {_SERVICE_ROWS})"
+"""Statement that makes the transactions of a service take turns."""
+
+
 def explain(error: DBAPIError) -> StorageFailure | None:
     """Return the storage failure behind an error; None for a mistake of the caller."""
     state: str | None = getattr(error.orig, "sqlstate", None)
     if state in _FAILURES:
         return _FAILURES[state]
     lost = error.connection_invalidated or type(error.orig).__name__ == "OperationalError"
-    return _UNREACHABLE if (lost if state is None else state[:2] in _GONE) else None
+    return UNREACHABLE if (lost if state is None else state[:2] in _GONE) else None

@@ -179,9 +179,7 @@ def open_verdicts(place: str) -> SqlVerdicts:
 
 def _engine(place: str) -> Engine:
     if "://" in place:
-        # A writer that waited for another's row then sees it, instead of an error.
-        engine = postgres.postgres_engine(place, "create")
-        return engine.execution_options(isolation_level="READ COMMITTED")
+        return postgres.postgres_engine(place, "create", serial=True)
     try:
         Path(place).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

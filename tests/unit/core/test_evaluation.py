@@ -20,6 +20,7 @@ from adaexplore.core.evaluation import (
     Profile,
     PublishedVerdict,
     Roofline,
+    TakenOver,
     Timing,
     WorkloadTiming,
     rank,
@@ -58,6 +59,7 @@ timings = st.builds(
 bounds = st.sampled_from(["memory", "compute", "overhead"])
 estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]), st.booleans())
 counts = st.integers(0, 1 << 20)
+taken_over = st.none() | st.builds(TakenOver, st.text(), st.floats(0, 1e10))
 sizes = st.tuples(counts, counts, counts)
 launches = st.builds(
     Launch, sizes, sizes, counts, counts, st.none() | st.floats(0, 1), st.none() | counts
@@ -141,6 +143,7 @@ failed = st.builds(
     absolute_error=st.none() | st.floats(0, allow_nan=False),
     loaded=st.booleans(),
     published=st.none() | published,
+    taken_over=taken_over,
 )
 
 KEYS = {
@@ -173,6 +176,7 @@ KEYS = {
     "reason",
     "loaded",
     "published",
+    "taken_over",
     "fault",
     "mismatch",
     "detail",
@@ -240,7 +244,7 @@ def test_every_key_is_always_there(evaluation):
 def test_a_failure_measured_nothing(evaluation):
     data = evaluation_to_json(evaluation)
     said = {"status", "error", "absolute_error", "reason", "fault", "mismatch", "detail", "cost"}
-    for key in KEYS - said - {"loaded", "published"}:
+    for key in KEYS - said - {"loaded", "published", "taken_over"}:
         assert not data[key]
 
 

@@ -285,5 +285,5 @@ def test_two_that_judge_the_same_at_once_both_get_a_verdict_and_one_stays(place)
 
 def test_the_user_s_own_cache_is_refused_where_candidates_could_write_to_it(monkeypatch):
     monkeypatch.setattr(take_over, "own_folder", lambda _: None)
-    with pytest.raises(BadInputError, match="evaluation_cache = on: .* cannot be kept from"):
+    with pytest.raises(BadInputError, match=r"evaluation_cache = on: .* cannot be kept from"):
         ask("on", Judge())
