@@ -1,6 +1,7 @@
 """OpenEnv's protocol (meta-pytorch/OpenEnv) below `/openenv`: routes, and a socket for episodes.
 
-Clients give their token in the URL, `http://x:ada_...@host/openenv`, or in a header. A step without a verdict is an error to try again, never a reward.
+Clients give their token in the URL, `http://x:ada_...@host/openenv`, or in a header. A step without
+a verdict is an error to try again, never a reward.
 
 FastAPI reads the annotations of routes, which name local types: they are no texts here.
 """
