@@ -48,10 +48,12 @@ def main() -> None:
     """Send the steps as one batch; print what the client made of them."""
     url, drkernel = sys.argv[1:]
     sys.path.insert(0, drkernel)
+    import ray
     from kernel.rewards.reward_client import KernelRewardClient
 
     sent = steps(triton=True)  # its client asks for nothing else
     began = time.perf_counter()
+    ray.init(log_to_driver=False)
     with contextlib.redirect_stdout(io.StringIO()):
         client = KernelRewardClient(reward_config=settings(url))
         tasks = [{"reference_code": TRITON_REFERENCE, "kernel_code": code} for code, _ in sent]

@@ -33,6 +33,7 @@ class Trace:
         self.rewards = {}
 
     def record_reward(self, name, value):
+        """Record a reward, as verifiers' trace does."""
         self.rewards[name] = value
 
 
@@ -40,50 +41,65 @@ class Player:
     """An agent whose model replies with one kernel after another."""
 
     def __init__(self, codes):
-        self._codes = iter(codes)
+        self._codes = codes
         self.seen = []
-        self.traces = []
+        self.trace = Trace()
 
     @contextlib.asynccontextmanager
     async def interaction(self, _task):
-        self.traces.append(Trace())
+        """Begin a rollout, as verifiers' agents do."""
 
         async def turn(payload):
+            reply = f"```python\n{self._codes[len(self.seen)]}```"
             self.seen.append(json.loads(payload))
-            return SimpleNamespace(terminated=False, last_reply=f"```python\n{next(self._codes)}```")
+            return SimpleNamespace(terminated=False, last_reply=reply)
 
-        yield SimpleNamespace(turn=turn, trace=self.traces[-1])
+        yield SimpleNamespace(turn=turn, trace=self.trace)
 
 
 async def play(url, index):
-    """Run the taskset's tasks one after another; return the scripted player."""
-    sent = steps()
+    """Run the taskset's tasks one after another; return the players, and the rollouts run again.
+
+    A rollout that an error ended is run again, as verifiers' `retries` do.
+    """
+    sent = [code for code, _ in steps()]
     order = {"split": "train", "index": index, "reward": "tritonforge", "max_turns": TURNS}
     config = OpenEnvConfig(base_url=url, resets=[order] * (len(sent) // TURNS))
-    player = Player(code for code, _ in sent)
     environment = OpenEnvEnv.__new__(OpenEnvEnv)
     environment.config = OpenEnvEnvConfig()
-    for task in OpenEnvTaskset(config).load():
-        await environment.run(task, SimpleNamespace(player=player))
-    return player
+    players, again = [], 0
+    for place, task in enumerate(OpenEnvTaskset(config).load()):
+        while True:
+            player = Player(sent[place * TURNS : (place + 1) * TURNS])
+            try:
+                await environment.run(task, SimpleNamespace(player=player))
+            except RuntimeError as error:
+                if "send the step again" not in str(error):
+                    raise
+                again += 1
+            else:
+                break
+        players.append(player)
+    return players, again
 
 
 def main():
     """Play; print the rewards that verifiers recorded, and the verdicts between the turns."""
     url, index = sys.argv[1], int(sys.argv[2])
     began = time.perf_counter()
-    player = asyncio.run(play(url, index))
-    assert all(REFERENCE.strip() in seen["observation"]["prompt"] for seen in player.seen[::TURNS])
-    shown = [s["observation"]["status"] for i, s in enumerate(player.seen) if i % TURNS]
+    players, again = asyncio.run(play(url, index))
+    assert all(REFERENCE.strip() in p.seen[0]["observation"]["prompt"] for p in players)
+    shown = [seen["observation"]["status"] for p in players for seen in p.seen[1:]]
     expected = [status for i, (_, status) in enumerate(steps()) if (i + 1) % TURNS]
     print(
         json.dumps(
             {
                 "client": f"verifiers {importlib.metadata.version('verifiers')}",
-                "steps": len(player.seen),
+                "steps": sum(len(player.seen) for player in players),
+                "rollouts_run_again": again,
                 "shown_verdicts": len(shown),
                 "as_expected": sum(map(str.__eq__, shown, expected)),
-                "episode_rewards": [trace.rewards for trace in player.traces],
+                "episode_rewards": [player.trace.rewards for player in players],
                 "s": round(time.perf_counter() - began, 1),
             }
         )

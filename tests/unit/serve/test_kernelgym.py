@@ -194,6 +194,14 @@ def test_an_estimate_is_no_speedup():
     assert found.metadata["measured"] is False
 
 
+def test_a_real_worker_tells_a_broken_reference_from_a_failed_machine(tmp_path):
+    with running(tmp_path, at_once=1) as service:
+        task = {"task_id": "one", **TASK, "reference_code": "class Model: ...", "timeout": 60}
+        found = service.ask("POST", "/kernelgym/evaluate", json=task, timeout=60).json()
+    assert (found["status"], found["error_code"]) == ("failed", "VALIDATION_ERROR")
+    assert "get_inputs" in found["error_message"]
+
+
 def test_the_health_needs_no_token(tmp_path):
     with running(tmp_path) as service:
         health = service._http.get(f"{service.url}/kernelgym/health")

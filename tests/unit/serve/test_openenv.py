@@ -211,13 +211,13 @@ def test_rates_and_quotas_hold_on_a_socket(service):
 
 def test_sockets_are_bounded_and_idle_ones_end(service, user, monkeypatch):
     monkeypatch.setattr(openenv, "_MOST_SOCKETS", 1)
-    with talk(service, user[1]) as say, talk(service, user[1]) as second:
-        assert second("reset")[1]["code"] == "CAPACITY_REACHED"
+    url = f"ws://x:{user[1]}@127.0.0.1:{service.port}/openenv/ws"
+    with talk(service, user[1]) as say, connect(url) as second:
+        assert json.loads(second.recv(timeout=10))["data"]["code"] == "CAPACITY_REACHED"
         with pytest.raises(ConnectionClosed):
-            second("reset")
+            second.recv(timeout=10)
         assert say("reset")[0] == "observation"
     monkeypatch.setattr(openenv, "_IDLE_S", 0.1)
-    url = f"ws://x:{service.new_token('idle')}@127.0.0.1:{service.port}/openenv/ws"
     with connect(url) as socket, pytest.raises(ConnectionClosed):
         socket.recv(timeout=10)
 
