@@ -58,7 +58,7 @@ class Player:
 
 
 async def play(url, index):
-    """Run the taskset's tasks one after another; return the players, and the rollouts run again.
+    """Run the taskset's tasks, two at a time; return the players, and the rollouts run again.
 
     A rollout that an error ended is run again, as verifiers' `retries` do.
     """
@@ -67,20 +67,24 @@ async def play(url, index):
     config = OpenEnvConfig(base_url=url, resets=[order] * (len(sent) // TURNS))
     environment = OpenEnvEnv.__new__(OpenEnvEnv)
     environment.config = OpenEnvEnvConfig()
-    players, again = [], 0
-    for place, task in enumerate(OpenEnvTaskset(config).load()):
-        while True:
-            player = Player(sent[place * TURNS : (place + 1) * TURNS])
-            try:
-                await environment.run(task, SimpleNamespace(player=player))
-            except RuntimeError as error:
-                if "send the step again" not in str(error):
-                    raise
-                again += 1
-            else:
-                break
-        players.append(player)
-    return players, again
+    places, again = asyncio.Semaphore(2), []
+
+    async def rollout(place, task):
+        async with places:
+            while True:
+                player = Player(sent[place * TURNS : (place + 1) * TURNS])
+                try:
+                    await environment.run(task, SimpleNamespace(player=player))
+                except RuntimeError as error:
+                    if "send the step again" not in str(error):
+                        raise
+                    again.append(place)
+                else:
+                    return player
+
+    tasks = enumerate(OpenEnvTaskset(config).load())
+    players = await asyncio.gather(*(rollout(place, task) for place, task in tasks))
+    return players, len(again)
 
 
 def main():
