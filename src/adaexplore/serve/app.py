@@ -40,6 +40,7 @@ from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.tables import is_unreachable
+from adaexplore.serve.warm import WarmLimits
 
 _LOOK_S = 0.25
 _SEND_S = 30.0
@@ -55,7 +56,8 @@ class ServiceSettings:
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
     runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
     deletes jobs that ended `keep_s` seconds before, 0 for none. `evaluation_cache` is the place of
-    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common.
+    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common, and
+    the prepared references that `warm` limits.
     """
 
     folder: Path
@@ -67,6 +69,7 @@ class ServiceSettings:
     keep_s: float = 0.0
     evaluation_cache: str = ""
     share_verdicts: bool = False
+    warm: WarmLimits = field(default_factory=WarmLimits)
 
     def fixed(self, user: str) -> dict[str, str]:
         """Return the fields of `Config` that the service sets for the jobs of a user.
@@ -86,7 +89,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     """Return the service as an ASGI application on an open database."""
     jobs = Jobs(engine, settings.folder / "jobs")
     service = _Service(settings, jobs, Gate(engine))
-    runner = Runner(jobs, settings.at_once)
+    runner = Runner(jobs, settings.at_once, settings.warm)
     metrics, audit = Metrics(jobs), open_audit(settings.folder / "audit.jsonl")
 
     @asynccontextmanager

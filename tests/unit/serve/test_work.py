@@ -12,6 +12,7 @@ from services import PROBLEM, RIGHT, running
 
 from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.serve.client import problem_of
+from adaexplore.serve.warm import WarmLimits
 
 EAGER = Path(__file__).parents[2] / "eager"
 ATTACKS = """
@@ -46,7 +47,7 @@ def service(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", f"{EAGER}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
         patch.setenv("PRIVATE_KEY", "sk-of-the-server")
-        with running(tmp_path_factory.mktemp("serve"), at_once=2) as service:
+        with running(tmp_path_factory.mktemp("serve"), at_once=2, warm=WarmLimits(2)) as service:
             yield service
 
 
@@ -104,6 +105,23 @@ def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
     assert killed
     assert connections == []
     assert [verdict.status for verdict in found] == ["passed", "wrong_output", "compile_error"]
+
+
+def test_a_prepared_reference_is_kept_for_its_user_alone(service):
+    def judged(token: str, candidate: str) -> tuple[str, bool]:
+        """Return the verdict, and whether a reference had to be prepared."""
+        with service.client(token) as client:
+            job = client.submit_evaluation(
+                problem_of("kept", PROBLEM), [candidate], {"language": "cpp"}
+            )
+            events = list(client.events(job.id))
+            [verdict] = client.result(job.id).verdicts
+        return verdict["status"], any(event.type == "working" for event in events)
+
+    bob = service.new_token("bob")
+    assert judged(service.token, "def") == ("compile_error", True)
+    assert judged(service.token, RIGHT.replace("+ 1", "+ 2")) == ("wrong_output", False)
+    assert judged(bob, "def") == ("compile_error", True)
 
 
 def test_a_running_job_is_cancelled_with_all_its_processes(service, eventually, is_running):
