@@ -44,6 +44,7 @@ from adaexplore.serve.events import Row, message_of
 from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME
 from adaexplore.store import export_run, is_run, read_run
 from adaexplore.store.campaign import is_campaign
+from adaexplore.store.directory import remove_unfinished
 
 _RUN = "run"
 Say = Callable[[Mapping[str, Any]], None]
@@ -119,7 +120,7 @@ class JobWorker:
         if is_run(self._run):
             events = application.resume(self._run, Config())
         else:
-            shutil.rmtree(self._run, ignore_errors=True)  # a kill left half of it
+            remove_unfinished(self._run)
             problem = load_problem(file, self._config)
             order = application.make_order(problem, self._config, self._run, source=file)
             events = application.explore(order)

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.errors import BadInputError, RunInUseError
@@ -66,12 +66,25 @@ def hold_run(engine: Engine, run_id: int, place: Path) -> None:
     that is lost and made anew raises `RunInUseError` if another process has taken the run since.
     """
 
+    _hold_from_now_on(engine, run_id, place)
+    engine.dispose()  # a connection that was made before does not hold it
+
+
+def hold_new_run(engine: Engine, connection: Connection, run_id: int, place: Path) -> None:
+    """Hold a run that no other process knows yet, in the only connection of its engine."""
+    _hold_from_now_on(engine, run_id, place)
+    connection.exec_driver_sql(_hold_statement(run_id))
+
+
+def _hold_from_now_on(engine: Engine, run_id: int, place: Path) -> None:
     @event.listens_for(engine, "connect")
     def hold(connection: Any, _: object) -> None:
-        if not _run(connection, f"SELECT pg_try_advisory_lock({_LOCKS}, {run_id})"):
+        if not _run(connection, _hold_statement(run_id)):
             raise RunInUseError(f"run directory {place} is in use by another process")
 
-    engine.dispose()  # a connection that was made before does not hold it
+
+def _hold_statement(run_id: int) -> str:
+    return f"SELECT pg_try_advisory_lock({_LOCKS}, {run_id})"
 
 
 def hold_service(engine: Engine, url: str) -> None:
