@@ -78,6 +78,7 @@ class SqlStore:
     def delete(self) -> None:
         """Delete the run with all its records; a run that is not there stays so."""
         with self._transaction("delete the run") as connection:
+            create_tables(connection)  # none are there if the first run was never committed
             for table in reversed(schema.RECORDS):
                 connection.execute(delete(table).where(self._where(table)))
 

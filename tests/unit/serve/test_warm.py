@@ -31,7 +31,9 @@ def start():
     yield start
     for process in started:
         process.kill()
-        process.communicate()
+        process.wait()
+        process.stdout.close()
+        process.stdin.close()
 
 
 def kept(pool: WarmPool, *keys: str) -> list[str]:

@@ -172,8 +172,10 @@ def test_a_damaged_pointer_is_named(path):
         read_run(path)
 
 
-@pytest.mark.parametrize("how", ["create", "make"])
-@pytest.mark.parametrize("when", ["before write_text", "write_text", "before rename", "rename"])
+@pytest.mark.parametrize(
+    ("how", "when"),
+    [("create", "write_text"), ("create", "before rename"), ("make", "rename")],
+)
 def test_a_kill_while_a_run_is_made_leaves_no_row_without_a_folder(tmp_path, postgresql, how, when):
     url = postgresql.new_database(f"dies{time.monotonic_ns()}")
     path = tmp_path / "one"
