@@ -87,7 +87,10 @@ def worker_of(job_id: str) -> int:
 
 
 def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
-    """Its reference reaches no network and no file of the service; another worker judges it."""
+    """Its reference reaches no network and no file of the service; another worker judges it.
+
+    The worker then waits, with its reference, for the next batch of that user alone.
+    """
     port, connections = listener
     attacks = ATTACKS.replace("PORT", str(port)).replace("FOLDER", str(service.folder))
     attacks = attacks.replace("SERVER", str(os.getpid()))
@@ -105,23 +108,16 @@ def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
     assert killed
     assert connections == []
     assert [verdict.status for verdict in found] == ["passed", "wrong_output", "compile_error"]
-
-
-def test_a_prepared_reference_is_kept_for_its_user_alone(service):
-    def judged(token: str, candidate: str) -> tuple[str, bool]:
-        """Return the verdict, and whether a reference had to be prepared."""
-        with service.client(token) as client:
-            job = client.submit_evaluation(
-                problem_of("kept", PROBLEM), [candidate], {"language": "cpp"}
-            )
-            events = list(client.events(job.id))
-            [verdict] = client.result(job.id).verdicts
-        return verdict["status"], any(event.type == "working" for event in events)
-
-    bob = service.new_token("bob")
-    assert judged(service.token, "def") == ("compile_error", True)
-    assert judged(service.token, RIGHT.replace("+ 1", "+ 2")) == ("wrong_output", False)
-    assert judged(bob, "def") == ("compile_error", True)
+    with service.client() as client:
+        job = client.submit_evaluation(problem, candidates[1:2], {"language": "cpp"})
+        assert "working" not in [event.type for event in client.events(job.id)]
+        assert [one["status"] for one in client.result(job.id).verdicts] == ["wrong_output"]
+    with service.client(service.new_token("bob")) as client:
+        job = client.submit_evaluation(problem, candidates[2:], {"language": "cpp"})
+        for event in client.events(job.id):
+            if event.type == "working":
+                client.cancel(job.id)
+        assert client.job(job.id).state == "cancelled"
 
 
 def test_a_running_job_is_cancelled_with_all_its_processes(service, eventually, is_running):
