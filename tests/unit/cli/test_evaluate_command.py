@@ -33,6 +33,7 @@ KEYS = {
     "reason",
     "loaded",
     "published",
+    "taken_over",
     "fault",
     "mismatch",
     "detail",
