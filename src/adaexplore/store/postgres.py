@@ -13,9 +13,9 @@ from adaexplore.core.errors import BadInputError, RunInUseError
 from adaexplore.store.failures import Mode, StorageFailure
 
 _LOCKS = 0x41445845
-"""The first key of this package's advisory locks; the second is the id of a run, or `_TABLES`."""
+"""The first key of this package's advisory locks; the second is the id of a run, or one below."""
 _TABLES = 0
-_SERVICE, _SERVICE_ROWS = -1, -2
+_SERVICE = -1
 UNREACHABLE = StorageFailure(
     "the database cannot be reached", "start it, or check its URL, PGPASSWORD and ~/.pgpass"
 )
@@ -113,10 +113,6 @@ def _run(connection: Any, statement: str) -> Any:
 
 LOCK_TABLES = f"SELECT pg_advisory_xact_lock({_LOCKS}, {_TABLES})"
 """Statement that makes others wait who would create or migrate tables in this database."""
-
-
-LOCK_SERVICE = f"SELECT pg_advisory_xact_lock({_LOCKS}, {_SERVICE_ROWS})"
-"""Statement that makes the transactions of a service take turns."""
 
 
 def explain(error: DBAPIError) -> StorageFailure | None:
