@@ -53,9 +53,16 @@ def serve(
         bool,
         typer.Option(
             "--share-verdicts",
-            help="Share them between users, who trust each other; without it each has their own.",
+            help="Share them, and prepared references, between users, who trust each other; "
+            "without it each has their own.",
         ),
     ] = False,
+    warm: Annotated[
+        int,
+        typer.Option(min=0, help="References kept ready after evaluations, for the next of each."),
+    ] = 2,
+    warm_minutes: Annotated[float, typer.Option(min=0, help="Minutes that one is kept.")] = 10.0,
+    warm_gb: Annotated[float, typer.Option(min=0, help="Most GiB of their processes.")] = 8.0,
     timeout_s: Annotated[float, typer.Option(help="Most seconds for one candidate.")] = 600.0,
     memory_gb: Annotated[float, typer.Option(help="Most GiB for one candidate.")] = 16.0,
     parallel: Annotated[int, typer.Option(help="Most steps in flight in one job.")] = 4,
@@ -99,6 +106,7 @@ def serve(
         return
     from adaexplore.core.config import Config
     from adaexplore.core.configure import make_config
+    from adaexplore.run.session import device_of
     from adaexplore.serve.options import Bounds
 
     _require_packages()
@@ -107,6 +115,7 @@ def serve(
     from adaexplore.serve.server import Listening, run_service
     from adaexplore.serve.splits import builtin_splits, read_splits
     from adaexplore.serve.tables import store_of
+    from adaexplore.serve.warm import WarmLimits
 
     place = str(folder / "verdicts.db") if evaluation_cache == "on" else evaluation_cache
     config: Config = make_config({"store": store_of(folder, store), "evaluation_cache": place})
@@ -123,6 +132,9 @@ def serve(
         language=setup_of(make_config({"language": language} if language else {})).language,
         evaluation_cache=config.evaluation_cache,
         share_verdicts=share_verdicts,
+        warm=WarmLimits(
+            warm, warm_minutes * 60.0, int(warm_gb * 2**30), alone=device_of(None) != "cpu"
+        ),
     )
     secure = "s" if tls_certificate else ""
     print(f"serving {settings.folder} at http{secure}://{host}:{port}", flush=True)

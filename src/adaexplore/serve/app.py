@@ -45,6 +45,7 @@ from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
 from adaexplore.serve.tables import is_unreachable
+from adaexplore.serve.warm import WarmLimits
 
 _LOOK_S = 0.25
 _SEND_S = 30.0
@@ -61,7 +62,8 @@ class ServiceSettings:
     runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
     deletes jobs that ended `keep_s` seconds before, 0 for none. Episodes of trainers are on the
     problems of `splits`, in `language` unless they say another. `evaluation_cache` is the place of
-    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common.
+    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common, and
+    the prepared references that `warm` limits.
     """
 
     folder: Path
@@ -75,6 +77,7 @@ class ServiceSettings:
     language: str = "triton"
     evaluation_cache: str = ""
     share_verdicts: bool = False
+    warm: WarmLimits = field(default_factory=WarmLimits)
 
     def fixed(self, user: str) -> dict[str, str]:
         """Return the fields of `Config` that the service sets for the jobs of a user.
@@ -94,7 +97,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     """Return the service as an ASGI application on an open database."""
     jobs = Jobs(engine, settings.folder / "jobs")
     service = _Service(settings, jobs, Gate(engine))
-    runner = Runner(jobs, settings.at_once)
+    runner = Runner(jobs, settings.at_once, settings.warm)
     metrics, audit = Metrics(jobs), open_audit(settings.folder / "audit.jsonl")
 
     @asynccontextmanager

@@ -22,7 +22,7 @@ _MOST_ATTEMPTS = 3
 """Times that a job begins without progress: one that takes its worker, or the server, down with it
 must not do so for ever."""
 _PROGRESS = ("recorded", "verdict")
-ORDER_NAME = "order.json"
+ORDER_NAME, LOG_NAME = "order.json", "worker.log"
 
 
 class QuotaError(Exception):

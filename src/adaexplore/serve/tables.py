@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     Column,
-    Connection,
     Engine,
     Float,
     ForeignKey,
@@ -132,17 +131,13 @@ def store_of(folder: Path, given: str = "") -> str:
 def open_database(url: str) -> Engine:
     """Open the service's tables in a PostgreSQL database; make them where there are none.
 
-    Its transactions take turns, as in a file. Raises `BadInputError` as `open_tables` does, and for
-    a database that cannot be reached.
+    Its transactions take turns in one connection, as in a file. Raises `BadInputError` as
+    `open_tables` does, and for a database that cannot be reached.
     """
     engine = postgres.postgres_engine(url, "create", serial=True)
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        connection.exec_driver_sql(postgres.LOCK_SERVICE)
-
     try:
         with engine.begin() as connection:
+            connection.exec_driver_sql(postgres.LOCK_TABLES)
             if not inspect(connection).has_table(_format.name):
                 _format.create(connection)
                 connection.execute(insert(_format).values(version=FORMAT_VERSION))

@@ -6,16 +6,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.errors import BadInputError, RunInUseError
 from adaexplore.store.failures import Mode, StorageFailure
 
 _LOCKS = 0x41445845
-"""The first key of this package's advisory locks; the second is the id of a run, or `_TABLES`."""
+"""The first key of this package's advisory locks; the second is the id of a run, or one below."""
 _TABLES = 0
-_SERVICE, _SERVICE_ROWS = -1, -2
+_SERVICE = -1
 UNREACHABLE = StorageFailure(
     "the database cannot be reached", "start it, or check its URL, PGPASSWORD and ~/.pgpass"
 )
@@ -66,12 +66,25 @@ def hold_run(engine: Engine, run_id: int, place: Path) -> None:
     that is lost and made anew raises `RunInUseError` if another process has taken the run since.
     """
 
+    _hold_from_now_on(engine, run_id, place)
+    engine.dispose()  # a connection that was made before does not hold it
+
+
+def hold_new_run(engine: Engine, connection: Connection, run_id: int, place: Path) -> None:
+    """Hold a run that no other process knows yet, in the only connection of its engine."""
+    _hold_from_now_on(engine, run_id, place)
+    connection.exec_driver_sql(_hold_statement(run_id))
+
+
+def _hold_from_now_on(engine: Engine, run_id: int, place: Path) -> None:
     @event.listens_for(engine, "connect")
     def hold(connection: Any, _: object) -> None:
-        if not _run(connection, f"SELECT pg_try_advisory_lock({_LOCKS}, {run_id})"):
+        if not _run(connection, _hold_statement(run_id)):
             raise RunInUseError(f"run directory {place} is in use by another process")
 
-    engine.dispose()  # a connection that was made before does not hold it
+
+def _hold_statement(run_id: int) -> str:
+    return f"SELECT pg_try_advisory_lock({_LOCKS}, {run_id})"
 
 
 def hold_service(engine: Engine, url: str) -> None:
@@ -100,10 +113,6 @@ def _run(connection: Any, statement: str) -> Any:
 
 LOCK_TABLES = f"SELECT pg_advisory_xact_lock({_LOCKS}, {_TABLES})"
 """Statement that makes others wait who would create or migrate tables in this database."""
-
-
-LOCK_SERVICE = f"SELECT pg_advisory_xact_lock({_LOCKS}, {_SERVICE_ROWS})"
-"""Statement that makes the transactions of a service take turns."""
 
 
 def explain(error: DBAPIError) -> StorageFailure | None:

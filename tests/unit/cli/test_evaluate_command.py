@@ -34,6 +34,7 @@ KEYS = {
     "reason",
     "loaded",
     "published",
+    "taken_over",
     "fault",
     "mismatch",
     "detail",

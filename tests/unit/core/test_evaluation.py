@@ -107,7 +107,12 @@ measured_or_not = st.fixed_dictionaries(
     }
 )
 published = st.builds(PublishedVerdict, st.text(), st.none() | times, st.none() | times)
-measured = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, timings)
+measured = st.builds(
+    lambda parts, t, o: Passed(timing=t, taken_over=o, **parts),
+    measured_or_not,
+    timings,
+    taken_over,
+)
 estimated = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, estimates)
 passed = measured | estimated
 FAILURES = [

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 
 import pytest
+from test_search import Run, record
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
@@ -287,3 +288,20 @@ def test_the_user_s_own_cache_is_refused_where_candidates_could_write_to_it(monk
     monkeypatch.setattr(take_over, "own_folder", lambda _: None)
     with pytest.raises(BadInputError, match=r"evaluation_cache = on: .* cannot be kept from"):
         ask("on", Judge())
+
+
+def test_a_search_takes_over_what_another_has_measured_and_confirms_by_a_measurement(tmp_path):
+    runs = [Run(tmp_path / name, record(steps=12)) for name in ("one", "two")]
+    place, judges = str(tmp_path / "verdicts.db"), [run.evaluator for run in runs]
+    for run, judge in zip(runs, judges, strict=True):
+        with session(place, judge) as run.evaluator:
+            run.search()
+    first, second = ([node.evaluation for node in run.nodes()] for run in runs)
+    assert [replace(one, taken_over=None) for one in second] == first
+    assert all(one.taken_over for one in second if one.status in ("passed", "wrong_output"))
+    assert runs[1].best_source == runs[0].best_source
+    # Nothing but the winner was judged: the reused verdicts of one run are its own.
+    assert judges[1].evaluated == [runs[1].best_source]
+    confirmation = runs[1].confirmation().evaluation
+    assert confirmation.status == "passed"
+    assert confirmation.taken_over is None

@@ -361,3 +361,14 @@ def test_a_refusal_reaches_the_client_in_one_line(service, fresh_user):
         client.submit_evaluation(problem_of("p", PROBLEM), [RIGHT], {"steps": 0})
     assert refusal.value.status == 422
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_verdicts_and_references_stay_with_a_user_unless_all_share_them(tmp_path, share):
+    place = str(tmp_path / "verdicts.db")
+    with running(tmp_path, evaluation_cache=place, share_verdicts=share) as service:
+        tokens = [service.new_token(user) for user in ("alice", "bob")]
+        jobs = [service.ask("POST", "/v1/evaluations", t, json=ORDER).json()["id"] for t in tokens]
+    orders = [json.loads((tmp_path / "jobs" / job / "order.json").read_text()) for job in jobs]
+    assert {order["config"]["evaluation_cache"] for order in orders} == {place}
+    assert (orders[0] == orders[1]) == share

@@ -1,6 +1,7 @@
 """A service whose tables are in PostgreSQL: moved there, held there, and lost for a while."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from services import EVERYTHING, running
@@ -55,6 +56,17 @@ def test_one_service_uses_a_database_and_a_folder_has_one(tmp_path, store, postg
         open_folder(tmp_path / "one", postgresql.url)
     with running(tmp_path / "one", store=store):
         pass
+
+
+def test_several_make_the_tables_at_once(tmp_path, store):
+    def open_there(name: str) -> int:
+        engine = open_folder(tmp_path / name, store)
+        add_token(engine, EVERYTHING)
+        engine.dispose()
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(open_there, "abcdefgh")) == 8
 
 
 def test_a_database_that_cannot_be_reached_is_refused_in_one_line(tmp_path):

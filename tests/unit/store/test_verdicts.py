@@ -18,7 +18,7 @@ import sys
 from adaexplore.core.evaluation import Failed
 from adaexplore.store.verdicts import open_verdicts
 verdicts = open_verdicts(sys.argv[1])
-for number in range(40):
+for number in range(20):
     verdicts.keep(str(number), Failed("wrong_output", sys.argv[2]))
     assert verdicts.find(str(number)).taken_over
 assert not verdicts._is_lost
@@ -71,7 +71,7 @@ def test_several_processes_make_and_use_one_cache(place):
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(write, "abc")) == [0, 0, 0]
     verdicts = open_verdicts(place)
-    assert verdicts.size().verdicts == 40
+    assert verdicts.size().verdicts == 20
     verdicts.close()
 
 
