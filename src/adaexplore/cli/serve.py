@@ -72,7 +72,7 @@ def serve(
     from adaexplore.core.configure import make_config
     from adaexplore.serve.options import Bounds
 
-    _require_packages()
+    require_packages()
     from adaexplore.serve.app import ServiceSettings
     from adaexplore.serve.server import Listening, run_service
 
@@ -170,7 +170,7 @@ def _database(folder: Path) -> Engine:
     return open_folder(folder)
 
 
-def _require_packages() -> None:
+def require_packages() -> None:
     """Raise `BadInputError` where the packages of the service are not installed."""
     from importlib.util import find_spec
 

@@ -149,9 +149,7 @@ def waiting_prompts(directory: RunDirectory) -> list[WaitingPrompt]:
         prompts, proposal = ledger.replay(ask)
         if proposal is None:
             purpose = f"{ask.step_kind} step, {prompts[-1].label}"
-            found.append(
-                WaitingPrompt(ask.id, len(prompts) - 1, purpose, prompt_text(prompts[-1]))
-            )
+            found.append(WaitingPrompt(ask.id, len(prompts) - 1, purpose, prompt_text(prompts[-1])))
     return found
 
 

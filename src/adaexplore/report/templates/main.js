@@ -60,11 +60,15 @@ addEventListener("hashchange", () => {
   if (step) select(step.id, { reveal: "panel" });
 });
 
-document.querySelector("details.reference")?.addEventListener("toggle", (event) => {
-  const box = document.getElementById("reference");
-  if (event.target.open && !box.firstChild) box.append(documentView(data.reference, "Reference"));
-});
-const copyCommand = document.getElementById("copy-command");
-copyCommand?.addEventListener("click", () =>
-  copy(copyCommand, document.getElementById("command").textContent),
+document.addEventListener(
+  "toggle",
+  (event) => {
+    const box = event.target.matches("details.reference") && document.getElementById("reference");
+    if (box && event.target.open && !box.firstChild) box.append(documentView(data.reference, "Reference"));
+  },
+  true,
 );
+document.addEventListener("click", (event) => {
+  if (event.target.id === "copy-command")
+    copy(event.target, document.getElementById("command").textContent);
+});
