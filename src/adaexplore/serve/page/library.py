@@ -215,8 +215,11 @@ def total(some: list[CallTotals]) -> CallTotals:
 
 
 def _campaign(entry: Entry) -> CampaignSummary | StudySummary:
-    for each in read_manifest(entry.path)["order"]["entries"]:
-        folder = entry.path / str(each["name"])
-        if folder.parent != entry.path or folder.name == ".." or folder.is_symlink():
-            raise BadInputError(f"{entry.name}: {each['name']!r} is no folder of this campaign")
-    return recorded(entry.path, reports=False)
+    try:
+        for each in read_manifest(entry.path)["order"]["entries"]:
+            folder = entry.path / each["name"]
+            if folder.resolve() != folder or not folder.is_relative_to(entry.path):
+                raise BadInputError(f"{each['name']!r} lies outside of the campaign {entry.name}")
+        return recorded(entry.path, reports=False)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInputError(f"the manifest of {entry.name} is damaged: {error!r}") from None

@@ -22,6 +22,7 @@ from adaexplore.store.directory import DATABASE_NAME, LOCK_NAME, URL_NAME, holde
 
 Kind = Literal["run", "campaign"]
 _DEPTH = 6
+_STUDY_DEPTH = 2  # a folder for each arm, and in it one for each problem
 _LOOK_S = 1.0
 _MOST_FOLDERS = 20_000
 _FILES = (DATABASE_NAME, URL_NAME, LOCK_NAME, MANIFEST_NAME)
@@ -75,24 +76,30 @@ def find_entries(root: Path, name: str) -> Iterator[Entry]:
         inner = path.relative_to(root)
         if visited >= _MOST_FOLDERS:
             return
-        here = str(Path(name) / inner)
+        here = Path(name) / inner
         if is_campaign(path) and _is_whole(path):
             below.clear()
             yield from _campaign(path, here)
         elif is_run(path) and _is_whole(path):
             below.clear()
-            yield Entry(_key(path), path, here, "run")
+            yield Entry(_key(path), path, str(here), "run")
         below[:] = sorted(each for each in below if not each.startswith("."))
         if len(inner.parts) >= _DEPTH:
             below.clear()
 
 
-def _campaign(path: Path, name: str) -> Iterator[Entry]:
-    campaign = Entry(_key(path), path, name, "campaign")
+def _campaign(path: Path, name: Path) -> Iterator[Entry]:
+    campaign = Entry(_key(path), path, str(name), "campaign")
     yield campaign
-    for each in sorted(path.iterdir()):
-        if not each.is_symlink() and is_run(each) and _is_whole(each):
-            yield Entry(_key(each), each, f"{name}/{each.name}", "run", campaign.key)
+    for folder, below, _ in os.walk(path, followlinks=False):
+        run = Path(folder)
+        inner = run.relative_to(path)
+        below.sort()
+        if is_run(run) and _is_whole(run):
+            below.clear()
+            yield Entry(_key(run), run, str(name / inner), "run", campaign.key)
+        elif len(inner.parts) >= _STUDY_DEPTH:
+            below.clear()
 
 
 def _is_whole(path: Path) -> bool:

@@ -114,7 +114,7 @@ class Views:
         """Return the page of a run, a campaign or a study."""
         entries = reader.shelf.entries()
         card = self._card(entry, entries, reader)
-        shown = {"card": card, "at": self.version(reader.shelf, entry), "reader": reader}
+        shown = {"card": card, "at": self.version(reader.shelf, entry)}
         if card.figures.error or not card.figures.made + card.figures.planned:
             return self._page("unread.html.j2", reader, **shown)
         if entry.kind == "run":
@@ -125,7 +125,7 @@ class Views:
             return self._page("live_run.html.j2", reader, **variables)
         runs = _runs_of(entry, entries)
         summary = self._library.campaign(entry, runs)
-        keys = {run.path.name: run.key for run in runs}
+        keys = {run.path.relative_to(entry.path).as_posix(): run.key for run in runs}
 
         def link(result: Result) -> str:
             return f"/runs/{keys.get(result.folder, '')}"
