@@ -3,88 +3,25 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from live_runs import MANUAL_CONFIG, add, campaign, make_run, passed, serving, step
 from playwright.sync_api import Page, expect
-from services import PROBLEM, RIGHT
+from services import RIGHT
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
-from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
-from adaexplore.core.node import Node
-from adaexplore.core.problem import Problem
-from adaexplore.core.proposal import Proposal
+from adaexplore.core.evaluation import Failed
 from adaexplore.run.ask_files import ledger_of
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
-from adaexplore.run.proposers import make_plan
-from adaexplore.serve.page.app import pages_server
-from adaexplore.store import RunRecord, create_run, open_run, read_run
-from adaexplore.store.campaign import create_campaign
+from adaexplore.store import open_run, read_run
 
 HOSTILE = "</script><img src=x onerror=\"console.error('ran')\">"
 HOSTILE_FOLDER = "\"><img src=x onerror=console.error('ran')>"
-MANUAL_CONFIG = Config(proposer=MANUAL, steps=3, device="cpu", language="cpp", memory="none")
+
+WIDER_THAN_THE_PAGE = """[...document.querySelectorAll("body *")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth)
+    .map((one) => one.tagName + "." + one.className).slice(0, 9)"""
 
 pytestmark = pytest.mark.browser
-
-
-def passed(speedup: float) -> Passed:
-    interval = (speedup * 0.98, speedup * 1.02)
-    baselines = {"eager": 900.0, "compile": 720.0}
-    timing = Timing(720 / speedup, (1.0, 2.0), baselines, speedup, interval, speedup * 1.25, 100)
-    return Passed("fp32", 1e-7, timing)
-
-
-def record(config: Config = Config(steps=9), name: str = "softmax") -> RunRecord:
-    plan = make_plan(config)
-    return RunRecord(
-        problem=Problem(name, PROBLEM, "cpp", "cpu"),
-        config=config,
-        proposers=plan.proposers,
-        environment=Environment(),
-        command="adaexplore explore softmax.py",
-        created_at=1.7e9,
-        plan=plan.to_json(),
-    )
-
-
-def step(number: int, parent: int, found: Evaluation, text: str = "") -> Node:
-    source = f"import torch\n\n\ndef launch(x):\n    return x * {number}\n{text}"
-    proposal = Proposal(Candidate(source, "cpp"), "compiler", f"threads={number}{text}")
-    return Node(number, parent, "small" if parent else "large", proposal, found)
-
-
-def make_run(path: Path, *nodes: Node, **given) -> Path:
-    with create_run(path, record(**given)) as directory:
-        for node in nodes:
-            directory.store.record(node)
-    return path
-
-
-def add(path: Path, node: Node) -> None:
-    """Record a step as a search does."""
-    with open_run(path) as directory:
-        directory.store.record(node)
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    server = pages_server([folder], 0)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
 
 
 @pytest.fixture
@@ -208,25 +145,17 @@ def test_no_page_scrolls_sideways(visit, tmp_path, width):
     )
     with open_run(run) as directory:
         ledger_of(directory).prompt(MANUAL)
-    campaign(tmp_path / "runs" / "many")
+    campaign(tmp_path / "runs" / "many", "relu", "gelu")
     page = visit(width=width)
     paths = page.locator("a.card").evaluate_all("cards => cards.map(card => card.pathname)")
     for path in ["/", *paths, "/compare", f"/compare?a={paths[-1][6:]}&b={paths[-1][6:]}"]:
         page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-
-
-def campaign(path: Path) -> Path:
-    entries = tuple(CampaignEntry(name, "x.py", Config(steps=4)) for name in ("relu", "gelu"))
-    order = CampaignOrder(Config(steps=4), entries).to_json()
-    create_campaign(path, {"command": "adaexplore campaign", "created_at": 1.0, "order": order})
-    for place, entry in enumerate(entries):
-        make_run(path / entry.name, step(1, 0, passed(1.4 + place)), name=entry.name)
-    return path
+        wide = page.evaluate(WIDER_THAN_THE_PAGE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, wide)
 
 
 def test_a_campaign_has_a_forest_of_its_problems_that_grows(visit, tmp_path):
-    path = campaign(tmp_path / "runs" / "many")
+    path = campaign(tmp_path / "runs" / "many", "relu", "gelu")
     page = open_run_page(visit, name="many")
     forest = page.locator("svg.forest.wide")
     expect(forest.locator("a")).to_have_count(2)
@@ -243,12 +172,12 @@ def test_any_two_kernels_are_compared(visit, tmp_path):
     make_run(tmp_path / "runs" / "a", step(1, 0, passed(0.9)), step(2, 1, passed(1.5)), name="relu")
     make_run(tmp_path / "runs" / "b", step(1, 0, passed(2.0)), step(2, 0, passed(0.5)))
     page = visit("/compare")
-    page.get_by_label("Search").first.select_option(label=re.compile("a$"))
+    page.get_by_label("Search").first.select_option(label=str(tmp_path / "runs" / "a"))
     page.get_by_label("Step").first.fill("1")
-    page.get_by_label("Search").last.select_option(label=re.compile("b$"))
+    page.get_by_label("Search").last.select_option(label=str(tmp_path / "runs" / "b"))
     page.get_by_label("Step").last.fill("2")
     page.get_by_role("button", name="Compare").click()
-    expect(page.locator("#first")).to_contain_text("0.90×")
+    expect(page.locator("#first")).to_contain_text("0.900×")
     expect(page.locator("#second")).to_contain_text("0.50×")
     assert page.locator("#diff .added .text").all_inner_texts() == ["    return x * 2"]
     page.get_by_role("link", name="Compare the two searches").click()

@@ -28,7 +28,11 @@ class Gate:
     def account(self, request: Request) -> Account:
         """Return the account of a request."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        account = find_account(self._engine, token) if scheme.lower() == "bearer" else None
+        return self.of_token(request, token if scheme.lower() == "bearer" else "")
+
+    def of_token(self, request: Request, token: str) -> Account:
+        """Return the account of a token that came with a request."""
+        account = find_account(self._engine, token)
         if account is None:
             address = request.client.host if request.client else ""
             if not self._limiter.hit(_WRONG_TOKENS, "wrong", address):

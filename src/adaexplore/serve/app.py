@@ -37,6 +37,7 @@ from adaexplore.serve.messages import (
 from adaexplore.serve.metrics import Metrics
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
+from adaexplore.serve.page.team import TeamPages
 from adaexplore.serve.runner import Runner
 
 _LOOK_S = 0.25
@@ -124,6 +125,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     service.add_routes(app)
+    app.router.routes.extend(TeamPages(jobs, service.gate).routes())
     app.add_middleware(BoundedBody, most_bytes=settings.most_bytes, most_s=settings.body_s)
     return app
 

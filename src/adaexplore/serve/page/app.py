@@ -8,10 +8,8 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve.guard import BoundedBody, TimedProtocol
@@ -35,15 +33,8 @@ def make_pages(folders: Sequence[Path]) -> Starlette:
         require_loopback_host(request)
         return reader
 
-    pages = Pages(admit, guard)
-
-    async def refuse(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return pages.refusal_of(error)
-
     return Starlette(
-        routes=pages.routes(),
-        exception_handlers={HTTPException: refuse},
+        routes=Pages(admit, guard).routes(),
         middleware=[Middleware(BoundedBody, most_bytes=_MOST_BYTES, most_s=_BODY_S)],
     )
 

@@ -96,7 +96,7 @@ class Library:
     def figures(self, entry: Entry, runs: list[Entry]) -> Figures:
         """Return the figures of an entry; `runs` are those of a campaign."""
         if entry.kind == "campaign":
-            return _together([self.figures(run, []) for run in runs], entry.path)
+            return _together([self.figures(run, []) for run in runs], entry)
         now = pulse(entry.path)
         with self._reading:
             known = self._figures.get(entry.key)
@@ -139,7 +139,7 @@ def _run(entry: Entry) -> RunReading:
         summary = summary_of(directory.store, entry.path)
         figures = _figures(directory, summary)
         prompts = waiting_prompts(directory) if figures.by_hand else []
-    info = replace(summary.info, directory=entry.name)
+    info = replace(summary.info, name=Path(entry.name).name, directory=entry.name)
     return RunReading(page_variables(replace(summary, info=info)), prompts, figures)
 
 
@@ -150,7 +150,7 @@ def _figures_of(path: Path) -> Figures:
         with read_run(path) as directory:
             return _figures(directory, summary_of(directory.store, path))
     except AdaExploreError as error:
-        return Figures(problem=path.name, error=str(error))
+        return Figures(error=str(error))
 
 
 def _figures(directory: RunDirectory, summary: Summary) -> Figures:
@@ -179,18 +179,18 @@ def _figures(directory: RunDirectory, summary: Summary) -> Figures:
     )
 
 
-def _together(runs: list[Figures], path: Path) -> Figures:
+def _together(runs: list[Figures], campaign: Entry) -> Figures:
     """Return the figures of a campaign from those of its runs that have begun."""
     try:
-        manifest = read_manifest(path)
+        manifest = read_manifest(campaign.path)
         entries = manifest["order"]["entries"]
         created = float(manifest["created_at"])
     except (AdaExploreError, KeyError, TypeError, ValueError) as error:
-        return Figures(problem=path.name, error=f"its manifest is damaged: {error}")
+        return Figures(error=f"its manifest is damaged: {error}")
     clear = sum(run.verdict == "faster" for run in runs)
     right = sum(run.timing is not None for run in runs)
     return Figures(
-        problem=path.name,
+        problem=Path(campaign.name).name,
         headline=f"{len(runs)} of {len(entries)} problems begun, {right} with a measured kernel, "
         f"{clear} clearly faster.",
         made=sum(run.made for run in runs),
@@ -220,6 +220,7 @@ def _campaign(entry: Entry) -> CampaignSummary | StudySummary:
             folder = entry.path / each["name"]
             if folder.resolve() != folder or not folder.is_relative_to(entry.path):
                 raise BadInputError(f"{each['name']!r} lies outside of the campaign {entry.name}")
-        return recorded(entry.path, reports=False)
+        found = recorded(entry.path, reports=False)
+        return replace(found, name=Path(entry.name).name)
     except (KeyError, TypeError, ValueError) as error:
         raise BadInputError(f"the manifest of {entry.name} is damaged: {error!r}") from None

@@ -26,10 +26,13 @@ from adaexplore.store import open_run
 _LOOK_S = 0.4
 """Time between two looks at the records, in seconds; longer where a look takes long."""
 _MOST_STREAMS = 64
+_ADMIT_S = 10.0
+"""Time after which a stream asks again if its reader may read, in seconds."""
 _PATIENCE_S = 10.0
 """Time that an answer waits for a search that holds its run at that moment."""
-_STATUS = {400: "Not understood", 403: "Not from here", 404: "Not here", 429: "Too much at once"}
+_TITLES = {400: "Not understood", 403: "Not from here", 404: "Not here", 429: "Too much at once"}
 
+Answer = Callable[[Request], Awaitable[Response]]
 Admit = Callable[[Request], Awaitable[Reader]]
 """Returns the reader of a request; raises `HTTPException` for who may not read."""
 
@@ -37,9 +40,12 @@ Admit = Callable[[Request], Awaitable[Reader]]
 class Pages:
     """The routes of the pages. `admit` says who reads, `guard` protects the forms."""
 
-    def __init__(self, admit: Admit, guard: FormGuard) -> None:
+    def __init__(
+        self, admit: Admit, guard: FormGuard, *, most_streams: int = _MOST_STREAMS
+    ) -> None:
         self._admit = admit
         self._guard = guard
+        self._most_streams = most_streams
         self._views = Views(Library())
         self._streams: dict[str, int] = {}
 
@@ -50,16 +56,31 @@ class Pages:
 
     def routes(self) -> list[Route]:
         """Return all routes."""
-        return [
-            Route("/", self._overview),
-            Route("/events", self._events),
-            Route("/compare", self._kernels),
-            Route("/searches", self._searches),
-            Route("/assets/{name}", self._asset),
-            Route("/runs/{key}", self._entry),
-            Route("/runs/{key}/events", self._events),
-            Route("/runs/{key}/{action}", self._act, methods=["POST"]),
-        ]
+        shown = {
+            "/": self._overview,
+            "/events": self._events,
+            "/compare": self._kernels,
+            "/searches": self._searches,
+            "/assets/{name}": self._asset,
+            "/runs/{key}": self._entry,
+            "/runs/{key}/events": self._events,
+        }
+        act = Route("/runs/{key}/{action}", self.safely(self._act), methods=["POST"])
+        return [*(Route(path, self.safely(answer)) for path, answer in shown.items()), act]
+
+    def safely(self, answer: Answer) -> Answer:
+        """Return a route that answers refusals with a page."""
+
+        async def answering(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except HTTPException as error:
+                if error.status_code == 303 and error.headers:
+                    return RedirectResponse(error.headers["Location"], 303, HEADERS)
+                title = _TITLES.get(error.status_code, "Refused")
+                return self.refusal(None, title, error.detail, error.status_code)
+
+        return answering
 
     async def _overview(self, request: Request) -> Response:
         reader = await self._admit(request)
@@ -103,18 +124,13 @@ class Pages:
         """Return a page that says why there is no other."""
         return page_response(self._views.notice(reader, title, detail), status)
 
-    def refusal_of(self, error: HTTPException) -> Response:
-        """Return the page for an exception of a route."""
-        title = _STATUS.get(error.status_code, "Refused")
-        return self.refusal(None, title, error.detail, error.status_code)
-
     async def _events(self, request: Request) -> Response:
         """Stream a `changed` event whenever the page of the request's address has news."""
         reader, entry = await self._admit(request), None
         if "key" in request.path_params:
             reader, entry = await self._found(request)
-        if self._streams.get(reader.user, 0) >= _MOST_STREAMS:
-            raise HTTPException(429, f"{_MOST_STREAMS} pages are open, the most")
+        if self._streams.get(reader.user, 0) >= self._most_streams:
+            raise HTTPException(429, f"{self._most_streams} pages are open, the most")
         known = request.query_params.get("version", "")
         stream = self._changes(reader, entry, request, known)
         return EventSourceResponse(stream, headers=HEADERS, send_timeout=30.0)
@@ -124,10 +140,16 @@ class Pages:
     ) -> AsyncIterator[dict[str, str]]:
         user = reader.user
         self._streams[user] = self._streams.get(user, 0) + 1
+        admitted = time.monotonic()
         try:
             while True:
                 began = time.monotonic()
-                await self._admit(request)  # a token that was revoked sees no more
+                if began - admitted > _ADMIT_S:  # a token that was revoked sees no more
+                    try:
+                        await self._admit(request)
+                    except HTTPException:
+                        return
+                    admitted = began
                 now = await run_in_threadpool(self._views.version, reader.shelf, entry)
                 if now != known:
                     known = now

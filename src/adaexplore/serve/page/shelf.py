@@ -82,14 +82,14 @@ def find_entries(root: Path, name: str) -> Iterator[Entry]:
             yield from _campaign(path, here)
         elif is_run(path) and _is_whole(path):
             below.clear()
-            yield Entry(_key(path), path, str(here), "run")
+            yield entry_of(path, str(here), "run")
         below[:] = sorted(each for each in below if not each.startswith("."))
         if len(inner.parts) >= _DEPTH:
             below.clear()
 
 
 def _campaign(path: Path, name: Path) -> Iterator[Entry]:
-    campaign = Entry(_key(path), path, str(name), "campaign")
+    campaign = entry_of(path, str(name), "campaign")
     yield campaign
     for folder, below, _ in os.walk(path, followlinks=False):
         run = Path(folder)
@@ -97,7 +97,7 @@ def _campaign(path: Path, name: Path) -> Iterator[Entry]:
         below.sort()
         if is_run(run) and _is_whole(run):
             below.clear()
-            yield Entry(_key(run), run, str(name / inner), "run", campaign.key)
+            yield entry_of(run, str(name / inner), "run", campaign.key)
         elif len(inner.parts) >= _STUDY_DEPTH:
             below.clear()
 
@@ -105,6 +105,11 @@ def _campaign(path: Path, name: Path) -> Iterator[Entry]:
 def _is_whole(path: Path) -> bool:
     """Return False for a folder whose records are links to other places."""
     return not any((path / name).is_symlink() for name in _FILES)
+
+
+def entry_of(path: Path, name: str, kind: Kind, campaign: str = "") -> Entry:
+    """Return the entry of a folder, which may not be there yet."""
+    return Entry(_key(path), path, name, kind, campaign)
 
 
 def _key(path: Path) -> str:

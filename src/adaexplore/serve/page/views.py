@@ -153,10 +153,10 @@ class Views:
         )
 
     def _row(self, entry: Entry, step: str) -> Row | None:
-        """Return the step of a run with a number; without one, the best."""
+        """Return the step of a run with a number; without one, the best, or else the last."""
         summary: Summary = self._library.summary(entry)
         if not step:
-            return summary.best
+            return summary.best or (summary.rows[-1] if summary.rows else None)
         return next((row for row in summary.rows if str(row.node.id) == step), None)
 
     def searches(self, reader: Reader, keys: Sequence[str]) -> str:
@@ -187,7 +187,7 @@ class Views:
         try:
             figures = self._library.figures(entry, _runs_of(entry, entries))
         except AdaExploreError as error:
-            figures = Figures(problem=entry.path.name, error=str(error))
+            figures = Figures(error=str(error))
         state = reader.shelf.state(entry) or _at_rest(figures)
         return Card(
             entry=entry,
