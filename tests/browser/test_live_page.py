@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from live_runs import MANUAL_CONFIG, add, campaign, make_run, passed, serving, step
 from playwright.sync_api import Page, expect
@@ -12,6 +10,7 @@ from services import RIGHT
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.evaluation import Failed
 from adaexplore.run.ask_files import ledger_of
+from adaexplore.serve.page import shelf
 from adaexplore.store import open_run, read_run
 
 HOSTILE = "</script><img src=x onerror=\"console.error('ran')\">"
@@ -25,8 +24,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def visit(browser, tmp_path):
+def visit(browser, tmp_path, monkeypatch):
     """Opens the pages of the test's folder; whatever the browser complains about fails the test."""
+    monkeypatch.setattr(shelf, "_LOOK_S", 0.1)
     complaints: list[str] = []
     (tmp_path / "runs").mkdir(exist_ok=True)
     with serving(tmp_path / "runs") as address:
@@ -184,7 +184,8 @@ def test_any_two_kernels_are_compared(visit, tmp_path):
     expect(page.locator("h2").first).to_be_visible()
 
 
-def test_a_prompt_is_answered_evaluated_and_stopped_in_the_browser(visit, tmp_path):
+@pytest.mark.slow
+def test_prompts_are_answered_and_a_search_is_stopped_and_continued(visit, tmp_path):
     """A search answered by hand: a real judge evaluates in a process of its own meanwhile."""
     run = make_run(tmp_path / "runs" / "mine", config=MANUAL_CONFIG)
     page = open_run_page(visit)
@@ -196,12 +197,20 @@ def test_a_prompt_is_answered_evaluated_and_stopped_in_the_browser(visit, tmp_pa
     expect(page.locator(".prompt")).to_have_count(2)
     assert RIGHT in reply.first.input_value()
 
+    state = page.locator(".state")
     page.get_by_role("button", name="Send and evaluate").first.click()
     expect(page.locator(".prompt")).to_have_count(1)
-    expect(page.locator(".state")).to_have_text(re.compile("starting|running"))
-    expect(page.locator(".state")).to_have_text("running", timeout=60_000)
+    expect(state).to_have_text("running", timeout=60_000)
+    page.get_by_role("button", name="Stop").click()
+    expect(state).to_have_text("waiting", timeout=60_000)
+    expect(page.locator(".controls")).to_contain_text("1 to evaluate")
+    expect(page.locator("#tree")).to_have_count(0)
+
+    page.get_by_role("button", name="Evaluate", exact=True).click()
     expect(page.locator("#tree .node")).to_have_count(1, timeout=120_000)
+    expect(state).to_have_text("waiting", timeout=60_000)
+    expect(page.locator(".controls")).not_to_contain_text("to evaluate")
     with read_run(run) as directory:
         [node] = directory.store.nodes()
     assert node.candidate.source.strip() == RIGHT.strip()
-    expect(page.locator(".state")).to_have_text("waiting", timeout=60_000)
+    assert node.evaluation.status == "passed"

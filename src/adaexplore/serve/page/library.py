@@ -221,6 +221,9 @@ def _campaign(entry: Entry) -> CampaignSummary | StudySummary:
             if folder.resolve() != folder or not folder.is_relative_to(entry.path):
                 raise BadInputError(f"{each['name']!r} lies outside of the campaign {entry.name}")
         found = recorded(entry.path, reports=False)
-        return replace(found, name=Path(entry.name).name)
+        name = Path(entry.name).name
+        if isinstance(found, CampaignSummary):
+            return replace(found, name=name)
+        return replace(found, campaign=replace(found.campaign, name=name))
     except (KeyError, TypeError, ValueError) as error:
         raise BadInputError(f"the manifest of {entry.name} is damaged: {error!r}") from None
