@@ -26,8 +26,8 @@ class ForestSize:
     """Letters of a problem's name that fit."""
 
 
-WIDE = ForestSize("wide", 1120, 300, 900, 40)
-NARROW = ForestSize("narrow", 400, 128, 310, 17)
+WIDE = ForestSize("wide", 1120, 280, 940, 36)
+NARROW = ForestSize("narrow", 400, 134, 316, 17)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,7 @@ class Views:
         cards = [self._card(e, entries, reader) for e in entries if not e.campaign]
         cards.sort(key=lambda card: (card.state != "running", -card.figures.created_at))
         figures = [card.figures for card in cards]
+        spent = total([each.spent for each in figures])
         return self._page(
             "overview.html.j2",
             reader,
@@ -105,7 +106,7 @@ class Views:
             totals=(
                 Meter("Device", text.duration_s(sum(each.device_s for each in figures))),
                 Meter("At work", text.duration_s(sum(each.busy_s for each in figures))),
-                Meter("Models", text.spent(total([each.spent for each in figures]))),
+                Meter("Models", text.spent(spent) if spent.calls else "not asked"),
             ),
             at=self.version(reader.shelf),
         )
@@ -217,6 +218,11 @@ def _at_rest(figures: Figures) -> str:
     return "done" if figures.ended else "stopped"
 
 
+def _held(figures: Figures) -> float | None:
+    """Return the share of the search's time in which the device was held."""
+    return min(figures.device_s / figures.busy_s, 1.0) if figures.busy_s else None
+
+
 def _meters(figures: Figures) -> tuple[Meter, ...]:
     """Return the meters of steps, device, time and cost, with a share where a limit is known."""
     limits, spent = figures.limits, figures.spent
@@ -226,11 +232,7 @@ def _meters(figures: Figures) -> tuple[Meter, ...]:
             f"{figures.made} of {figures.planned}",
             figures.made / figures.planned if figures.planned else None,
         ),
-        Meter(
-            "Device",
-            f"{text.duration_s(figures.device_s)} of {text.duration_s(figures.busy_s)}",
-            min(figures.device_s / figures.busy_s, 1.0) if figures.busy_s else None,
-        ),
+        Meter("Device", text.duration_s(figures.device_s), _held(figures)),
     ]
     if limits.seconds:
         share = min(figures.busy_s / limits.seconds, 1.0)
