@@ -162,7 +162,7 @@ def test_a_reply_is_kept_once_and_a_late_one_is_refused(folder):
 
 
 HOLD = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from adaexplore.store import open_run
 with open_run(Path(sys.argv[1])):
@@ -193,6 +193,20 @@ def test_stop_interrupts_the_process_that_holds_the_run_and_no_other(pages, fold
         assert pages.post(f"{path}/stop", data=fields, headers=headers).status_code == 303
         assert process.stdout.readline() == "stopped\n"
     assert holder_of(folder / "night") is None
+
+
+def test_a_search_that_ignores_interrupts_is_told_of(pages, folder):
+    path = first_run(pages)
+    fields = {"csrf": csrf_in(pages.get(path))}
+    headers = {"Origin": str(pages.base_url).rstrip("/")}
+    ignoring = HOLD.replace("with open_run", "signal.signal(2, signal.SIG_IGN)\nwith open_run")
+    with subprocess.Popen(
+        [sys.executable, "-c", ignoring, folder / "night"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        answer = pages.post(f"{path}/stop", data=fields, headers=headers)
+        assert (answer.status_code, f"kill {process.pid}" in answer.text) == (409, True)
+        process.kill()
 
 
 def test_events_say_that_there_is_news_and_nothing_else(pages, folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -65,9 +66,19 @@ def run_pages(
     for folder in folders:
         if not folder.is_dir():
             raise BadInputError(f"{folder} is no folder; name folders of runs, such as runs")
+    _require_free(port)
     server = pages_server(folders, port)
     address = f"http://{_HOST}:{port}/"
     say(f"{', '.join(map(str, folders))}: {address} (Ctrl-C ends the pages, and no search)")
     if browser:
         webbrowser.open(address)
     server.run()
+
+
+def _require_free(port: int) -> None:
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((_HOST, port))
+        except OSError as error:
+            raise BadInputError(f"--port {port}: {error.strerror}; name another") from None

@@ -89,7 +89,8 @@ class Library:
     """Readings of entries, each made once for each state of the records; for all threads."""
 
     def __init__(self) -> None:
-        self._reading = threading.Lock()
+        self._reading = threading.Lock()  # a large reading may take seconds
+        self._counting = threading.Lock()
         self._figures: dict[str, tuple[str, Figures]] = {}
         self._large: OrderedDict[tuple[str, str], tuple[str, Any]] = OrderedDict()
 
@@ -98,7 +99,7 @@ class Library:
         if entry.kind == "campaign":
             return _together([self.figures(run, []) for run in runs], entry)
         now = pulse(entry.path)
-        with self._reading:
+        with self._counting:
             known = self._figures.get(entry.key)
             if known is None or known[0] != now:
                 known = self._figures[entry.key] = now, _figures_of(entry.path)

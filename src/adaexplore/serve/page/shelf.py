@@ -116,9 +116,11 @@ def _key(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
-def holder_of_entry(entry: Entry) -> int | None:
-    """Return the process that works on a run or a campaign, None where none is seen."""
-    return holder_of(entry.path)
+def _ignores_interrupts(pid: int) -> bool:
+    """Return True for a process that began with SIGINT ignored, as shells do for `command &`."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii", errors="replace")
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")]
+    return bool(masks) and bool(int(masks[0], 16) >> (signal.SIGINT - 1) & 1)
 
 
 @dataclass(slots=True)
@@ -154,7 +156,7 @@ class FolderShelf:
 
     def state(self, entry: Entry) -> str:
         """See `Shelf`."""
-        if holder_of_entry(entry) is not None:
+        if holder_of(entry.path) is not None:
             return "running"
         started = self._started.get(entry.key)
         return "starting" if started and started.process.poll() is None else ""
@@ -171,9 +173,14 @@ class FolderShelf:
 
     def stop(self, entry: Entry) -> None:
         """See `Shelf`."""
-        holder = holder_of_entry(entry)
+        holder = holder_of(entry.path)
         if holder is None:
             raise BadInputError("nothing runs here that could be stopped")
+        if _ignores_interrupts(holder):
+            raise BadInputError(
+                f"process {holder} began in the background of a script and ignores Ctrl-C; nothing "
+                f"recorded is lost with: kill {holder}"
+            )
         os.kill(holder, signal.SIGINT)
 
     def go_on(self, entry: Entry) -> None:
@@ -183,7 +190,7 @@ class FolderShelf:
                 raise BadInputError("it is at work already")
             log = tempfile.TemporaryFile()  # noqa: SIM115 - read once the process has ended
             process = subprocess.Popen(
-                [sys.executable, "-m", "adaexplore", "resume", str(entry.path)],
+                [sys.executable, "-P", "-m", "adaexplore", "resume", str(entry.path)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
