@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from live_runs import MANUAL_CONFIG, add, campaign, make_run, passed, serving, step
 from playwright.sync_api import Page, expect
-from services import RIGHT
+from services import PROBLEM, RIGHT, running
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.evaluation import Failed
 from adaexplore.run.ask_files import ledger_of
+from adaexplore.serve.client import problem_of
 from adaexplore.serve.page import shelf
 from adaexplore.store import open_run, read_run
 
@@ -82,23 +83,13 @@ def test_the_tree_grows_while_a_step_is_read(visit, tmp_path):
     expect(page.locator(".headline .number")).to_have_text("2.50×")
     expect(page.locator("svg.chart.wide .mark")).to_have_count(3)
     expect(page.locator("#candidates tbody tr")).to_have_count(1)
-    expect(page.locator("#detail h3")).to_contain_text("Node 2")
+    expect(page.locator("#detail h3")).to_have_text("Node 2")  # no longer the best
     assert page.get_by_role("tab", name="Diff").get_attribute("aria-selected") == "true"
+    assert page.locator("#detail .code").get_attribute("data-mine") == "yes"  # as it was scrolled
     page.get_by_role("tab", name="Source").click()
     assert "return x * 2" in page.locator("#detail .code").inner_text()
     page.get_by_role("tab", name="Diff").click()
     assert page.locator("#detail .added .text").all_inner_texts() == ["    return x * 2"]
-
-
-def test_what_is_read_stays_as_it_is_when_a_step_comes_that_does_not_concern_it(visit, tmp_path):
-    run = make_run(tmp_path / "runs" / "night", step(1, 0, passed(0.9)), step(2, 1, passed(1.5)))
-    page = open_run_page(visit)
-    page.locator("#tree .node[data-id='1']").click()
-    page.locator("#detail .code").evaluate("box => (box.dataset.mine = 'yes')")
-
-    add(run, step(3, 0, Failed("compile_error", "no such name")))
-    expect(page.locator("#tree .node")).to_have_count(3)
-    assert page.locator("#detail .code").get_attribute("data-mine") == "yes"
 
 
 def test_keys_go_through_steps_and_cards(visit, tmp_path):
@@ -131,6 +122,12 @@ def test_hostile_texts_are_shown_and_never_run(visit, tmp_path):
     expect(page.locator("h1")).to_have_text(HOSTILE)
     expect(page.locator(".prompt")).to_contain_text(HOSTILE)
     expect(page.locator("#detail .code")).to_contain_text(HOSTILE)
+    page.get_by_label("Your reply").fill("half a rep")
+    with open_run(run) as directory:
+        ledger_of(directory).prompt(MANUAL)
+    expect(page.locator(".prompt")).to_have_count(2)
+    page.keyboard.type("ly")  # where the reader was
+    assert page.get_by_label("Your reply").first.input_value() == "half a reply"
     page.get_by_role("link", name="Compare", exact=True).last.click()
     expect(page.locator("#diff")).to_contain_text("The same source.")
     expect(page.locator("#first")).to_contain_text(HOSTILE)
@@ -182,6 +179,25 @@ def test_any_two_kernels_are_compared(visit, tmp_path):
     assert page.locator("#diff .added .text").all_inner_texts() == ["    return x * 2"]
     page.get_by_role("link", name="Compare the two searches").click()
     expect(page.locator("h2").first).to_be_visible()
+
+
+def test_a_user_of_a_service_logs_in_and_stops_a_job(browser, tmp_path):
+    with running(tmp_path) as service:
+        service.client().submit_search(problem_of("relu", PROBLEM), {})
+        page = browser.new_page(viewport={"width": 360, "height": 740})
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(service.url)
+        page.get_by_label("Your token").fill(service.token)
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="relu").click()
+        expect(page.locator("#live")).to_have_text("live")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".state")).to_have_text("cancelled")
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+        page.context.close()
+    assert complaints == []
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ class Shelf(Protocol):
         """Return all runs and campaigns; the runs of a campaign follow it."""
 
     def state(self, entry: Entry) -> str:
-        """Return "running", "starting" or "queued"; empty for an entry at rest."""
+        """Return "running", "starting", "queued" or how it ended; empty where its records tell."""
 
     def trouble(self, entry: Entry) -> str:
         """Return why it ended otherwise than it should, in one line; empty where it did not."""

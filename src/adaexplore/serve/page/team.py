@@ -58,8 +58,7 @@ class JobShelf:
 
     def state(self, entry: Entry) -> str:
         """See `Shelf`."""
-        state = self._job_of[entry.key].state
-        return state if state in ("queued", "running", "failed") else ""
+        return self._job_of[entry.key].state
 
     def trouble(self, entry: Entry) -> str:
         """See `Shelf`."""

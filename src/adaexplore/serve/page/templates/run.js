@@ -10,6 +10,7 @@ function compareLink(step) {
 /** Shows the steps of a later state of the page; what is chosen and open stays so. */
 function redrawSteps(fresh, whole) {
   const before = shownStep && textsOf(shownStep);
+  const led = shownStep?.best;
   const drawn = steps.length > 0 && !whole;
   takeData(fresh.getElementById("data").textContent);
   if (!steps.length) return;
@@ -23,15 +24,18 @@ function redrawSteps(fresh, whole) {
   Object.assign(shownStep, byId.get(shownStep.id)); // open tabs hold it: its documents have new numbers
   byId.set(shownStep.id, shownStep);
   if (textsOf(shownStep) !== before) showDetail(shownStep);
+  else if (shownStep.best !== led) detailPanel.querySelector("header").replaceWith(detailHead(shownStep));
   markInTree(shownStep, false);
   markInChart(shownStep);
 }
 
-/** A step as a text to compare, whatever the numbers of its documents. */
+/** A step as a text to compare, whatever the numbers of its documents and its place among others. */
 function textsOf(step) {
   const texts = [step.source, step.feedback, step.detail, ...step.turns.flatMap((turn) => turn.slice(1))];
   const read = texts.map((number) => (number < 0 ? "" : documentText(number)));
-  return JSON.stringify([{ ...step, source: 0, feedback: 0, detail: 0, turns: step.turns.map(([title]) => title) }, read]);
+  const titles = step.turns.map(([title]) => title);
+  const own = { ...step, source: 0, feedback: 0, detail: 0, best: 0, path: 0, improved: 0, turns: titles };
+  return JSON.stringify([own, read]);
 }
 
 stepActions.push(compareLink);
