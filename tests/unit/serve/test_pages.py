@@ -9,10 +9,13 @@ from contextlib import closing
 
 import httpx
 import pytest
-from live_runs import MANUAL_CONFIG, campaign, make_run, passed, serving, step
+from live_runs import MANUAL_CONFIG, add, campaign, make_run, passed, serving, step
 from services import PROBLEM, running
 
+from adaexplore.core.errors import BadInputError
+from adaexplore.serve.accounts import revoke_token
 from adaexplore.serve.client import problem_of
+from adaexplore.serve.page.app import run_pages
 from adaexplore.store.directory import holder_of
 
 
@@ -27,6 +30,15 @@ def folder(tmp_path):
 def pages(folder):
     with serving(folder) as address, closing(httpx.Client(base_url=address, timeout=30)) as client:
         yield client
+
+
+def test_a_folder_or_a_port_that_cannot_be_used_is_one_clear_line(folder):
+    with pytest.raises(BadInputError, match="nowhere is no folder"):
+        run_pages([folder / "nowhere"], 8720, browser=False, say=print)
+    with serving(folder) as address:
+        port = int(address.rpartition(":")[2])
+        with pytest.raises(BadInputError, match="name another"):
+            run_pages([folder], port, browser=False, say=print)
 
 
 def csrf_in(answer):
@@ -213,12 +225,8 @@ def test_events_say_that_there_is_news_and_nothing_else(pages, folder):
     path = first_run(pages)
     version = re.search(r'data-version="(\w+)"', pages.get(path).text)[1]
     with pages.stream("GET", f"{path}/events?version={version}") as stream:
-        make_run(folder / "other", name="other")
         lines = stream.iter_lines()
-        from adaexplore.store import open_run
-
-        with open_run(folder / "night") as directory:
-            directory.store.record(step(2, 1, passed(2.0)))
+        add(folder / "night", step(2, 1, passed(2.0)))
         assert next(line for line in lines if line.startswith("event")) == "event: changed"
         assert version not in next(line for line in lines if line.startswith("data"))
 
@@ -294,8 +302,6 @@ def test_without_a_login_there_is_only_the_login(team):
 
 
 def test_a_revoked_token_and_a_logout_end_the_login(team):
-    from adaexplore.serve.accounts import revoke_token
-
     token = team.service.new_token("alice")
     client, other = team.browser(token), team.browser(token)
     headers = {"Origin": team.service.url}
