@@ -22,6 +22,7 @@ from adaexplore.cli import (
     ship,
     study,
     tune,
+    ui,
 )
 from adaexplore.core.version import __version__
 
@@ -70,6 +71,7 @@ for module in (
     ship,
     answers,
     adapt,
+    ui,
 ):
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")

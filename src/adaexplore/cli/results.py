@@ -60,7 +60,8 @@ def show(
     if json and not cost:
         raise BadInputError("--json goes with --cost")
     if is_campaign(run):
-        from adaexplore.cli.campaign import recorded, tables_of
+        from adaexplore.cli.campaign import tables_of
+        from adaexplore.run.campaign.recorded import recorded
 
         if cost:
             raise BadInputError(f"--cost: {run} is a campaign; name one of its runs")
@@ -103,7 +104,8 @@ def report(
     from adaexplore.store.campaign import is_campaign
 
     if is_campaign(run):
-        from adaexplore.cli.campaign import recorded, write_page
+        from adaexplore.cli.campaign import write_page
+        from adaexplore.run.campaign.recorded import recorded
 
         print(write_page(recorded(run, reports=True), run, output))
         return

@@ -106,11 +106,10 @@ def serve(
         return
     from adaexplore.core.config import Config
     from adaexplore.core.configure import make_config
-    from adaexplore.run.session import device_of
+    from adaexplore.run.session import device_of, setup_of
     from adaexplore.serve.options import Bounds
 
-    _require_packages()
-    from adaexplore.run.session import setup_of
+    require_packages()
     from adaexplore.serve.app import ServiceSettings
     from adaexplore.serve.server import Listening, run_service
     from adaexplore.serve.splits import builtin_splits, read_splits
@@ -222,7 +221,7 @@ def _database(folder: Path) -> Engine:
     return open_folder(folder)
 
 
-def _require_packages() -> None:
+def require_packages() -> None:
     """Raise `BadInputError` where the packages of the service are not installed."""
     from importlib.util import find_spec
 

@@ -35,7 +35,11 @@ class Gate:
 
     def account_of(self, request: HTTPConnection) -> Account:
         """Return the account of a request, or of a WebSocket."""
-        account = find_account(self._engine, _token(request.headers.get("authorization", "")))
+        return self.of_token(request, _token(request.headers.get("authorization", "")))
+
+    def of_token(self, request: HTTPConnection, token: str) -> Account:
+        """Return the account of a token that came with a request."""
+        account = find_account(self._engine, token)
         if account is None:
             address = request.client.host if request.client else ""
             if not self._limiter.hit(_WRONG_TOKENS, "wrong", address):

@@ -42,6 +42,7 @@ from adaexplore.serve.metrics import Metrics
 from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
+from adaexplore.serve.page.team import TeamPages
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
 from adaexplore.serve.tables import is_unreachable
@@ -165,6 +166,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     splits = {split.name: split for split in settings.splits}
     episodes = Episodes(judging, splits, settings.bounds, settings.language)
     add_openenv(app, episodes, splits, service.gate, audit)
+    app.router.routes.extend(TeamPages(jobs, service.gate).routes())
     app.add_middleware(BoundedBody, most_bytes=settings.most_bytes, most_s=settings.body_s)
     return app
 

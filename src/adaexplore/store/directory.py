@@ -266,6 +266,23 @@ def hold_lock(path: Path, resources: ExitStack, name: str = LOCK_NAME) -> None:
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 
 
+def holder_of(path: Path) -> int | None:
+    """Return the process that holds the lock of a directory; None where nobody does.
+
+    It takes no lock itself, which a process that starts at that moment would find taken. A process
+    of another container or machine is not seen, nor is one that holds a run in a database.
+    """
+    try:
+        pid = (path / LOCK_NAME).read_text("ascii", errors="replace").strip()
+        inode = (path / LOCK_NAME).stat().st_ino
+        held = Path("/proc/locks").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    fields = [line.split() for line in held]  # 1: FLOCK ADVISORY WRITE <pid> <device>:<inode> ...
+    found = any(f[1] == "FLOCK" and f[4] == pid and f[5].endswith(f":{inode}") for f in fields)
+    return int(pid) if found else None
+
+
 @contextmanager
 def _os_errors(doing: str) -> Iterator[None]:
     try:
