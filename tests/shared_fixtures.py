@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.run import session, winner
+from adaexplore.run import processes, winner
 from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
@@ -169,7 +169,7 @@ def command_line(monkeypatch, capsys, server):
     monkeypatch.setattr(
         ForkServer, "start", staticmethod(lambda preload=(): BorrowedServer(server))
     )
-    monkeypatch.setattr(session, "LocalEvaluator", partial(LocalEvaluator, brief=True))
+    monkeypatch.setattr(processes, "LocalEvaluator", partial(LocalEvaluator, brief=True))
 
     def command_line(program: str, main: Callable[[], None]):
         def run(*words) -> CommandResult:

@@ -25,7 +25,8 @@ from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
 from adaexplore.run.api import read_source, syntax_failure
 from adaexplore.run.bench.own_tests import OwnTests
 from adaexplore.run.job import Servers
-from adaexplore.run.session import describe, device_of, evaluator_on, load_problem
+from adaexplore.run.processes import describe, evaluator_on
+from adaexplore.run.session import device_of, load_problem
 from adaexplore.run.workers import map_parallel
 from adaexplore.store.bench import (
     BenchManifest,

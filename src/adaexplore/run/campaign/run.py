@@ -72,8 +72,8 @@ def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
 
 def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
     """Make the folder of a campaign; return it. Raises as `begin_campaign` does."""
-    for name in {device for entry in order.entries for device in entry.devices}:
-        device_of(name)
+    for name, ray in {(d, entry.config.ray) for entry in order.entries for d in entry.devices}:
+        device_of(name, ray)
     _check(order)
     _check_files(order)
     name = f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
