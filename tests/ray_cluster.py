@@ -48,17 +48,12 @@ class Node:
         for pid in children(self._process.pid):
             if "raylet/raylet" in command(pid):
                 os.kill(pid, signal.SIGKILL)
-        self._process.wait(_START_S)  # it ends the others
 
     def stop(self) -> None:
-        family = descendants(self._process.pid)
-        self._process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(10.0)
-        for pid in family:
+        """End all processes of the node; those of candidates end with them."""
+        for pid in (self._process.pid, *descendants(self._process.pid)):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self._process.kill()
         self._process.wait()
 
 
@@ -91,6 +86,13 @@ class RayCluster:
         log = self.folder / f"node-{len(self._nodes)}.log"
         self._nodes.append(Node(words, given, log))
         return self._nodes[-1]
+
+
+def disconnect() -> None:
+    """Leave the cluster that this process joined."""
+    import ray
+
+    ray.shutdown()
 
 
 def _source() -> str:

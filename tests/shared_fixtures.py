@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
 from postgres_server import PostgresServer, binaries
+from ray_cluster import RayCluster, disconnect
 
 # The time of an example depends on the load of the machine: no deadline.
 settings.register_profile("anywhere", deadline=None)
@@ -121,6 +123,20 @@ def postgresql():
     server = PostgresServer(programs)
     yield server
     server.close()
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """A Ray cluster without devices, which this process may join; tests add nodes."""
+    if find_spec("ray") is None:  # an import would fix the token before there is one
+        pytest.skip("Ray is not installed (pip install 'adaexplore[ray]')")
+    with pytest.MonkeyPatch.context() as patch:
+        cluster = RayCluster()
+        for name, value in cluster.environment.items():
+            patch.setenv(name, value)
+        yield cluster
+        disconnect()
+        cluster.close()
 
 
 @pytest.fixture

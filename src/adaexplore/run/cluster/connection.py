@@ -46,7 +46,10 @@ def connect(address: str) -> Any:
             logging_level=logging.CRITICAL,
         )
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise _no_cluster(address, str(error)) from error
+        refused = "InvalidAuthToken" in f"{error} {error.__cause__}"
+        why = "the token is missing or wrong" if refused else str(error)
+        raise _no_cluster(address, why) from error
+    _quiet()
     return ray
 
 
@@ -130,6 +133,11 @@ def open_fleet(problem: Problem, config: Config) -> Fleet:
     Raises `BadInputError` as `connect` does.
     """
     return Fleet(Cluster(config, order_of(problem, config)), config.ray_patience_s)
+
+
+def _quiet() -> None:
+    """Keep Ray from printing what became of nodes and actors between our own lines, or JSON."""
+    import_module("ray._private.worker").print_to_stdstream = lambda *_, **__: None
 
 
 def _try_port(address: str) -> None:

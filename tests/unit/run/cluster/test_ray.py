@@ -1,0 +1,202 @@
+"""Searches on a real Ray cluster of this machine, whose processes and nodes are killed."""
+
+import os
+import re
+import signal
+import threading
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+import adaexplore
+from adaexplore import Candidate, Proposal
+from adaexplore.core.config import Config
+from adaexplore.core.errors import InfrastructureError
+from adaexplore.core.problem import Problem
+from adaexplore.core.protocols.listener import Evaluating, Notice
+from adaexplore.run.cluster.connection import Cluster, order_of
+from adaexplore.run.cluster.device import Order
+from adaexplore.run.cluster.evaluator import ClusterEvaluator
+from adaexplore.run.cluster.fleet import Fleet
+from adaexplore.store import read_run
+
+REFERENCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2
+
+def get_inputs():
+    return [torch.randn(64, 128)]
+"""
+RIGHT = """
+import torch
+from torch import nn
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        for _ in range(8):
+            out = torch.relu(x) * 2
+        return out
+"""
+PROBLEM = Problem("example", REFERENCE, "cpp", "cpu")
+
+
+def right(number):
+    return Candidate(f"{RIGHT}\n# {number}\n", "cpp")
+
+
+@contextmanager
+def judging(cluster, devices=1, **settings):
+    """An evaluator of one problem on a fleet of its own."""
+    config = Config(ray=cluster.address, device="cpu", timeout_s=60.0, memory_gb=2.0, **settings)
+    order = order_of(PROBLEM, config)
+    brief = Order(order.problem, order.timeout_s, order.memory_bytes, brief=True)
+    fleet = Fleet(Cluster(config, brief), config.ray_patience_s)
+    fleet.want(devices)
+    try:
+        yield ClusterEvaluator(fleet, brief)
+    finally:
+        fleet.close()
+
+
+@pytest.fixture(scope="module")
+def node(ray_cluster):
+    """A node with one device."""
+    return ray_cluster.add()
+
+
+class Fixed:
+    """A proposer of a new right source at every step."""
+
+    def __init__(self):
+        self.made = 0
+
+    def begin(self, context):
+        self.made += 1
+        return Proposal(right(self.made), origin="fixed", note="")
+        yield
+
+    def close(self):
+        pass
+
+
+def test_a_search_goes_on_when_a_device_and_a_node_are_killed(ray_cluster, node, tmp_path):
+    other, killers, lines = ray_cluster.add(), [], []
+    with judging(ray_cluster, devices=2) as evaluator:
+        evaluator.prepare()
+        events = adaexplore.explore(
+            PROBLEM,
+            evaluator=evaluator,
+            proposer=Fixed(),
+            steps=6,
+            parallel=2,
+            recheck=False,
+            confirm=False,
+            run=tmp_path / "run",
+        )
+        for event in events:
+            if isinstance(event, Evaluating) and event.step in (2, 4):
+                work = partial(kill_device, node) if event.step == 2 else other.crash
+                killers.append(threading.Timer(0.3, work))  # the evaluation is under way
+                killers[-1].start()
+            if isinstance(event, Notice):
+                lines.append(event.text)
+    for each in killers:
+        each.join()
+    other.stop()
+    with read_run(tmp_path / "run") as directory:
+        found = directory.store.nodes()
+    assert [node.evaluation.status for node in found] == ["passed"] * 6
+    assert len({node.candidate.digest for node in found}) == 6
+    lost = [line for line in lines if "its work begins again on another device" in line]
+    assert len(lost) >= 2
+
+
+def kill_device(node):
+    for pid in node.devices():
+        os.kill(pid, signal.SIGKILL)
+
+
+REACHING = """
+import glob, os, socket, torch
+from torch import nn
+
+def reached():
+    found = []
+    for place in ({folder!r}, "/dev/shm", "/tmp/ray"):
+        try:
+            found += [f"{{place}}: {{name}}" for name in os.listdir(place)]
+        except OSError:
+            pass
+    try:
+        found.append(open({token!r}).read())
+    except OSError:
+        pass
+    for kind, address in [
+        (socket.AF_INET, ("127.0.0.1", {port})),
+        *((socket.AF_UNIX, path) for path in {sockets!r}),
+    ]:
+        try:
+            with socket.socket(kind) as link:
+                link.settimeout(2.0)
+                link.connect(address)
+            found.append(str(address))
+        except OSError:
+            pass
+    found += [name for name in os.environ if "RAY" in name]
+    for pid in glob.glob("/proc/[0-9]*"):
+        try:
+            if b"RAY_" in open(f"{{pid}}/environ", "rb").read():
+                found.append(pid)
+        except OSError:
+            pass
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            link = os.readlink(f"/proc/self/fd/{{fd}}")
+        except OSError:
+            continue
+        if {folder!r} in link or "plasma" in link:
+            found.append(link)
+    return found
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        if found := reached():
+            raise RuntimeError("reached " + "; ".join(found)[:500])
+        return torch.relu(x) * 2
+"""
+
+
+def test_a_candidate_reaches_nothing_of_ray(ray_cluster, node):
+    sockets = [str(path) for path in ray_cluster.folder.glob("session_2*/sockets/*")]
+    assert len(sockets) >= 4
+    source = REACHING.format(
+        folder=str(ray_cluster.folder),
+        token=ray_cluster.environment["RAY_AUTH_TOKEN_PATH"],
+        port=ray_cluster.port,
+        sockets=sockets,
+    )
+    reached = {}
+    exec(source.replace("nn.Module", "object"), reached)
+    assert len(reached["reached"]()) > len(sockets)  # what is not confined reaches all of it
+    with judging(ray_cluster) as evaluator:
+        verdict = evaluator.evaluate(Candidate(source, "cpp"))
+    assert (verdict.status, verdict.detail) == ("passed", "")
+
+
+def test_without_a_node_it_is_one_clear_line(ray_cluster, node):
+    node.stop()
+    with (
+        judging(ray_cluster, ray_patience_s=1.0) as evaluator,
+        pytest.raises(InfrastructureError) as caught,
+    ):
+        evaluator.prepare()
+    assert re.fullmatch(
+        rf"no device of the Ray cluster at {ray_cluster.address} came within 1 s \(.*\); look at "
+        r"`ray status`, or wait longer with --set ray_patience_s",
+        str(caught.value),
+    )
