@@ -39,6 +39,12 @@ def serve(
             metavar="URL", help="PostgreSQL database for the records of runs. Default: files."
         ),
     ] = "",
+    ray: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Ray cluster that judges: HOST:PORT or auto. Default: here."
+        ),
+    ] = "",
     timeout_s: Annotated[float, typer.Option(help="Most seconds for one candidate.")] = 600.0,
     memory_gb: Annotated[float, typer.Option(help="Most GiB for one candidate.")] = 16.0,
     parallel: Annotated[int, typer.Option(help="Most steps in flight in one job.")] = 4,
@@ -76,11 +82,13 @@ def serve(
     from adaexplore.serve.app import ServiceSettings
     from adaexplore.serve.server import Listening, run_service
 
-    config: Config = make_config({"store": store}) if store else Config()
+    given = {name: value for name, value in (("store", store), ("ray", ray)) if value}
+    config: Config = make_config(given)
     settings = ServiceSettings(
         folder.resolve(),
         jobs,
         config.store,
+        config.ray,
         Bounds(timeout_s, memory_gb, parallel),
         keep_s=keep_days * _DAY_S,
     )

@@ -36,7 +36,7 @@ from adaexplore.serve.messages import (
 )
 from adaexplore.serve.metrics import Metrics
 from adaexplore.serve.options import Bounds
-from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
+from adaexplore.serve.orders import Places, campaign_job, evaluation_job, search_job
 from adaexplore.serve.runner import Runner
 
 _LOOK_S = 0.25
@@ -51,13 +51,15 @@ class ServiceSettings:
     """Settings of a service: `folder` holds all of its files.
 
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
-    runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
-    deletes jobs that ended `keep_s` seconds before, 0 for none.
+    runs, empty for files, and `ray` the cluster that judges, empty for this machine. A body may
+    have `most_bytes`, and takes at most `body_s` seconds. A start deletes jobs that ended `keep_s`
+    seconds before, 0 for none.
     """
 
     folder: Path
     at_once: int = 1
     store: str = ""
+    ray: str = ""
     bounds: Bounds = field(default_factory=Bounds)
     most_bytes: int = 32 << 20
     body_s: float = 30.0
@@ -142,6 +144,7 @@ class _Service:
         caller = Annotated[Account, Depends(self.gate.account)]
         once = Annotated[str | None, Header(alias="Idempotency-Key", max_length=64)]
         settings = self._settings
+        places = Places(store=settings.store, ray=settings.ray)
 
         def submit(request: Request, account: Account, new: NewJob, key: str | None) -> JobInfo:
             require(account, new.scope)
@@ -156,14 +159,14 @@ class _Service:
             request: Request, order: EvaluationOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Judge candidates against one problem."""
-            return submit(request, account, evaluation_job(order, settings.bounds), key)
+            return submit(request, account, evaluation_job(order, settings.bounds, places), key)
 
         @app.post("/v1/searches", status_code=202)
         def search(
             request: Request, order: SearchOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search for a faster kernel."""
-            new = search_job(order, settings.bounds, settings.store)
+            new = search_job(order, settings.bounds, places)
             return submit(request, account, new, key)
 
         @app.post("/v1/campaigns", status_code=202)
@@ -171,7 +174,7 @@ class _Service:
             request: Request, order: CampaignOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search several problems within one budget."""
-            new = campaign_job(order, settings.bounds, settings.store)
+            new = campaign_job(order, settings.bounds, places)
             return submit(request, account, new, key)
 
         @app.get("/v1/jobs")

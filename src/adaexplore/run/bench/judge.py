@@ -69,6 +69,8 @@ class BenchJudging:
         self._manifest = manifest
         self._config = config
         self._tell = tell
+        if config.ray:
+            raise BadInputError("--ray: answers are judged on this machine; leave it out")
         self._limit_s = _time_limit(config)
         asked = config.device.split(",") if config.device else [None]
         self._names = [device_of(name and name.strip()) for name in asked]

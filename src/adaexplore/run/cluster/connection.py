@@ -137,7 +137,8 @@ def open_fleet(problem: Problem, config: Config) -> Fleet:
 
 def _quiet() -> None:
     """Keep Ray from printing what became of nodes and actors between our own lines, or JSON."""
-    import_module("ray._private.worker").print_to_stdstream = lambda *_, **__: None
+    worker: Any = import_module("ray._private.worker")
+    worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _try_port(address: str) -> None:

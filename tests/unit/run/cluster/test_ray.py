@@ -4,7 +4,9 @@ import os
 import re
 import signal
 import threading
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,7 +18,6 @@ from adaexplore.core.errors import InfrastructureError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.listener import Evaluating, Notice
 from adaexplore.run.cluster.connection import Cluster, order_of
-from adaexplore.run.cluster.device import Order
 from adaexplore.run.cluster.evaluator import ClusterEvaluator
 from adaexplore.run.cluster.fleet import Fleet
 from adaexplore.store import read_run
@@ -46,27 +47,30 @@ PROBLEM = Problem("example", REFERENCE, "cpp", "cpu")
 
 
 def right(number):
-    return Candidate(f"{RIGHT}\n# {number}\n", "cpp")
+    return Candidate(RIGHT.replace("range(8)", f"range({number})"), "cpp")
 
 
 @contextmanager
-def judging(cluster, devices=1, **settings):
-    """An evaluator of one problem on a fleet of its own."""
+def judging(cluster, **settings):
+    """An evaluator of one problem on one device of a fleet of its own."""
     config = Config(ray=cluster.address, device="cpu", timeout_s=60.0, memory_gb=2.0, **settings)
-    order = order_of(PROBLEM, config)
-    brief = Order(order.problem, order.timeout_s, order.memory_bytes, brief=True)
-    fleet = Fleet(Cluster(config, brief), config.ray_patience_s)
-    fleet.want(devices)
-    try:
-        yield ClusterEvaluator(fleet, brief)
-    finally:
-        fleet.close()
+    order = replace(order_of(PROBLEM, config), brief=True)
+    with closing(Fleet(Cluster(config, order), config.ray_patience_s)) as fleet:
+        fleet.want(1)
+        yield fleet, ClusterEvaluator(fleet, order)
 
 
 @pytest.fixture(scope="module")
 def node(ray_cluster):
     """A node with one device."""
     return ray_cluster.add()
+
+
+@pytest.fixture(scope="module")
+def judged(ray_cluster, node):
+    """A fleet with the device of the node, and an evaluator there."""
+    with judging(ray_cluster) as both:
+        yield both
 
 
 class Fixed:
@@ -82,43 +86,6 @@ class Fixed:
 
     def close(self):
         pass
-
-
-def test_a_search_goes_on_when_a_device_and_a_node_are_killed(ray_cluster, node, tmp_path):
-    other, killers, lines = ray_cluster.add(), [], []
-    with judging(ray_cluster, devices=2) as evaluator:
-        evaluator.prepare()
-        events = adaexplore.explore(
-            PROBLEM,
-            evaluator=evaluator,
-            proposer=Fixed(),
-            steps=6,
-            parallel=2,
-            recheck=False,
-            confirm=False,
-            run=tmp_path / "run",
-        )
-        for event in events:
-            if isinstance(event, Evaluating) and event.step in (2, 4):
-                work = partial(kill_device, node) if event.step == 2 else other.crash
-                killers.append(threading.Timer(0.3, work))  # the evaluation is under way
-                killers[-1].start()
-            if isinstance(event, Notice):
-                lines.append(event.text)
-    for each in killers:
-        each.join()
-    other.stop()
-    with read_run(tmp_path / "run") as directory:
-        found = directory.store.nodes()
-    assert [node.evaluation.status for node in found] == ["passed"] * 6
-    assert len({node.candidate.digest for node in found}) == 6
-    lost = [line for line in lines if "its work begins again on another device" in line]
-    assert len(lost) >= 2
-
-
-def kill_device(node):
-    for pid in node.devices():
-        os.kill(pid, signal.SIGKILL)
 
 
 REACHING = """
@@ -171,9 +138,9 @@ class ModelNew(nn.Module):
 """
 
 
-def test_a_candidate_reaches_nothing_of_ray(ray_cluster, node):
+def test_a_candidate_reaches_nothing_of_ray(ray_cluster, judged):
     sockets = [str(path) for path in ray_cluster.folder.glob("session_2*/sockets/*")]
-    assert len(sockets) >= 4
+    assert len(sockets) >= 2
     source = REACHING.format(
         folder=str(ray_cluster.folder),
         token=ray_cluster.environment["RAY_AUTH_TOKEN_PATH"],
@@ -183,15 +150,67 @@ def test_a_candidate_reaches_nothing_of_ray(ray_cluster, node):
     reached = {}
     exec(source.replace("nn.Module", "object"), reached)
     assert len(reached["reached"]()) > len(sockets)  # what is not confined reaches all of it
-    with judging(ray_cluster) as evaluator:
-        verdict = evaluator.evaluate(Candidate(source, "cpp"))
+    verdict = judged[1].evaluate(Candidate(source, "cpp"))
     assert (verdict.status, verdict.detail) == ("passed", "")
+
+
+def test_a_search_goes_on_when_a_device_and_a_node_are_killed(ray_cluster, node, judged, tmp_path):
+    fleet, evaluator = judged
+    other, killers, lines = ray_cluster.add(), [], []
+    fleet.want(2)
+    events = adaexplore.explore(
+        PROBLEM,
+        evaluator=evaluator,
+        proposer=Fixed(),
+        steps=4,
+        parallel=2,
+        recheck=False,
+        confirm=False,
+        run=tmp_path / "run",
+    )
+    for event in events:
+        if isinstance(event, Evaluating) and event.step in (1, 3):
+            work = partial(kill_device, node) if event.step == 1 else other.crash
+            killers.append(threading.Timer(0.3, work))  # the evaluation is under way
+            killers[-1].start()
+        if isinstance(event, Notice):
+            lines.append(event.text)
+    for each in killers:
+        each.join()
+    other.stop()
+    with read_run(tmp_path / "run") as directory:
+        found = directory.store.nodes()
+    assert [node.evaluation.status for node in found] == ["passed"] * 4
+    assert len({node.candidate.digest for node in found}) == 4
+    lost = [line for line in lines if "its work begins again on another device" in line]
+    assert len(lost) >= 2
+
+
+def kill_device(node):
+    for pid in node.devices():
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_device_that_is_slower_than_its_kind_times_nothing(judged, eventually):
+    fleet, evaluator = judged
+    found = evaluator.environment()
+    lines = []
+    evaluator.listen(lines.append)
+    for name in ("fast-1", "fast-2"):
+        fleet._cluster.longest_us(f"{found.cpu}, {found.threads} threads", name, 1.0)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(evaluator.evaluate, right(20))
+        assert eventually(lambda: lines)
+        fleet.close()
+        assert isinstance(waiting.exception(), InfrastructureError)
+    [line] = lines
+    assert re.match("the cpu of .* is too slow and times nothing until that ends", line)
 
 
 def test_without_a_node_it_is_one_clear_line(ray_cluster, node):
     node.stop()
     with (
-        judging(ray_cluster, ray_patience_s=1.0) as evaluator,
+        judging(ray_cluster, ray_patience_s=1.0) as (_, evaluator),
         pytest.raises(InfrastructureError) as caught,
     ):
         evaluator.prepare()
