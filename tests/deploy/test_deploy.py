@@ -1,6 +1,7 @@
 """The files of deploy/: they can be read, and the programs take their commands."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess

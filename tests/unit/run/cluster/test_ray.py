@@ -14,7 +14,7 @@ import pytest
 import adaexplore
 from adaexplore import Candidate, Proposal
 from adaexplore.core.config import Config
-from adaexplore.core.errors import InfrastructureError
+from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.listener import Evaluating, Notice
 from adaexplore.run.cluster.connection import Cluster, order_of
@@ -51,10 +51,10 @@ def right(number):
 
 
 @contextmanager
-def judging(cluster, **settings):
+def judging(cluster, problem=PROBLEM, strangers=False, **settings):
     """An evaluator of one problem on one device of a fleet of its own."""
     config = Config(ray=cluster.address, device="cpu", timeout_s=60.0, memory_gb=2.0, **settings)
-    order = replace(order_of(PROBLEM, config), brief=True)
+    order = replace(order_of(problem, config), brief=True, strangers=strangers)
     with closing(Fleet(Cluster(config, order), config.ray_patience_s)) as fleet:
         fleet.want(1)
         yield fleet, ClusterEvaluator(fleet, order)
@@ -205,6 +205,20 @@ def test_a_device_that_is_slower_than_its_kind_times_nothing(judged, eventually)
         assert isinstance(waiting.exception(), InfrastructureError)
     [line] = lines
     assert re.match("the cpu of .* is too slow and times nothing until that ends", line)
+
+
+@pytest.mark.slow
+def test_problems_of_strangers_are_confined_on_the_node(ray_cluster, node):
+    token = ray_cluster.environment["RAY_AUTH_TOKEN_PATH"]
+    reading = PROBLEM.source.replace("return [", f"open({token!r}).read(); return [")
+    problem = replace(PROBLEM, source=reading)
+    with judging(ray_cluster, problem) as (_, evaluator):
+        assert evaluator.prepare().outputs  # it is the user's own
+    with (
+        judging(ray_cluster, problem, strangers=True) as (_, evaluator),
+        pytest.raises(BadProblemError, match="PermissionError"),
+    ):
+        evaluator.prepare()
 
 
 def test_without_a_node_it_is_one_clear_line(ray_cluster, node):
