@@ -191,7 +191,22 @@ def kill_device(node):
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
+def test_problems_of_strangers_are_confined_on_the_node(ray_cluster, node):
+    token = ray_cluster.environment["RAY_AUTH_TOKEN_PATH"]
+    reading = PROBLEM.source.replace("return [", f"open({token!r}).read(); return [")
+    problem = replace(PROBLEM, source=reading)
+    with judging(ray_cluster, problem) as (_, evaluator):
+        assert evaluator.prepare().outputs  # it is the user's own
+    with (
+        judging(ray_cluster, problem, strangers=True) as (_, evaluator),
+        pytest.raises(BadProblemError, match="PermissionError"),
+    ):
+        evaluator.prepare()
+
+
 def test_a_device_that_is_slower_than_its_kind_times_nothing(judged, eventually):
+    """The last on these devices: the cluster does not forget the times."""
     fleet, evaluator = judged
     found = evaluator.environment()
     lines = []
@@ -205,20 +220,6 @@ def test_a_device_that_is_slower_than_its_kind_times_nothing(judged, eventually)
         assert isinstance(waiting.exception(), InfrastructureError)
     [line] = lines
     assert re.match("the cpu of .* is too slow and times nothing until that ends", line)
-
-
-@pytest.mark.slow
-def test_problems_of_strangers_are_confined_on_the_node(ray_cluster, node):
-    token = ray_cluster.environment["RAY_AUTH_TOKEN_PATH"]
-    reading = PROBLEM.source.replace("return [", f"open({token!r}).read(); return [")
-    problem = replace(PROBLEM, source=reading)
-    with judging(ray_cluster, problem) as (_, evaluator):
-        assert evaluator.prepare().outputs  # it is the user's own
-    with (
-        judging(ray_cluster, problem, strangers=True) as (_, evaluator),
-        pytest.raises(BadProblemError, match="PermissionError"),
-    ):
-        evaluator.prepare()
 
 
 def test_without_a_node_it_is_one_clear_line(ray_cluster, node):
