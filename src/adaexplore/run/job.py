@@ -45,9 +45,13 @@ MOST_STEPS = 1000
 
 
 class Servers:
-    """Fork servers that jobs share, one for each kind of problem: a start takes seconds."""
+    """Fork servers that jobs share, one for each kind of problem: a start takes seconds.
 
-    def __init__(self) -> None:
+    In a cluster they share its devices, `parallel` of them.
+    """
+
+    def __init__(self, parallel: int = 1) -> None:
+        self._parallel = parallel
         self._starting = threading.Lock()
         self._servers: dict[tuple[str, bool], ForkServer] = {}
         self._fleets: dict[str, Fleet] = {}
@@ -71,7 +75,7 @@ class Servers:
     ) -> AbstractContextManager[Session]:
         """Return a session to enter, for so many steps at once: here, or in the cluster."""
         if config.ray:
-            return session_in(self._fleet(problem, config), problem, config, config.parallel)
+            return session_in(self._fleet(problem, config), problem, config, self._parallel)
         return session_on(self.get(problem), problem, config, parallel)
 
     def _fleet(self, problem: Problem, config: Config) -> Fleet:

@@ -128,7 +128,7 @@ def _plan(order: CampaignOrder) -> Plan:
 
 def _servers(order: CampaignOrder) -> Servers:
     """Return the servers of the jobs, which in a study share the references of problems too."""
-    return SharedSessions(order.config.parallel) if order.arms else Servers()
+    return SharedSessions(order.config.parallel) if order.arms else Servers(order.config.parallel)
 
 
 class CampaignRun:

@@ -33,8 +33,7 @@ class SharedSessions(Servers):
     """
 
     def __init__(self, parallel: int) -> None:
-        super().__init__()
-        self._parallel = parallel
+        super().__init__(parallel)
         self._choosing = threading.Lock()
         self._sessions: dict[str, _Shared] = {}
 

@@ -20,6 +20,7 @@ from adaexplore.core.protocols.listener import Evaluating, Notice
 from adaexplore.run.cluster.connection import Cluster, order_of
 from adaexplore.run.cluster.evaluator import ClusterEvaluator
 from adaexplore.run.cluster.fleet import Fleet
+from adaexplore.run.job import Servers
 from adaexplore.store import read_run
 
 REFERENCE = """
@@ -203,6 +204,21 @@ def test_problems_of_strangers_are_confined_on_the_node(ray_cluster, node):
         pytest.raises(BadProblemError, match="PermissionError"),
     ):
         evaluator.prepare()
+
+
+@pytest.mark.slow
+def test_the_problems_of_a_campaign_share_its_devices(ray_cluster, eventually):
+    node = ray_cluster.add(cpus=3)
+    config = Config(ray=ray_cluster.address, device="cpu")
+    other = replace(PROBLEM, name="other")
+    with (
+        closing(Servers(2)) as servers,
+        servers.session(PROBLEM, config),
+        servers.session(other, config),
+    ):
+        assert eventually(lambda: len(node.devices()) == 2)
+    assert eventually(lambda: not node.devices())
+    node.stop()
 
 
 def test_a_device_that_is_slower_than_its_kind_times_nothing(judged, eventually):
