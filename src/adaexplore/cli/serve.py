@@ -63,6 +63,12 @@ def serve(
     ] = 2,
     warm_minutes: Annotated[float, typer.Option(min=0, help="Minutes that one is kept.")] = 10.0,
     warm_gb: Annotated[float, typer.Option(min=0, help="Most GiB of their processes.")] = 8.0,
+    ray: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Ray cluster that judges: HOST:PORT or auto. Default: here."
+        ),
+    ] = "",
     timeout_s: Annotated[float, typer.Option(help="Most seconds for one candidate.")] = 600.0,
     memory_gb: Annotated[float, typer.Option(help="Most GiB for one candidate.")] = 16.0,
     parallel: Annotated[int, typer.Option(help="Most steps in flight in one job.")] = 4,
@@ -117,7 +123,8 @@ def serve(
     from adaexplore.serve.warm import WarmLimits
 
     place = str(folder / "verdicts.db") if evaluation_cache == "on" else evaluation_cache
-    config: Config = make_config({"store": store_of(folder, store), "evaluation_cache": place})
+    given = {"store": store_of(folder, store), "ray": ray, "evaluation_cache": place}
+    config: Config = make_config({name: value for name, value in given.items() if value})
     splits, left_out = read_splits(split) if split else (builtin_splits(), [])
     for line in left_out:
         print(line)
@@ -125,6 +132,7 @@ def serve(
         folder.resolve(),
         jobs,
         config.store,
+        config.ray,
         Bounds(timeout_s, memory_gb, parallel),
         keep_s=keep_days * _DAY_S,
         splits=splits,
@@ -132,7 +140,10 @@ def serve(
         evaluation_cache=config.evaluation_cache,
         share_verdicts=share_verdicts,
         warm=WarmLimits(
-            warm, warm_minutes * 60.0, int(warm_gb * 2**30), alone=device_of(None) != "cpu"
+            0 if ray else warm,  # one that waits would keep its device from the cluster
+            warm_minutes * 60.0,
+            int(warm_gb * 2**30),
+            alone=device_of(None) != "cpu",
         ),
     )
     secure = "s" if tls_certificate else ""

@@ -17,6 +17,7 @@ from adaexplore.core.config_fields import (
     DatabaseUrl,
     JoinedText,
     PathText,
+    RayAddress,
     option,
     plain,
     setting,
@@ -72,6 +73,26 @@ class Config(BaseModel):
         None,
         "device: cpu, cuda or cuda:<index>; in a campaign, several by commas. Default: a GPU if "
         "there is one",
+    )
+    ray: RayAddress = option(
+        "problem",
+        "",
+        "Ray cluster whose devices judge, as HOST:PORT, or auto for the one that this machine is a "
+        "node of; a search uses as many devices as --parallel",
+        metavar="ADDRESS",
+    )
+    ray_kind: str = setting(
+        "problem",
+        "",
+        "kind of device of the Ray cluster, as Ray names it (H100). Default: the kind of GPU that "
+        "the cluster has most of",
+    )
+    ray_patience_s: float = setting(
+        "problem",
+        600.0,
+        "seconds that a run waits for a device of the Ray cluster, while it has none",
+        gt=0,
+        le=1e6,
     )
     target: TargetName | None = option(
         "problem",

@@ -53,6 +53,17 @@ JoinedText = Annotated[str, BeforeValidator(joined)]
 """A text; a list becomes one with commas."""
 
 
+def _ray(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if address not in ("", "auto") and not (host and port.isdigit() and "/" not in host):
+        raise ValueError("write the address as HOST:PORT, or auto")
+    return address
+
+
+RayAddress = Annotated[str, AfterValidator(_ray)]
+"""The address of a Ray cluster, `auto` for that of this machine, empty for none."""
+
+
 def _database(url: str) -> str:
     parts = urlsplit(url)
     if url and (parts.scheme != "postgresql" or not parts.path.strip("/") or parts.fragment):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cache
@@ -22,7 +22,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
-from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
+from adaexplore.core.protocols.evaluator import Evaluator, TellsNews, TriesUses
 from adaexplore.core.protocols.verdicts import SharedVerdicts
 from adaexplore.core.uses import Use
 from adaexplore.evaluate.kernels.build.compile_cache import own_folder
@@ -100,6 +100,11 @@ class TakingOver:
         """See `TriesUses.try_uses`."""
         inner = self._evaluator
         return inner.try_uses(candidate) if isinstance(inner, TriesUses) else ()
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """See `TellsNews.listen`."""
+        if isinstance(self._evaluator, TellsNews):
+            self._evaluator.listen(tell)
 
     def close(self) -> None:
         """See `Evaluator.close`."""

@@ -60,16 +60,18 @@ class ServiceSettings:
     """Settings of a service: `folder` holds all of its files.
 
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
-    runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
-    deletes jobs that ended `keep_s` seconds before, 0 for none. Episodes of trainers are on the
-    problems of `splits`, in `language` unless they say another. `evaluation_cache` is the place of
-    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common, and
-    the prepared references that `warm` limits.
+    runs, empty for files, and `ray` the cluster that judges, empty for this machine. A body may
+    have `most_bytes`, and takes at most `body_s` seconds. A start deletes jobs that ended `keep_s`
+    seconds before, 0 for none. Episodes of trainers are on the problems of `splits`, in `language`
+    unless they say another. `evaluation_cache` is the place of a cache of verdicts, empty for none;
+    with `share_verdicts` the users have it in common, and the prepared references that `warm`
+    limits.
     """
 
     folder: Path
     at_once: int = 1
     store: str = ""
+    ray: str = ""
     bounds: Bounds = field(default_factory=Bounds)
     most_bytes: int = 32 << 20
     body_s: float = 30.0
@@ -89,6 +91,7 @@ class ServiceSettings:
         scope = "" if self.share_verdicts else user
         return {
             "store": self.store,
+            "ray": self.ray,
             "evaluation_cache": self.evaluation_cache,
             "evaluation_scope": f"serve:{scope}",
         }

@@ -25,7 +25,8 @@ from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
 from adaexplore.run.api import read_source, syntax_failure
 from adaexplore.run.bench.own_tests import OwnTests
 from adaexplore.run.job import Servers
-from adaexplore.run.session import describe, device_of, evaluator_on, load_problem
+from adaexplore.run.processes import describe, evaluator_on
+from adaexplore.run.session import device_of, load_problem
 from adaexplore.run.take_over import taking_over
 from adaexplore.run.workers import map_parallel
 from adaexplore.store.bench import (
@@ -69,6 +70,8 @@ class BenchJudging:
         self._manifest = manifest
         self._config = config
         self._tell = tell
+        if config.ray:
+            raise BadInputError("--ray: answers are judged on this machine; leave it out")
         self._limit_s = _time_limit(config)
         asked = config.device.split(",") if config.device else [None]
         self._names = [device_of(name and name.strip()) for name in asked]
