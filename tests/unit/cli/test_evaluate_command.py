@@ -34,7 +34,6 @@ KEYS = {
     "reason",
     "loaded",
     "published",
-    "taken_over",
     "fault",
     "mismatch",
     "detail",
