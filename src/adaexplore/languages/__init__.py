@@ -1,7 +1,8 @@
-"""Languages of kernels, one folder each: its description, its notes for prompts, its example."""
+"""Languages of kernels, one folder each: description, notes for prompts, examples."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.resources import files
@@ -9,6 +10,8 @@ from importlib.resources.abc import Traversable
 
 from adaexplore.core.problem import LANGUAGES, Language
 from adaexplore.languages.base import Dialect
+
+_EXAMPLE = re.compile(r"example(?:_([a-z]+))?\.j2")
 
 
 def _dialect(language: Language) -> Dialect:
@@ -25,9 +28,14 @@ def notes_of(language: Language) -> Traversable:
     return files(__name__) / language / "notes.j2"
 
 
-def example_of(language: Language) -> Traversable:
-    """Return the file of a language's example, a template that may depend on versions."""
-    return files(__name__) / language / "example.j2"
+def examples_of(language: Language) -> Mapping[str, Traversable]:
+    """Return the files of a language's examples by kind of problem, "" for all other problems.
+
+    They are `example.j2` and `example_KIND.j2`, templates that may depend on versions.
+    """
+    found = (files(__name__) / language).iterdir()
+    named = ((match[1] or "", file) for file in found if (match := _EXAMPLE.fullmatch(file.name)))
+    return dict(sorted(named, key=lambda pair: pair[0]))
 
 
-__all__ = ["DIALECTS", "Dialect", "example_of", "notes_of"]
+__all__ = ["DIALECTS", "Dialect", "examples_of", "notes_of"]

@@ -59,6 +59,7 @@ class Dialect:
     out, given the described environment; it returns additions to that description, or the reason
     why the language is "unusable". With `built_ahead`, extensions are built before the GPU is
     taken, within a time limit of their own. `by_compiler`: the compiler proposer writes it.
+    `well_known`: models seldom fail in it, so prompts have few rules until one does.
 
     `capture` names a function of a target ("sm_90"), its number of multiprocessors and a receiver.
     In a process without a GPU, it makes the language's own compiler compile for the target, and
@@ -87,6 +88,7 @@ class Dialect:
     built_ahead: bool = False
     capture: str | None = None
     by_compiler: bool = False
+    well_known: bool = False
     strategies: Mapping[str, str] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
     techniques: tuple[Technique, ...] = ()

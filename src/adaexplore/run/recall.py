@@ -17,9 +17,12 @@ from adaexplore.memory.lint import advice, lint
 from adaexplore.memory.retrieve import faster, relevant, tokens
 from adaexplore.memory.signature import signature_of
 from adaexplore.memory.topics import implied
+from adaexplore.propose.model.proposer import ORIGIN as MODEL
 
 NONE = "none"
 """The name of no memory."""
+_UNTIL_A_FAILURE = 1 / 3
+"""Share of `memory_tokens` for a model that has not failed, in a language that models know well."""
 
 
 def memory_for(problem: Problem, asked: str) -> tuple[str, tuple[Rule, ...]]:
@@ -74,7 +77,8 @@ def require_recalled(rules: Sequence[Rule], settings: Config) -> None:
 def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:
     """Return a recall of the rules about the code of a step or its last failure.
 
-    Where that code is right they are also of what made such code faster. With a threshold of the
+    Where that code is right they are also of what made such code faster. In a language that models
+    know well they are few until the run's model has failed. With a threshold of the
     memory, all rules of that support are recalled at every step, unchecked rules too, which are
     marked unless the prompt tells only what the published search shows. Where prompts tell the
     verdict alone, the last failure chooses no rule.
@@ -86,12 +90,13 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
             for rule in _about(rules, context.problem)
             if rule.support >= settings.memory_threshold
         ]
-    most_tokens = settings.memory_tokens
 
     def rules_for(context: Context) -> list[str]:
         known = _about(rules, context.problem)
         if not known:
             return []
+        needs_all = not DIALECTS[context.problem.language].well_known or _has_failed(context)
+        most_tokens = settings.memory_tokens
         sources = [node.candidate.source for node in (*context.pool, *context.window)]
         last = context.window[-1].evaluation if context.window else None
         told = last if settings.feedback == "full" else None
@@ -111,8 +116,11 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
             target=target,
             failure=signature_of(told) if isinstance(told, Failed) else None,
             demand=settings.demand,
-            most_tokens=most_tokens - sum(tokens(rule) for rule, _ in fast),
-            fill=not any(sources),
+            most_tokens=min(
+                most_tokens - sum(tokens(rule) for rule, _ in fast),
+                most_tokens if needs_all else int(most_tokens * _UNTIL_A_FAILURE),
+            ),
+            fill=needs_all and not any(sources),
         )
         return [*(rule.statement for rule in found), *(_with_gain(*pair) for pair in fast)]
 
@@ -123,6 +131,16 @@ def _is_right(context: Context) -> bool:
     """Return True for a step that begins with correct code, which only has to get faster."""
     shown = context.window[-1:] or context.pool
     return any(isinstance(node.evaluation, Passed) for node in shown)
+
+
+def _has_failed(context: Context) -> bool:
+    """Return True once a kernel of the model has failed in this run."""
+    return any(
+        node.proposal.origin == MODEL
+        and isinstance(node.evaluation, Failed)
+        and node.evaluation.status not in ("not_run", "infra_error")
+        for node in (*context.history, *context.window)
+    )
 
 
 def _with_gain(rule: Rule, gain: Gain) -> str:

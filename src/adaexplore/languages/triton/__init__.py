@@ -23,7 +23,12 @@ DIALECT = Dialect(
     imports=("triton",),
     own_kernels=own_kernels,
     by_compiler=True,
+    well_known=True,
     strategies={
+        "persistent kernel": "A barrier over the grid of a cooperative launch: store, "
+        "`tl.debug_barrier()`, `tl.atomic_add(seen_ptr, 1)`, then `while tl.atomic_add(seen_ptr, "
+        "0) < barriers * tl.num_programs(0): pass`, with a counter that is zero at the launch; "
+        'load what others stored with `cache_modifier=".cg"`.',
         "software pipelining": "`num_stages` 3 to 5 on loops with `tl.dot`.",
         "warp specialisation": "`tl.range(..., warp_specialize=True)`.",
         "vectorized access": "Larger contiguous blocks with aligned strides.",

@@ -28,10 +28,14 @@ class DataSheet:
 
 @dataclass(frozen=True, slots=True)
 class KernelLimits:
-    """Limits of a compute capability: shared memory per block in bytes, threads per SM."""
+    """Limits of a compute capability: shared memory per block in bytes; threads per SM; fp32.
+
+    `fp32` is the number of multiply-adds per SM and cycle.
+    """
 
     shared_bytes: int
     threads: int
+    fp32: int = 128
 
 
 SHEETS: Mapping[str, DataSheet] = {
@@ -48,14 +52,14 @@ SHEETS: Mapping[str, DataSheet] = {
 """Data sheets by PyTorch's name of the GPU. Source: NVIDIA's data sheets of these products."""
 
 LIMITS: Mapping[str, KernelLimits] = {
-    "8.0": KernelLimits(163 << 10, 2048),
+    "8.0": KernelLimits(163 << 10, 2048, 64),
     "8.6": KernelLimits(99 << 10, 1536),
     "8.9": KernelLimits(99 << 10, 1536),
     "9.0": KernelLimits(227 << 10, 2048),
     "10.0": KernelLimits(227 << 10, 2048),
     "12.0": KernelLimits(99 << 10, 1536),
 }
-"""Limits by compute capability. Source: the table in the CUDA programming guide."""
+"""Limits by compute capability. Source: the tables in the CUDA programming guide."""
 
 _TARGETS: Mapping[TargetName, tuple[str, str, int, int]] = {
     "sm_80": ("NVIDIA A100-SXM4-80GB", "8.0", 108, 40 << 20),

@@ -17,16 +17,18 @@ from adaexplore.core.evaluation import Failed, Fault, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import LANGUAGES, Language, Problem
-from adaexplore.languages import DIALECTS, example_of, notes_of
+from adaexplore.languages import DIALECTS, notes_of
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of
 from adaexplore.propose.model.kernels import KernelView, kernel_view, path_views
+from adaexplore.propose.model.kinds import kind_of
 from adaexplore.propose.model.patches import FORMAT
 from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.sections import Section, SectionedPrompt, assembled
 from adaexplore.propose.model.strategies import CATALOGUE, Strategy, strategies_for
 from adaexplore.propose.model.variables import (
     ALONE,
+    EXAMPLES,
     SHARED,
     TEMPLATES,
     example_name,
@@ -64,6 +66,14 @@ class Briefing:
     feedback: Feedback = "full"
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of a conversation: all of its prompt, and the model's reply."""
+
+    prompt: SectionedPrompt
+    reply: str
+
+
 class Prompts:
     """Renders prompts from templates. `others` (`read_prompts`) may replace any template.
 
@@ -77,7 +87,7 @@ class Prompts:
             for name, own in TEMPLATES.items()
         }
         elsewhere = {notes_name(language): notes_of(language) for language in LANGUAGES}
-        elsewhere |= {example_name(language): example_of(language) for language in LANGUAGES}
+        elsewhere |= EXAMPLES
         self._templates = Templates(OWN, others, known, elsewhere)
 
     @property
@@ -92,7 +102,7 @@ class Prompts:
 
         `left_out` kernels were omitted to fit the model's context; the prompt says so.
         """
-        parts = (*self._for_writing(pool), "pool", "tried", "summary", "task:task_large")
+        parts = (*_COMMON, *self._for_code(pool), "pool", "tried", "summary", "task:task_large")
         return self._prompt("large", briefing, parts, self._with_pool(briefing, pool, left_out))
 
     def strategy(self, briefing: Briefing, pool: Sequence[Node]) -> SectionedPrompt:
@@ -103,23 +113,12 @@ class Prompts:
         return self._prompt("strategy", briefing, parts, more)
 
     def large_with_strategy(
-        self,
-        briefing: Briefing,
-        pool: Sequence[Node],
-        strategy: str,
-        plan: str,
-        left_out: int = 0,
+        self, briefing: Briefing, pool: Sequence[Node], before: Turn, left_out: int = 0
     ) -> SectionedPrompt:
-        """Ask for a new module that follows a plan.
-
-        `strategy` names a strategy of the catalogue; with any other name the plan stands alone.
-        """
-        known = ("pool", "tried", "strategy")  # the plan's author has seen the summary
-        parts = (*self._for_writing(pool), *known, "task:task_plan")
-        chosen = next((s for s in CATALOGUE if s.name == strategy), None)
-        more = {"strategy": chosen, "plan": plan}
-        more |= self._with_pool(briefing, pool, left_out)
-        return self._prompt("large.strategy", briefing, parts, more)
+        """Ask for a new module that follows the strategy of the turn before."""
+        parts = (*self._for_code(pool), "pool", "task:task_plan")
+        more = self._with_pool(briefing, pool, left_out)
+        return self._next("large.strategy", before, briefing, parts, more)
 
     def plan(
         self, briefing: Briefing, pool: Sequence[Node], items: int, left_out: int = 0
@@ -135,13 +134,11 @@ class Prompts:
         return self._prompt("plan", briefing, parts, more)
 
     def first_version(
-        self, briefing: Briefing, pool: Sequence[Node], plan: str, left_out: int = 0
+        self, briefing: Briefing, pool: Sequence[Node], before: Turn
     ) -> SectionedPrompt:
-        """Ask for the first version of a plan, without the changes that it lists."""
-        known = ("pool", "strategy")  # the plan's author has seen the rest
-        parts = (*self._for_writing(pool), *known, "task:task_first")
-        more = {"strategy": None, "plan": plan, **self._with_pool(briefing, pool, left_out)}
-        return self._prompt("large.plan", briefing, parts, more)
+        """Ask for the first version of the plan of the turn before, without its changes."""
+        parts = (*self._for_code(pool), "task:task_first")
+        return self._next("large.plan", before, briefing, parts, {"pool": _views(briefing, pool)})
 
     def item(
         self,
@@ -183,17 +180,24 @@ class Prompts:
         return self._prompt("small.reviser", briefing, parts, more)
 
     def tuner(
-        self, briefing: Briefing, window: Sequence[Node], guidance: str = "", left_out: int = 0
+        self,
+        briefing: Briefing,
+        window: Sequence[Node],
+        before: Turn | None = None,
+        left_out: int = 0,
     ) -> SectionedPrompt:
         """Ask for patches to the last kernel of `window`.
 
-        `left_out` older kernels were omitted to fit the model's context; the prompt says so.
+        With a turn `before`, the reviser's, they make the changes that it names. `left_out` older
+        kernels were omitted to fit the model's context: a new conversation says so.
         """
-        others = ("tried", "summary")  # the reviser has seen them
-        known = ("guidance",) if guidance.strip() else others
-        parts = (*_COMMON, "rules", "language", "window", *known, "task:task_tuner")
         views = path_views(window, briefing.feedback)
-        more = {"window": views, "guidance": guidance.strip(), "left_out": left_out}
+        guidance = before.reply if before else ""
+        more = {"window": views, "guidance": guidance, "left_out": left_out}
+        if before and not left_out:
+            return self._next("small.tuner", before, briefing, ("rules", "task:task_tuner"), more)
+        known = ("guidance",) if guidance else ("tried", "summary")  # the reviser has seen them
+        parts = (*_COMMON, "rules", "language", "window", *known, "task:task_tuner")
         return self._prompt("small.tuner", briefing, parts, more)
 
     def repair(self, briefing: Briefing, node: Node) -> SectionedPrompt:
@@ -227,16 +231,17 @@ class Prompts:
         variables = {"faults": faults, "patch_format": FORMAT}
         return self._templates.render("lint.j2", variables)
 
-    def example(self, language: Language, environment: Environment) -> str:
-        """Return the example of a language, a module for the versions at hand."""
-        return self._templates.render(example_name(language), {"versions": _versions(environment)})
+    def example(self, language: Language, environment: Environment, kind: str = "") -> str:
+        """Return the example of a language for a kind of problem, for the versions at hand."""
+        versions = {"versions": _versions(environment)}
+        return self._templates.render(example_name(language, kind), versions)
 
     def _contrasted(self, briefing: Briefing) -> list[KernelView]:
         """Return the kernels to compare, with what these prompts tell of them."""
         return _views(briefing, briefing.contrast)
 
-    def _for_writing(self, pool: Sequence[Node]) -> tuple[str, ...]:
-        """Return the sections before the pool in a prompt for a whole module.
+    def _for_code(self, pool: Sequence[Node]) -> tuple[str, ...]:
+        """Return the sections on how to write code, for a whole module.
 
         The example is left out where the pool has correct kernels by a model: they are better
         examples of the language. Kernels of the compiler are not.
@@ -245,7 +250,7 @@ class Prompts:
             node.proposal.origin != "compiler" and isinstance(node.evaluation, Passed)
             for node in pool
         )
-        return (*_COMMON, "rules", "language", *(() if written else ("example",)))
+        return ("rules", "language", *(() if written else ("example",)))
 
     def _with_pool(self, briefing: Briefing, pool: Sequence[Node], left_out: int) -> dict[str, Any]:
         return {
@@ -257,17 +262,35 @@ class Prompts:
         self, label: str, briefing: Briefing, parts: Iterable[str], more: Mapping[str, Any]
     ) -> SectionedPrompt:
         """Render a prompt from sections, each `name` or `name:template`."""
+        return assembled(label, self._sections(briefing, parts, more))
+
+    def _next(
+        self,
+        label: str,
+        before: Turn,
+        briefing: Briefing,
+        parts: Iterable[str],
+        more: Mapping[str, Any],
+    ) -> SectionedPrompt:
+        """Render the next turn of a conversation, with what the turns before do not have."""
+        return before.prompt.then(before.reply, self._sections(briefing, parts, more), label)
+
+    def _sections(
+        self, briefing: Briefing, parts: Iterable[str], more: Mapping[str, Any]
+    ) -> list[Section]:
         variables = {**_variables(briefing), "contrast": self._contrasted(briefing), **more}
         sections = []
         for part in parts:
             name, _, template = part.partition(":")
             file = f"{template or name}.j2"
             if name == "example":
-                variables["example"] = self.example(briefing.problem.language, briefing.environment)
+                problem = briefing.problem
+                kind = kind_of(problem.source, problem.language)
+                variables["example"] = self.example(problem.language, briefing.environment, kind)
             if name == "language":
                 file = notes_name(briefing.problem.language)
             sections.append(Section(name, self._templates.render(file, variables)))
-        return assembled(label, sections)
+        return sections
 
 
 def read_prompts(folder: Path) -> dict[str, str]:

@@ -28,7 +28,7 @@ from adaexplore.propose.model.answers import (
 )
 from adaexplore.propose.model.kernels import judged_before, to_contrast, tried_before
 from adaexplore.propose.model.plans import PlanItem, progress, read_plan
-from adaexplore.propose.model.prompts import Briefing, Prompts
+from adaexplore.propose.model.prompts import Briefing, Prompts, Turn
 from adaexplore.propose.model.sections import SectionedPrompt
 from adaexplore.propose.model.strategies import find_strategy
 
@@ -146,7 +146,7 @@ class ModelProposer:
             return ""
         older = max(len(nodes) - _MAX_SUMMED, 0)
 
-        def asking(skip: int) -> Prompt:
+        def asking(skip: int) -> SectionedPrompt:
             return self._prompts.summary(briefing, nodes[older + skip :], older + skip)
 
         try:
@@ -156,21 +156,20 @@ class ModelProposer:
         return reply.text.strip()
 
     def _large(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
-        def asking(skip: int) -> Prompt:
+        def asking(skip: int) -> SectionedPrompt:
             return self._prompts.large(briefing, pool[skip:], skip)
 
         return (yield from self._asked_for(asking, len(pool), whole_module))
 
     def _strategy(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         """Ask for a named strategy, then for a kernel that follows it."""
-        _, reply = yield from self._fitting(
+        before = yield from self._turn(
             lambda skip: self._prompts.strategy(briefing, pool[skip:]), len(pool)
         )
-        strategy = find_strategy(reply.text) or ""  # with another name the plan stands alone
-        plan = reply.text.strip()
+        strategy = find_strategy(before.reply)  # with another name the plan stands alone
 
-        def asking(skip: int) -> Prompt:
-            return self._prompts.large_with_strategy(briefing, pool[skip:], strategy, plan, skip)
+        def asking(skip: int) -> SectionedPrompt:
+            return self._prompts.large_with_strategy(briefing, pool[skip:], before, skip)
 
         answer = yield from self._asked_for(asking, len(pool), whole_module)
         return replace(answer, note=f"{strategy}; {answer.note}") if strategy else answer
@@ -178,15 +177,15 @@ class ModelProposer:
     def _plan(self, briefing: Briefing, pool: Sequence[Node]) -> AnswerFlow:
         """Ask for a plan, then for its first version."""
         most = self._settings.plan_items
-        _, reply = yield from self._fitting(
+        before = yield from self._turn(
             lambda skip: self._prompts.plan(briefing, pool[skip:], most, skip), len(pool)
         )
 
-        def asking(skip: int) -> Prompt:
-            return self._prompts.first_version(briefing, pool[skip:], reply.text, skip)
+        def asking(_: int) -> SectionedPrompt:
+            return self._prompts.first_version(briefing, pool, before)
 
-        answer = yield from self._asked_for(asking, len(pool), whole_module)
-        items = read_plan(reply.text, most)
+        answer = yield from self._asked_for(asking, 0, whole_module)
+        items = read_plan(before.reply, most)
         return replace(answer, note=f"{len(items)} items; {answer.note}", plan=items)
 
     def _item(
@@ -195,7 +194,7 @@ class ModelProposer:
         """Ask for patches that carry out the next item of a plan."""
         older = len(window) - 1
 
-        def asking(skip: int) -> Prompt:
+        def asking(skip: int) -> SectionedPrompt:
             return self._prompts.item(briefing, window[skip:], items, skip)
 
         answer = yield from self._asked_for(asking, older, patching(window[-1].candidate.source))
@@ -203,7 +202,7 @@ class ModelProposer:
         return replace(answer, note=f"{number} of {len(items)}; {answer.note}")
 
     def _contrast(self, briefing: Briefing, kernels: Sequence[Node]) -> AnswerFlow:
-        def asking(skip: int) -> Prompt:
+        def asking(skip: int) -> SectionedPrompt:
             kept = kernels[: len(kernels) - skip]
             return self._prompts.contrastive(replace(briefing, contrast=kept))
 
@@ -211,28 +210,27 @@ class ModelProposer:
 
     def _patch(self, briefing: Briefing, window: Sequence[Node]) -> AnswerFlow:
         """Ask a reviser for the most important changes, then a tuner for patches."""
-        guidance, older = "", len(window) - 1
+        before, older = None, len(window) - 1
         source = window[-1].candidate.source
         read = (keeping if self._settings.unpatched == "repeat" else patching)(source)
         if self._settings.reviser and any(map(_is_right, window)):
-            _, reply = yield from self._fitting(
+            before = yield from self._turn(
                 lambda skip: self._prompts.reviser(briefing, window[skip:]), older
             )
-            guidance = reply.text.strip()
 
-        def asking(skip: int) -> Prompt:
-            return self._prompts.tuner(briefing, window[skip:], guidance, skip)
+        def asking(skip: int) -> SectionedPrompt:
+            return self._prompts.tuner(briefing, window[skip:], before, skip)
 
         return (yield from self._asked_for(asking, older, read))
 
     def _repair(self, briefing: Briefing, failed: Node) -> AnswerFlow:
-        def asking(_: int) -> Prompt:
+        def asking(_: int) -> SectionedPrompt:
             return self._prompts.repair(briefing, failed)
 
         return (yield from self._asked_for(asking, 0, patching(failed.candidate.source)))
 
     def _asked_for(
-        self, asking: Callable[[int], Prompt], max_omitted: int, read: ReadReply
+        self, asking: Callable[[int], SectionedPrompt], max_omitted: int, read: ReadReply
     ) -> AnswerFlow:
         """Return the source that `read` finds in a reply.
 
@@ -266,9 +264,16 @@ class ModelProposer:
         note = f"{answer.note}; fixed known faults" if answer.note else fixed.note
         return replace(fixed, note=note, plan=answer.plan)
 
+    def _turn(
+        self, asking: Callable[[int], SectionedPrompt], max_omitted: int
+    ) -> Generator[Prompt, Reply, Turn]:
+        """Return a turn whose reply is no code."""
+        prompt, reply = yield from self._fitting(asking, max_omitted)
+        return Turn(prompt, reply.text.strip())
+
     def _fitting(
-        self, asking: Callable[[int], Prompt], max_omitted: int
-    ) -> Generator[Prompt, Reply, tuple[Prompt, Reply]]:
+        self, asking: Callable[[int], SectionedPrompt], max_omitted: int
+    ) -> Generator[Prompt, Reply, tuple[SectionedPrompt, Reply]]:
         """Return the first prompt that fits the model's context, and its reply.
 
         `asking(n)` returns the prompt without `n` kernels, `n` from 0 to `max_omitted`: the oldest,

@@ -9,7 +9,7 @@ from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed, Passed,
 from adaexplore.core.node import Node
 from adaexplore.core.text.units import duration_us, speedup
 from adaexplore.propose.model.kernels import KernelView, kernel_view
-from adaexplore.propose.model.prompts import Briefing, Prompts
+from adaexplore.propose.model.prompts import Briefing, Prompts, Turn
 from adaexplore.propose.model.sections import SectionedPrompt
 
 _LOG_CHARS = 2000
@@ -46,16 +46,21 @@ class PublishedPrompts(Prompts):
         return self._prompt("small.reviser", briefing, parts, more)
 
     def tuner(
-        self, briefing: Briefing, window: Sequence[Node], guidance: str = "", left_out: int = 0
+        self,
+        briefing: Briefing,
+        window: Sequence[Node],
+        before: Turn | None = None,
+        left_out: int = 0,
     ) -> SectionedPrompt:
-        """Ask for patches to the last kernel of `window`."""
-        added = () if guidance.strip() else _ADDED  # the reviser has seen them
+        """Ask for patches to the last kernel of `window`, in a conversation of its own."""
+        guidance = before.reply if before else ""
+        added = () if guidance else _ADDED  # the reviser has seen them
         known = ("window:published_kernels", "guidance", *added)
         parts = (*_COMMON, *known, "task:published_task_tuner")
         more = {
             "title": "Kernels, each made from the one before",
             "kernels": _measured(briefing, window),
-            "guidance": guidance.strip(),
+            "guidance": guidance,
             "left_out": left_out,
         }
         return self._prompt("small.tuner", briefing, parts, more)

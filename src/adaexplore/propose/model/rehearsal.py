@@ -10,8 +10,7 @@ from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.propose.model.plans import PlanItem
-from adaexplore.propose.model.prompts import Briefing, Prompts
-from adaexplore.propose.model.strategies import CATALOGUE
+from adaexplore.propose.model.prompts import Briefing, Prompts, Turn
 
 _FAILED = Failed("runtime_error", "it failed", "and this is its log")
 
@@ -30,19 +29,20 @@ def rehearse(prompts: Prompts, briefing: Briefing) -> None:
     prompts.summary(briefing, window, left_out=1)
     briefing = replace(briefing, summary="a summary")
     prompts.large(briefing, pool, left_out=1)
-    prompts.strategy(briefing, pool)
-    prompts.large_with_strategy(briefing, pool, CATALOGUE[0].name, "a plan")
-    prompts.large_with_strategy(briefing, pool, "", "a plan", left_out=1)
+    chosen = Turn(prompts.strategy(briefing, pool), "a strategy")
+    prompts.large_with_strategy(briefing, pool, chosen)
+    prompts.large_with_strategy(briefing, pool, chosen, left_out=1)
     prompts.plan(briefing, pool, 2, left_out=1)
-    prompts.plan(replace(briefing, contrast=pool), pool, 2)
-    prompts.first_version(briefing, pool, "a plan", left_out=1)
+    plan = Turn(prompts.plan(replace(briefing, contrast=pool), pool, 2), "a plan")
+    prompts.first_version(briefing, pool, plan)
     items = [PlanItem(1, "done", "done", [slow]), PlanItem(2, "next", "now", [broken])]
     prompts.item(briefing, [fast], items)
     prompts.contrastive(replace(briefing, contrast=pool))
     prompts.reviser(replace(briefing, contrast=pool), window)
-    prompts.reviser(briefing, window)
+    advice = Turn(prompts.reviser(briefing, window), "advice")
     prompts.tuner(briefing, [fast])
-    prompts.tuner(briefing, window, "advice", left_out=1)
+    prompts.tuner(briefing, window, advice)
+    prompts.tuner(briefing, window, advice, left_out=1)
     prompts.repair(briefing, broken)
     prompts.again("a reason")
     prompts.cut_off()

@@ -47,9 +47,15 @@ class SectionedPrompt(Prompt):
 
     def after(self, reply: str, answer: str, label: str = "") -> SectionedPrompt:
         """Return the continued conversation; everything so far is sent again."""
+        return self.then(reply, [Section(label or self.label, answer)], label)
+
+    def then(self, reply: str, sections: Iterable[Section], label: str = "") -> SectionedPrompt:
+        """Return the conversation, continued by a reply and by sections; empty ones are omitted."""
+        kept = [section for section in sections if section.text]
+        answer = _SEPARATOR.join(section.text for section in kept)
         continued = Prompt.after(self, reply, answer, label)
-        sections = (*self.sections, Section(REPLY, reply), Section(continued.label, answer))
-        return SectionedPrompt(continued.messages, continued.label, sections)
+        every = (*self.sections, Section(REPLY, reply), *kept)
+        return SectionedPrompt(continued.messages, continued.label, every)
 
 
 def assembled(label: str, sections: Iterable[Section]) -> SectionedPrompt:

@@ -47,8 +47,9 @@ CATALOGUE: tuple[Strategy, ...] = (
     Strategy(
         "one-pass reduction",
         "softmax, normalisation or a loss reads its input twice or more",
-        "Keep a row in registers if it fits; else reduce online with a running maximum and a "
-        "rescaled sum, or Welford's update. Short rows: several per program.",
+        "Keep a row in registers if it fits, also for the variance, of x - mean; else reduce "
+        "online with a running maximum and a rescaled sum, or Welford's update (not by sums of "
+        "squares). Short rows: several per program.",
     ),
     Strategy(
         "split reduction",
@@ -109,7 +110,8 @@ CATALOGUE: tuple[Strategy, ...] = (
         "launch reduction",
         "kernels take microseconds each, and launches and Python take as long",
         "Use one or few launches, without views, copies or allocations between them. Where many "
-        "launches must stay, use a CUDA graph (inputs copied in, outputs cloned).",
+        "launches must stay, use a CUDA graph: copy inputs in, clone outputs, capture again when a "
+        "weight's address or version changes, leave running statistics to the replays.",
         _GPU,
     ),
     Strategy(

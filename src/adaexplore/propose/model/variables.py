@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adaexplore.core.problem import LANGUAGES
+from adaexplore.languages import examples_of
 
 
 def notes_name(language: str) -> str:
@@ -12,9 +13,17 @@ def notes_name(language: str) -> str:
     return f"{language}.j2"
 
 
-def example_name(language: str) -> str:
-    """Return the name of the template with the example of a language."""
-    return f"{language}_example.j2"
+def example_name(language: str, kind: str = "") -> str:
+    """Return the name of the template with the example of a language for a kind of problem."""
+    return f"{language}_{kind}_example.j2" if kind else f"{language}_example.j2"
+
+
+EXAMPLES = {
+    example_name(language, kind): file
+    for language in LANGUAGES
+    for kind, file in examples_of(language).items()
+}
+"""The examples of all languages, by the name of the template."""
 
 
 SHARED: Mapping[str, str] = {
@@ -57,13 +66,12 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "hardware.j2": {},
     "rules.j2": {},
     **{notes_name(language): {} for language in LANGUAGES},
-    **{example_name(language): _VERSIONS for language in LANGUAGES},
+    **dict.fromkeys(EXAMPLES, _VERSIONS),
     "kernel.j2": {},
     "example.j2": {"example": "a complete module in the language"},
     "pool.j2": {**_POOL, **_LEFT_OUT},
     "verdicts.j2": _POOL,
     "strategies.j2": {"strategies": "the strategies of the catalogue for this language"},
-    "strategy.j2": {"strategy": "the chosen strategy, or None", "plan": "the model's plan for it"},
     "items.j2": _ITEMS,
     "attempt.j2": {"attempt": "the last failed attempt at the item, or None"},
     "contrast.j2": {},
@@ -105,5 +113,5 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
 FOLLOW_UPS = ("again.j2", "cut_off.j2", "lint.j2")
 """Messages of a conversation that has the rest already."""
 
-ALONE = (*FOLLOW_UPS, *map(example_name, LANGUAGES))
+ALONE = (*FOLLOW_UPS, *EXAMPLES)
 """Templates that may not use the shared variables."""

@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -24,9 +25,9 @@ from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.languages import notes_of
 from adaexplore.propose.model.patches import parse_patches
 from adaexplore.propose.model.plans import PlanItem
-from adaexplore.propose.model.prompts import OWN, Prompts, read_prompts
+from adaexplore.propose.model.prompts import OWN, Prompts, Turn, read_prompts
 from adaexplore.propose.model.strategies import CATALOGUE, strategies_for
-from adaexplore.propose.model.variables import SHARED, TEMPLATES, example_name, notes_name
+from adaexplore.propose.model.variables import EXAMPLES, SHARED, TEMPLATES, notes_name
 
 PROMPTS = Prompts()
 POOL = [node(1), node(2, origin="compiler")]
@@ -36,18 +37,36 @@ ITEMS = [
     PlanItem(3, "pipelining: the loads.", "now", [node(7, FAILED)]),
     PlanItem(4, "layout: channels last.", "later"),
 ]
+
+
+def chosen(asked, pool, reply="fusion: fuse the relu."):
+    """The turn before a module by a strategy."""
+    return Turn(PROMPTS.strategy(asked, pool), reply)
+
+
+def planned(asked):
+    """The turn before the first version of a plan."""
+    return Turn(PROMPTS.plan(asked, POOL, 4), "1. Fuse the relu.")
+
+
+def revised(asked, *window):
+    """The turn before a tuner's patches."""
+    return Turn(PROMPTS.reviser(asked, window), "1. Larger tiles.")
+
+
 FORMS = {
     "large": lambda s: PROMPTS.large(s, POOL),
     "large, first": lambda s: PROMPTS.large(s, []),
     "strategy": lambda s: PROMPTS.strategy(s, POOL),
-    "with strategy": lambda s: PROMPTS.large_with_strategy(s, POOL, "fusion", "Fuse the relu."),
+    "with strategy": lambda s: PROMPTS.large_with_strategy(s, POOL, chosen(s, POOL)),
     "plan": lambda s: PROMPTS.plan(s, POOL, 4),
-    "first version": lambda s: PROMPTS.first_version(s, POOL, "1. Fuse the relu."),
+    "first version": lambda s: PROMPTS.first_version(s, POOL, planned(s)),
     "item": lambda s: PROMPTS.item(s, [*POOL, node(3)], ITEMS),
     "contrastive": lambda s: PROMPTS.contrastive(replace(s, contrast=POOL)),
     "reviser, contrasting": lambda s: PROMPTS.reviser(replace(s, contrast=POOL), [node(3)]),
     "reviser": lambda s: PROMPTS.reviser(s, [*POOL, node(3)]),
-    "tuner": lambda s: PROMPTS.tuner(s, [*POOL, node(3)], "1. Use larger tiles."),
+    "tuner": lambda s: PROMPTS.tuner(s, [*POOL, node(3)]),
+    "tuner, revised": lambda s: PROMPTS.tuner(s, [node(3)], revised(s, node(3))),
     "repair": lambda s: PROMPTS.repair(s, node(3, FAILED)),
 }
 WRITING = [
@@ -64,8 +83,10 @@ class TestEveryPrompt:
     def test_contains_the_exact_reference_once(self, form):
         assert text(form(briefing())).count(REFERENCE.rstrip()) == 1
 
-    def test_is_a_system_and_a_user_message(self, form):
-        assert [m.role for m in form(briefing()).messages] == ["system", "user"]
+    def test_is_a_system_and_a_user_message_with_a_reply_between_turns(self, form):
+        first, *roles = [m.role for m in form(briefing()).messages]
+        assert first == "system"
+        assert roles in (["user"], ["user", "assistant", "user"])
 
     def test_contains_the_users_demand_once(self, form):
         assert text(form(briefing(demand="use atomics."))).count("use atomics.") == 1
@@ -75,8 +96,9 @@ class TestEveryPrompt:
         prompt = form(briefing(rules=["Never do that."]))
         first, *others = prompt.sections
         assert prompt.messages[0].text == first.text
-        assert prompt.messages[1].text == "\n\n".join(section.text for section in others)
-        assert len(prompt.costs) == len(prompt.sections)
+        told = "\n\n".join(message.text for message in prompt.messages[1:])
+        assert told == "\n\n".join(section.text for section in others)
+        assert set(prompt.costs) == {section.name for section in prompt.sections}
         total = sum(estimated_tokens(message.text) for message in prompt.messages)
         assert sum(prompt.costs.values()) == pytest.approx(total, abs=2 * len(prompt.sections))
 
@@ -114,9 +136,6 @@ class TestEveryPrompt:
             BadInputError, match="'cobol'; known: triton, gluon, cuda, helion, cutedsl, cpp"
         ):
             form(briefing(language="cobol"))
-
-
-OF_A_LANGUAGE = (notes_name, example_name)
 
 
 class TestSystem:
@@ -327,7 +346,7 @@ class TestLarge:
     def test_names_the_kernels_to_beat_only_if_shown(self):
         for asked in (
             PROMPTS.large,
-            lambda s, pool: PROMPTS.large_with_strategy(s, pool, "fusion", "Fuse."),
+            lambda s, pool: PROMPTS.large_with_strategy(s, pool, chosen(s, pool)),
         ):
             assert "faster than the reference" in text(asked(briefing(), []))
             assert "faster than all of the above" in text(asked(briefing(), POOL))
@@ -371,15 +390,16 @@ class TestStrategy:
         assert render(POOL[0].evaluation) in told
         assert "class ModelNew" not in told
 
-    def test_shows_the_chosen_strategy_and_the_plan(self):
-        told = text(PROMPTS.large_with_strategy(briefing(), POOL, "fusion", "Fuse the relu."))
-        assert next(s for s in CATALOGUE if s.name == "fusion").how in told
-        assert "Fuse the relu." in told
-        assert module(1).rstrip() in told
-
-    def test_a_plan_without_strategy_stands_alone(self):
-        told = text(PROMPTS.large_with_strategy(briefing(), [], "", "Do it by magic."))
-        assert "# The plan to follow\nDo it by magic." in told
+    def test_the_next_turn_continues_the_choice_and_repeats_nothing_of_it(self):
+        before = chosen(briefing(), POOL)
+        asked = PROMPTS.large_with_strategy(briefing(), POOL, before)
+        *so_far, reply, told = asked.messages
+        assert (tuple(so_far), reply.text) == (before.prompt.messages, before.reply)
+        assert module(1).rstrip() in told.text
+        once = {"system", "problem", "hardware", "strategies"}
+        assert Counter(section.name for section in asked.sections if section.name in once) == (
+            dict.fromkeys(once, 1)
+        )
 
 
 class TestContrast:
@@ -427,8 +447,16 @@ class TestTuner:
         assert "-    x = x * 1  # made in step 1\n+    x = x * 2  # made in step 2" in told
         assert told.index("made in step 1") < told.index(module(3).rstrip())
 
-    def test_shows_guidance_and_the_number_of_omitted_kernels(self):
-        told = text(PROMPTS.tuner(briefing(), [node(3)], "1. Larger tiles.", left_out=1))
+    def test_after_a_reviser_it_continues_that_conversation_and_shows_no_kernel_again(self):
+        before = revised(briefing(), node(1), node(3))
+        asked = PROMPTS.tuner(briefing(), [node(1), node(3)], before)
+        assert asked.messages[:-2] == before.prompt.messages
+        assert asked.messages[-2].text == "1. Larger tiles."
+        assert text(asked).count(module(3).rstrip()) == 1
+        assert "by these changes" in asked.messages[-1].text
+
+    def test_without_room_for_that_it_is_a_new_one_with_the_changes(self):
+        told = text(PROMPTS.tuner(briefing(), [node(3)], revised(briefing(), node(3)), left_out=1))
         assert "# Changes to make\n1. Larger tiles." in told
         assert "1 older kernel is omitted" in told
         assert "Changes to make" not in text(PROMPTS.tuner(briefing(), [node(3)]))
@@ -472,7 +500,7 @@ def test_answers_an_unusable_reply_with_the_reason():
 
 class TestTemplates:
     def test_every_template_file_is_listed(self):
-        of_languages = {name(language) for language in LANGUAGES for name in OF_A_LANGUAGE}
+        of_languages = {*map(notes_name, LANGUAGES), *EXAMPLES}
         assert {file.name for file in OWN.iterdir()} == set(TEMPLATES) - of_languages
 
     def test_every_variable_is_described_and_used(self):
