@@ -2,7 +2,7 @@
 
     python lab/benchmarks/benchmark_structures.py KernelBench/level{1,2,3}
 
-Writes lab/src/adaexplore_lab/synthesize/benchmarks.txt: digests alone, nothing of the problems.
+Writes src/adaexplore/problems/structure/benchmarks.txt: digests alone, nothing of the problems.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from adaexplore.problems import (
+    STRUCTURE_PRELOAD,
+    STRUCTURES_FILE,
+    structures_in,
+    structures_text,
+)
 from adaexplore.sandbox import ForkServer
-from adaexplore_lab.synthesize.confined import PRELOAD
-from adaexplore_lab.synthesize.overlap import SHIPPED, rendered, structures_in
 
-OUTPUT = Path(__file__).parents[1] / "src/adaexplore_lab/synthesize" / SHIPPED
+OUTPUT = Path(__file__).parents[2] / "src/adaexplore/problems/structure" / STRUCTURES_FILE
 
 
 def main() -> None:
@@ -33,7 +37,7 @@ def main() -> None:
             print(f"{name}: {why}", flush=True)
 
     structures: set[str] = set()
-    server = ForkServer.start(PRELOAD)
+    server = ForkServer.start(STRUCTURE_PRELOAD)
     try:
         for folder in asked.folders:
             structures.update(structures_in(folder, server, tell))
@@ -45,7 +49,7 @@ def main() -> None:
         f"{len(told)} problems, of which {len(told) - len(untraced)} can be traced; "
         f"{len(structures)} structures"
     )
-    asked.output.write_text(rendered(structures, head), encoding="utf-8")
+    asked.output.write_text(structures_text(structures, head), encoding="utf-8")
     print(f"{asked.output}: {len(structures)} structures of {len(told)} problems")
 
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from adaexplore.problems import STRUCTURE_PRELOAD, structure_of
 from adaexplore.sandbox.process import ForkServer
-from adaexplore_lab.synthesize.confined import PRELOAD, structure_of
 from llm_server import LlmServer
 
 MODULE = '''"""Row norms of a Gram matrix."""
@@ -27,7 +27,7 @@ def get_inputs():
 @pytest.fixture(scope="module")
 def server():
     """The server that the command starts, with the imports of its jobs."""
-    server = ForkServer.start([*PRELOAD, "adaexplore.evaluate.judge.examine"])
+    server = ForkServer.start([*STRUCTURE_PRELOAD, "adaexplore.evaluate.judge.examine"])
     yield server
     server.close()
 

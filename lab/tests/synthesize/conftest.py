@@ -4,15 +4,15 @@ import textwrap
 
 import pytest
 
+from adaexplore.problems import STRUCTURE_PRELOAD
 from adaexplore.sandbox.process import ForkServer
-from adaexplore_lab.synthesize.confined import PRELOAD
 from adaexplore_lab.synthesize.task import SyntheticTask
 from adaexplore_lab.synthesize.validate import Validator
 
 
 @pytest.fixture(scope="session")
 def synthesis_server():
-    server = ForkServer.start([*PRELOAD, "adaexplore.evaluate.judge.examine"])
+    server = ForkServer.start([*STRUCTURE_PRELOAD, "adaexplore.evaluate.judge.examine"])
     yield server
     server.close()
 

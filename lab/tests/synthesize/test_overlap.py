@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.errors import BadInputError
-from adaexplore_lab.synthesize import overlap
+from adaexplore.problems.structure import overlap
 
 DIGESTS = st.lists(st.integers(0, 2**128 - 1).map(lambda n: f"{n:032x}"), unique=True)
 
@@ -34,7 +34,7 @@ def test_a_task_like_a_benchmark_problem_is_refused(
 
 def test_tasks_like_those_of_the_shipped_structures_are_refused(new_validator, written):
     """A linear layer, and a product of two matrices: every benchmark of kernels has them."""
-    validator = new_validator(benchmarks=overlap.shipped())
+    validator = new_validator(benchmarks=overlap.benchmark_structures())
     for body, inputs in (
         ("return x0 @ x1", "torch.randn(5, 7), torch.randn(7, 3)"),
         ("return torch.softmax(x0, dim=1)", "torch.randn(5, 7)"),
@@ -46,12 +46,12 @@ def test_tasks_like_those_of_the_shipped_structures_are_refused(new_validator, w
 
 
 def test_the_shipped_structures_are_digests_alone():
-    assert len(overlap.shipped()) > 190
+    assert len(overlap.benchmark_structures()) > 190
 
 
 @given(DIGESTS, st.text("abc \n", max_size=20))
 def test_digests_survive_being_written(found, head):
-    assert overlap.digests(overlap.rendered(found, head)) == sorted(found)
+    assert overlap.digests(overlap.structures_text(found, head)) == sorted(found)
 
 
 def test_a_line_that_is_no_digest_is_named():

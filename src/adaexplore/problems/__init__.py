@@ -23,5 +23,14 @@ if TYPE_CHECKING:
     from adaexplore.problems.solutions.specification import (
         read_specification as read_specification,
     )
+    from adaexplore.problems.structure.confined import STRUCTURE_PRELOAD as STRUCTURE_PRELOAD
+    from adaexplore.problems.structure.confined import run_confined as run_confined
+    from adaexplore.problems.structure.confined import structure_of as structure_of
+    from adaexplore.problems.structure.overlap import STRUCTURES_FILE as STRUCTURES_FILE
+    from adaexplore.problems.structure.overlap import (
+        benchmark_structures as benchmark_structures,
+    )
+    from adaexplore.problems.structure.overlap import structures_in as structures_in
+    from adaexplore.problems.structure.overlap import structures_text as structures_text
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from adaexplore.problems import run_confined, structure_of
 from adaexplore.sandbox import ForkServer
-from adaexplore_lab.synthesize.confined import run_confined, structure_of
 from adaexplore_lab.synthesize.task import SyntheticTask
 
 MEANINGLESS = ("constant", "input-insensitive", "weight-insensitive", "nondeterministic")

@@ -1,6 +1,6 @@
 """Overlap with benchmarks: structures of graphs, compared by their digests.
 
-The package ships the digests alone; `benchmarks/benchmark_structures.py` makes them.
+The package ships the digests alone; `lab/benchmarks/benchmark_structures.py` makes them.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from adaexplore.core import BadInputError
-from adaexplore.sandbox import ForkServer
-from adaexplore_lab.synthesize.confined import structure_of
+from adaexplore.core.errors import BadInputError
+from adaexplore.problems.structure.confined import structure_of
+from adaexplore.sandbox.process import ForkServer
 
-SHIPPED = "benchmarks.txt"
+STRUCTURES_FILE = "benchmarks.txt"
 """Beside this module: a digest a line, comments behind `#`."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
-def shipped() -> dict[str, str]:
-    """The structures of the benchmark problems that the package knows."""
-    text = (files("adaexplore_lab.synthesize") / SHIPPED).read_text(encoding="utf-8")
+def benchmark_structures() -> dict[str, str]:
+    """Return the structures of the benchmark problems that the package knows."""
+    text = (files("adaexplore.problems.structure") / STRUCTURES_FILE).read_text(encoding="utf-8")
     return dict.fromkeys(digests(text), "a benchmark problem")
 
 
 def digests(text: str) -> list[str]:
-    """The digests in the text of such a file.
+    """Return the digests in the text of such a file.
 
     Raises `BadInputError` for a line that holds something else.
     """
@@ -35,13 +35,15 @@ def digests(text: str) -> list[str]:
     for number, line in enumerate(text.splitlines(), 1):
         digest = line.partition("#")[0].strip()
         if digest and not _DIGEST.fullmatch(digest):
-            raise BadInputError(f"{SHIPPED}, line {number}: {digest!r} is no digest of a structure")
+            raise BadInputError(
+                f"{STRUCTURES_FILE}, line {number}: {digest!r} is no digest of a structure"
+            )
         found += [digest] if digest else []
     return found
 
 
-def rendered(structures: Iterable[str], head: str) -> str:
-    """The text of such a file: `head` as a comment, then the digests in order."""
+def structures_text(structures: Iterable[str], head: str) -> str:
+    """Return the text of such a file: `head` as a comment, then the digests in order."""
     comment = "".join(f"# {line}\n" for line in head.splitlines())
     return comment + "".join(f"{digest}\n" for digest in sorted(set(structures)))
 
@@ -49,7 +51,7 @@ def rendered(structures: Iterable[str], head: str) -> str:
 def structures_in(
     folder: Path, server: ForkServer, tell: Callable[[str, str], None]
 ) -> Mapping[str, str]:
-    """The structures of all problems below a folder, with the file that has each.
+    """Return the structures of all problems below a folder, with the file that has each.
 
     `tell` gets every file's name and why it has no structure, or nothing. Raises `BadInputError`
     for a folder without Python files.

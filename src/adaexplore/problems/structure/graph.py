@@ -19,8 +19,9 @@ from torch.func import functional_call, functionalize
 from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from adaexplore.core import BadProblemError
-from adaexplore.sandbox import Inputs, Instance, flatten_outputs, map_tensors, tensors_of
+from adaexplore.core.errors import BadProblemError
+from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of
 
 _SHAPING = frozenset(
     {
@@ -34,7 +35,7 @@ _COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "eq", "logical_and
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
-    """The structure of {"name", "source"}, as a job of a worker (see `sandbox.jobs`).
+    """Return the structure of {"name", "source"}, as a job of a worker (see `sandbox.jobs`).
 
     Gives "structure", a hex digest; "ops", the operators in order; "unused", the inputs and weights
     that the outputs do not depend on; and "why", in one line, where there is none of these.
@@ -67,7 +68,7 @@ def warm_tracing() -> None:
 
 
 def described(graph: Graph) -> dict[str, Any]:
-    """The structure, operators and unused arguments of a traced graph; see `job`."""
+    """Return the structure, operators and unused arguments of a traced graph; see `job`."""
     results = graph.output_node().all_input_nodes
     live = _live(results)
     digests: dict[Node, str] = {}

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adaexplore.sandbox import (
-    ForkServer,
-    LimitExceededError,
-    WorkerDiedError,
-    candidate_limits,
-    run_job,
-)
+from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.walls.limits import candidate_limits
+from adaexplore.sandbox.watchdog import LimitExceededError
 
 TIMEOUT_S = 60.0
 MEMORY_BYTES = 4 << 30
 
-PRELOAD = ("torch", "adaexplore_lab.synthesize.graph:warm_tracing")
+STRUCTURE_PRELOAD = ("torch", "adaexplore.problems.structure.graph:warm_tracing")
 """What the server of these jobs should have imported."""
 
-TRACE = "adaexplore_lab.synthesize.graph:job"
+_TRACE = "adaexplore.problems.structure.graph:job"
 
 
 def run_confined(
@@ -40,4 +37,4 @@ def run_confined(
 
 def structure_of(server: ForkServer, name: str, source: str) -> dict[str, Any]:
     """The structure of a module (see `graph.job`), or `{"why": ...}`."""
-    return run_confined(server, TRACE, {"name": name, "source": source})
+    return run_confined(server, _TRACE, {"name": name, "source": source})

@@ -1,0 +1,1 @@
+"""Structures of problems: operations and how they hang together, whatever their sizes."""
