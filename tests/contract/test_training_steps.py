@@ -125,7 +125,8 @@ def test_a_step_has_outputs_and_gradients_by_name(judge):
 def test_a_right_backward_passes(judge):
     found = verdict(judge)
     assert isinstance(found, Passed)
-    assert found.labels == ()
+    of_the_library = {"no-custom-kernel", "library:aten"}  # a profiler tells these on a GPU
+    assert set(found.labels) <= of_the_library
 
 
 def test_autograd_of_a_candidates_own_operations_passes(judge):

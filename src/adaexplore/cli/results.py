@@ -9,6 +9,13 @@ import typer
 
 from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
 from adaexplore.cli.options import RunArg
+from adaexplore.cli.training import (
+    FormOption,
+    ParquetOption,
+    RewardOption,
+    WithBenchmarksOption,
+    export_parquet,
+)
 
 if TYPE_CHECKING:
     from adaexplore.problems.solutions.delivery import Delivery
@@ -111,7 +118,8 @@ def export(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="The folder of a run; with --kernelbench, of many problems.",
+            help="The folder of a run; with --kernelbench, of many problems; with --parquet, of "
+            "runs in any depth.",
         ),
     ],
     output: Annotated[
@@ -171,8 +179,12 @@ def export(
             help="The dataset that has the definition. Default: DIR.",
         ),
     ] = None,
+    parquet: ParquetOption = None,
+    form: FormOption = "rl",
+    reward: RewardOption = "log",
+    with_benchmarks: WithBenchmarksOption = False,
 ) -> None:
-    """Write a run as one small file, or hand its winner to a benchmark."""
+    """Write a run as one small file, as data for trainers, or hand its winner to a benchmark."""
     from adaexplore.core.errors import BadInputError
     from adaexplore.store.directory import require_run
 
@@ -184,6 +196,7 @@ def export(
         "--sol": sol,
         "--kernelbench": kernelbench,
         "--predictions": predictions,
+        "--parquet": parquet,
     }
     if sum(map(bool, targets.values())) != 1:
         raise BadInputError(f"give one of {', '.join(targets)}")
@@ -193,6 +206,8 @@ def export(
         _export_kernelbench(run, kernelbench)
     elif predictions:
         _export_predictions(run, predictions, name, data)
+    elif parquet:
+        export_parquet(run, parquet, form, reward, with_benchmarks=with_benchmarks)
     else:
         hand_over(_delivery(run, dataset, flashinfer or sol), flashinfer, sol)
 

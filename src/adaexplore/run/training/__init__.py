@@ -1,0 +1,1 @@
+"""Recorded runs as data that trainers read."""
