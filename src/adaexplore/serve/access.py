@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from fastapi import HTTPException, Request
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -27,8 +29,8 @@ class Gate:
 
     def account(self, request: Request) -> Account:
         """Return the account of a request."""
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        account = find_account(self._engine, token) if scheme.lower() == "bearer" else None
+        token = _token(request.headers.get("authorization", ""))
+        account = find_account(self._engine, token) if token else None
         if account is None:
             address = request.client.host if request.client else ""
             if not self._limiter.hit(_WRONG_TOKENS, "wrong", address):
@@ -43,6 +45,19 @@ class Gate:
         if not self._limiter.hit(rate, "token", account.id):
             raise _too_many(f"requests: at most {account.most_requests} a minute")
         return account
+
+
+def _token(authorization: str) -> str:
+    """Return the token of a header, as a bearer's or as the password in a client's URL."""
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return given
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(given, validate=True).decode().partition(":")[2]
+        except ValueError:
+            return ""
+    return ""
 
 
 def require(account: Account, scope: Scope) -> None:

@@ -24,6 +24,7 @@ from adaexplore.serve.accounts import Account
 from adaexplore.serve.audit import log_request, open_audit
 from adaexplore.serve.guard import BoundedBody
 from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.kernelgym import add_kernelgym
 from adaexplore.serve.messages import (
     ENDED,
     CampaignOrder,
@@ -124,6 +125,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     service.add_routes(app)
+    add_kernelgym(app, jobs, service.gate, settings.bounds, lambda: runner.is_alive)
     app.add_middleware(BoundedBody, most_bytes=settings.most_bytes, most_s=settings.body_s)
     return app
 

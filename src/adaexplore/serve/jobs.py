@@ -88,6 +88,12 @@ class Jobs:
             row = _first(connection, user, jobs.c.id == job_id)
         return _info(row) if row else None
 
+    def find_by_key(self, user: str, request_key: str) -> JobInfo | None:
+        """Return the job that a user submitted with this key."""
+        with self._engine.begin() as connection:
+            row = _first(connection, user, jobs.c.request_key == request_key)
+        return _info(row) if row else None
+
     def of_user(self, user: str, limit: int = 100) -> list[JobInfo]:
         """Return a user's jobs, the latest first."""
         latest = select(jobs).where(jobs.c.user == user).order_by(jobs.c.number.desc())

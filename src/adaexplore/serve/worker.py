@@ -40,6 +40,7 @@ from adaexplore.store import export_run, is_run, read_run
 from adaexplore.store.campaign import is_campaign
 
 _RUN = "run"
+_TRIES = 3
 Say = Callable[[Mapping[str, Any]], None]
 
 
@@ -129,8 +130,14 @@ class JobWorker:
 
 
 def _verdict(candidate: Candidate, evaluator: Evaluator) -> Evaluation:
-    failed = syntax_failure(candidate)
-    return failed or with_uses(evaluator.evaluate(candidate, again=True), candidate, evaluator)
+    """Judge a candidate, again where the machine failed: callers take that for the candidate's."""
+    if failed := syntax_failure(candidate):
+        return failed
+    for _ in range(_TRIES):
+        verdict = evaluator.evaluate(candidate, again=True)
+        if verdict.status != "infra_error":
+            break
+    return with_uses(verdict, candidate, evaluator)
 
 
 def main() -> None:
