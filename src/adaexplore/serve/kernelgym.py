@@ -35,7 +35,11 @@ _STATES: Mapping[str, TaskState] = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
-_NOT_COMPLETED: Mapping[str, TaskState] = {"timeout": "timeout", "infra_error": "failed"}
+_NOT_COMPLETED: Mapping[str, TaskState] = {
+    "timeout": "timeout",
+    "infra_error": "failed",
+    "not_run": "failed",
+}
 """Verdicts that the protocol has as states of a task."""
 
 

@@ -46,6 +46,7 @@ def test_runtimes_are_in_milliseconds_and_the_speedup_is_over_eager():
         (Failed("runtime_error", "no"), "completed", True, False),
         (Failed("timeout", "no"), "timeout", True, False),
         (Failed("infra_error", "no"), "failed", False, False),
+        (Failed("not_run", "no GPU"), "failed", True, False),
     ],
 )
 def test_verdicts_become_states_and_flags(evaluation, status, compiled, decoy):
