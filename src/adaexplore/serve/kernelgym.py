@@ -26,6 +26,9 @@ from adaexplore.serve.orders import evaluation_job
 
 _LOOK_S = 0.5
 _MOST_TASKS = 100
+_MOST_WAITING = 64
+"""Requests of one user that wait for a result, for which a client that has left may count."""
+_MOST_WAIT_S = 600.0
 
 TaskState = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
 TaskId = Annotated[str, Field(min_length=1, max_length=128)]
@@ -56,7 +59,7 @@ class Task(BaseModel):
     kernel_code: Source
     backend: str = "triton"
     entry_point: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=64)] = "Model"
-    timeout: Annotated[float, Field(ge=1, le=3600)] = 300
+    timeout: Annotated[float, Field(ge=1)] = 300
 
 
 class TaskBatch(BaseModel):
@@ -150,6 +153,7 @@ class _Tasks:
     def __init__(self, jobs: Jobs, bounds: Bounds) -> None:
         self._jobs = jobs
         self._bounds = bounds
+        self._waiting: dict[str, int] = {}
 
     def submit(self, account: Account, task: Task) -> JobInfo:
         """Queue a task, once however often it is sent."""
@@ -163,13 +167,22 @@ class _Tasks:
         return self._jobs.submit(account, new, _key(task.task_id))
 
     async def settled(self, account: Account, task: Task) -> TaskResult:
-        """Wait for the result of a task, at most as long as it says."""
-        deadline = time.monotonic() + task.timeout
-        while True:
-            found = await run_in_threadpool(self.result, account, task.task_id)
-            if found.status not in {"pending", "processing"} or time.monotonic() > deadline:
-                return found
-            await asyncio.sleep(_LOOK_S)
+        """Wait for the result of a task, at most as long as it says, and ten minutes.
+
+        Return its state at once where as many requests of the user wait as may.
+        """
+        waiting = self._waiting.get(account.user, 0)
+        patience_s = min(task.timeout, _MOST_WAIT_S) if waiting < _MOST_WAITING else 0.0
+        deadline = time.monotonic() + patience_s
+        self._waiting[account.user] = waiting + 1
+        try:
+            while True:
+                found = await run_in_threadpool(self.result, account, task.task_id)
+                if found.status not in {"pending", "processing"} or time.monotonic() > deadline:
+                    return found
+                await asyncio.sleep(_LOOK_S)
+        finally:
+            self._waiting[account.user] -= 1
 
     def result(self, account: Account, task_id: str) -> TaskResult:
         """Return the state or the result of a task; raise `HTTPException` (404) for an unknown."""

@@ -8,6 +8,7 @@ import pytest
 from services import PROBLEM, RIGHT, running
 
 from adaexplore.core.evaluation import Failed, KernelUse, Passed, Profile, Timing
+from adaexplore.serve import kernelgym
 from adaexplore.serve.kernelgym import result_of
 
 EAGER = Path(__file__).parents[2] / "eager"
@@ -65,6 +66,13 @@ class TestWaiting:
         assert found.json()["status"] == "pending"
         assert service.ask("GET", "/kernelgym/results/task-1", mine).status_code == 409
         assert service.ask("GET", "/kernelgym/status/task-1", others).status_code == 404
+
+    def test_who_waits_often_enough_gets_the_state(self, service, monkeypatch):
+        monkeypatch.setattr(kernelgym, "_MOST_WAITING", 0)
+        sent = service.ask(
+            "POST", "/kernelgym/evaluate", service.new_token("hurried"), json=task(timeout=3600)
+        )
+        assert sent.json()["status"] == "pending"
 
     def test_a_token_in_the_url_is_enough(self, service):
         url = service.url.replace("://", f"://x:{service.new_token('by-url')}@")
