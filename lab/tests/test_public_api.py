@@ -13,6 +13,7 @@ ROOTS = {
     "adaexplore",
     *(f"adaexplore.{name}" for name in ("core", "run", "search", "store", "memory", "report")),
     *(f"adaexplore.{name}" for name in ("problems", "propose", "evaluate", "sandbox", "llm")),
+    "adaexplore.cli",
 }
 
 
@@ -42,7 +43,7 @@ def test_only_public_names_are_imported(path):
 def test_private_imports_are_found():
     source = (
         "import adaexplore.run.ledger\nfrom adaexplore.run.ledger import Ledger\n"
-        "from adaexplore.run import ledger\nfrom adaexplore.cli import main\n"
+        "from adaexplore.run import ledger\nfrom adaexplore.cli import app\n"
         "job = 'adaexplore.evaluate.judge.examine:job'\nfrom adaexplore.run import Ledger\n"
     )
     assert len(list(objections(source))) == 5

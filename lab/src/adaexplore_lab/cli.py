@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from adaexplore.core import AdaExploreError
+from adaexplore.cli import run_app
 from adaexplore_lab.options import (
     BudgetOption,
     DeviceOption,
@@ -32,11 +31,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run a command; an expected failure is one line on stderr and an exit code."""
-    try:
-        app()
-    except AdaExploreError as error:
-        print(f"adaexplore-lab: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    run_app(app, "adaexplore-lab")
 
 
 @app.command()

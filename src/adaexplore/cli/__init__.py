@@ -9,6 +9,8 @@ import warnings
 from adaexplore.cli.app import app
 from adaexplore.cli.one_line import run_app
 
+__all__ = ["main", "run_app"]
+
 
 def main() -> None:
     """Run a command; every expected failure is one line on stderr and an exit code.
