@@ -39,7 +39,7 @@ KERNELS = {
     "wrong": RIGHT.replace("+ 1", "+ 2"),
     "broken": RIGHT.replace("return", "retrun"),
 }
-CONFIG = {
+CONFIG: dict[str, Any] = {
     **{"timeout": 300, "task_timeout_in_client": 600, "acquire_timeout": 60, "max_retries": 3},
     **{"rate_limit": 8, "max_concurrent": 4, "reward_func_name": "calculate_reward_like_kernel"},
     **{"init_correct_weight": 0.5, "init_performance_weight": 0.5, "speedup_eps": 0.01},

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
 
 from adaexplore.core.config_fields import (
+    DatabasePlace,
     DatabaseUrl,
     JoinedText,
     PathText,
@@ -458,6 +459,13 @@ class Config(BaseModel):
         "PostgreSQL database for the records, as postgresql://USER@HOST/NAME. Default: run.db in "
         "the folder of the run",
         metavar="URL",
+    )
+    evaluation_cache: DatabasePlace = option(
+        "output",
+        "",
+        "file or PostgreSQL database of evaluations that runs share: what was judged with the same "
+        "problem, settings, versions and GPU is taken over. Winners are always measured again",
+        metavar="FILE|URL",
     )
 
     @model_validator(mode="before")

@@ -64,3 +64,11 @@ def _database(url: str) -> str:
 
 DatabaseUrl = Annotated[str, AfterValidator(_database)]
 """The URL of a PostgreSQL database without a password, empty for none."""
+
+
+def _database_or_file(text: str) -> str:
+    return _database(text) if "://" in text else _absolute(text)
+
+
+DatabasePlace = Annotated[str, BeforeValidator(plain), AfterValidator(_database_or_file)]
+"""A file, or a URL as `DatabaseUrl`; empty for none."""

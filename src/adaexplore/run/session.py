@@ -29,6 +29,7 @@ from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.run.published_judge import beside_published
+from adaexplore.run.remembering import remembering
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
@@ -257,7 +258,8 @@ def session_on(
         for number in range(evaluators_for(parallel))
     ]
     pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
-    evaluator = beside_published(pool, server, problem, settings)
+    remembered = remembering(pool, problem, settings, environment)
+    evaluator = beside_published(remembered, server, problem, settings)
     try:
         yield Session(server, evaluator, environment)
     finally:
