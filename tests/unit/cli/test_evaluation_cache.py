@@ -1,10 +1,12 @@
 """Runs that share evaluations, from the command line."""
 
+import pytest
 from answering import LOCAL
 
 from adaexplore.store import read_run
 
 
+@pytest.mark.slow
 def test_a_second_run_takes_a_verdict_over(adaexplore, llm, problem, candidate, file, tmp_path):
     wrong = file("wrong.py", candidate.read_text().replace("+ 1", "+ 2"))
     search = ("--start-from", wrong, "--model", LOCAL, "--steps", 1, "--device", "cpu")

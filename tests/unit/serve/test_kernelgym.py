@@ -102,6 +102,7 @@ class TestWaiting:
         assert httpx.get(f"{service.url}/kernelgym/health").json() == {"status": "healthy"}
 
 
+@pytest.mark.slow
 def test_a_batch_is_judged(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", f"{EAGER}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     renamed = {
