@@ -43,6 +43,15 @@ class PostgresServer:
         return f"postgresql://test@/runs?host={self._folder}"
 
     def start(self) -> None:
+        deadline = time.monotonic() + 30.0
+        self._spawn()
+        while not self._is_ready():
+            assert time.monotonic() < deadline, (self._folder / "log").read_text()
+            time.sleep(0.05)
+            if self._process.poll() is not None:  # what a kill left still holds its memory
+                self._spawn()
+
+    def _spawn(self) -> None:
         arguments = ["-D", str(self._data), "-k", str(self._folder), *_OPTIONS]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -53,10 +62,6 @@ class PostgresServer:
                 cwd=self._folder,
                 **self._user,
             )
-        deadline = time.monotonic() + 30.0
-        while not self._is_ready():
-            assert time.monotonic() < deadline, (self._folder / "log").read_text()
-            time.sleep(0.05)
 
     def kill(self) -> None:
         """End every process of the server at once, as a power cut would."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,12 @@ import torch
 from hypothesis import settings
 
 from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.run import session, winner
+from adaexplore.run import processes, winner
 from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
 from postgres_server import PostgresServer, binaries
+from ray_cluster import RayCluster, disconnect
 
 # The time of an example depends on the load of the machine: no deadline.
 settings.register_profile("anywhere", deadline=None)
@@ -127,6 +129,20 @@ def postgresql():
     server.close()
 
 
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """A Ray cluster without devices, which this process may join; tests add nodes."""
+    if find_spec("ray") is None:  # an import would fix the token before there is one
+        pytest.skip("Ray is not installed (pip install 'adaexplore[ray]')")
+    with pytest.MonkeyPatch.context() as patch:
+        cluster = RayCluster()
+        for name, value in cluster.environment.items():
+            patch.setenv(name, value)
+        yield cluster
+        disconnect()
+        cluster.close()
+
+
 @pytest.fixture
 def free_port():
     """A port of loopback that nobody listens on."""
@@ -173,7 +189,7 @@ def command_line(monkeypatch, capsys, server):
     monkeypatch.setattr(
         ForkServer, "start", staticmethod(lambda preload=(): BorrowedServer(server))
     )
-    monkeypatch.setattr(session, "LocalEvaluator", partial(LocalEvaluator, brief=True))
+    monkeypatch.setattr(processes, "LocalEvaluator", partial(LocalEvaluator, brief=True))
 
     def command_line(program: str, main: Callable[[], None]):
         def run(*words) -> CommandResult:

@@ -2,7 +2,7 @@
 
     python lab/benchmarks/benchmark_structures.py KernelBench/level{1,2,3}
 
-Writes src/adaexplore/problems/structure/benchmarks.txt: digests alone, nothing of the problems.
+Writes src/adaexplore/problems/overlap/benchmarks.txt: digests alone, nothing of the problems.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adaexplore.problems import (
 )
 from adaexplore.sandbox import ForkServer
 
-OUTPUT = Path(__file__).parents[2] / "src/adaexplore/problems/structure" / STRUCTURES_FILE
+OUTPUT = Path(__file__).parents[2] / "src/adaexplore/problems/overlap" / STRUCTURES_FILE
 
 
 def main() -> None:

@@ -6,12 +6,14 @@ new implementation joins by adding its name to `IMPLEMENTATIONS`.
 
 import textwrap
 import time
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import pytest
 import torch
 
 from adaexplore.core.candidate import Candidate
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.facts import OutputForm
@@ -19,6 +21,10 @@ from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages.fingerprint import fingerprint
+from adaexplore.run.cluster.connection import Cluster
+from adaexplore.run.cluster.device import Order
+from adaexplore.run.cluster.evaluator import ClusterEvaluator
+from adaexplore.run.cluster.fleet import Fleet
 from fast_set import of_which_fast
 
 TIMEOUT_S = 20.0
@@ -29,6 +35,7 @@ IMPLEMENTATIONS = [
     pytest.param(("cpu", None), id="local-cpu"),
     pytest.param(("cuda:0", None), id="local-cuda", marks=pytest.mark.gpu),
     pytest.param(("cpu", "sm_90"), id="offline-sm_90", marks=pytest.mark.slow),
+    pytest.param(("cpu", None, "ray"), id="ray-cpu", marks=pytest.mark.slow),
 ]
 
 
@@ -43,6 +50,7 @@ class Maker:
     server: object
     device: str
     target: str | None
+    fleet: Fleet | None = None
     made: dict = field(default_factory=dict)
 
     def __call__(self, source, *, timeout_s=TIMEOUT_S, **options):
@@ -61,6 +69,9 @@ class Maker:
         problem = Problem(
             "example", textwrap.dedent(source), language, self.device, checks=checks, **options
         )
+        if self.fleet:
+            order = Order(problem.to_json(), timeout_s, MEMORY_BYTES, brief=not whole)
+            return ClusterEvaluator(self.fleet, order)
         kind = OfflineEvaluator if self.target else LocalEvaluator
         return kind(
             self.server,
@@ -77,9 +88,19 @@ class Maker:
 
 @pytest.fixture(scope="session", params=IMPLEMENTATIONS)
 def evaluator_of(request, server):
-    maker = Maker(server, *request.param)
-    yield maker
-    maker.close()
+    device, target, *on = request.param
+    if not on:
+        maker = Maker(server, device, target)
+        yield maker
+        maker.close()
+        return
+    cluster = request.getfixturevalue("ray_cluster")
+    cluster.add()
+    first = Order(Problem("example", LINEAR, "cpp", device).to_json(), TIMEOUT_S, MEMORY_BYTES)
+    config = Config(ray=cluster.address)
+    with closing(Fleet(Cluster(config, first), config.ray_patience_s)) as fleet:
+        fleet.want(1)
+        yield Maker(server, device, target, fleet)
 
 
 HEADER = """

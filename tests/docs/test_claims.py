@@ -83,6 +83,8 @@ def _problems(line: str) -> Iterator[str]:
     command = COMMANDS[program.rpartition("/")[2]]
     words = words[: words.index("&&")] if "&&" in words else words
     while words and hasattr(command, "commands"):
+        if command.invoke_without_command and words[0].startswith("--"):
+            break  # the group's own options, as `serve` has them
         word = words.pop(0)
         if word in {"--help", "--version"}:
             return

@@ -13,7 +13,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.languages.cutedsl import host
-from adaexplore.run.session import PRELOAD
+from adaexplore.run.processes import PRELOAD
 from adaexplore.sandbox.process import ForkServer
 from cutedsl_sources import HANG, SOURCE, changed
 from verdicts import failed, passed

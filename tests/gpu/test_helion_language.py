@@ -8,7 +8,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Fault, Mismatch
 from adaexplore.languages import DIALECTS
 from adaexplore.languages.helion import host as helion_host
-from adaexplore.run.session import PRELOAD
+from adaexplore.run.processes import PRELOAD
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer
 from verdicts import failed, passed

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from adaexplore.problems import STRUCTURE_PRELOAD
+from adaexplore.problems.overlap.confined import STRUCTURE_PRELOAD
 from adaexplore.sandbox.process import ForkServer
 from adaexplore_lab.synthesize.task import SyntheticTask
 from adaexplore_lab.synthesize.validate import Validator

@@ -1,6 +1,6 @@
 import pytest
 
-from adaexplore.problems import run_confined, structure_of
+from adaexplore.problems.overlap.confined import run_confined, structure_of
 
 
 @pytest.fixture(scope="module")
@@ -94,5 +94,5 @@ def test_a_module_that_cannot_be_traced_says_why_in_a_line(traced, body, why):
 def test_what_does_not_end_is_ended(synthesis_server, written):
     source = written("while True:\n    pass").source
     request = {"name": "endless", "source": source}
-    found = run_confined(synthesis_server, "adaexplore.problems.structure.graph:job", request, 2.0)
+    found = run_confined(synthesis_server, "adaexplore.problems.overlap.graph:job", request, 2.0)
     assert found == {"why": "it takes longer than 2 s"}

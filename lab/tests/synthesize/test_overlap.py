@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.problems.structure import overlap
+from adaexplore.problems.overlap import structures
 
 DIGESTS = st.lists(st.integers(0, 2**128 - 1).map(lambda n: f"{n:032x}"), unique=True)
 
@@ -18,7 +18,7 @@ def test_a_task_like_a_benchmark_problem_is_refused(
     )
     (tmp_path / "level9").mkdir()
     (tmp_path / "level9" / "7_tanh_sum.py").write_text(problem.source)
-    known = overlap.structures_in(tmp_path, synthesis_server, lambda name, why: None)
+    known = structures.structures_in(tmp_path, synthesis_server, lambda name, why: None)
     validator = new_validator(benchmarks=known)
     alike = written(
         "h = self.layer(x0)\nh = h.tanh()\nreturn torch.sum(h, 0)",
@@ -34,7 +34,7 @@ def test_a_task_like_a_benchmark_problem_is_refused(
 
 def test_tasks_like_those_of_the_shipped_structures_are_refused(new_validator, written):
     """A linear layer, and a product of two matrices: every benchmark of kernels has them."""
-    validator = new_validator(benchmarks=overlap.benchmark_structures())
+    validator = new_validator(benchmarks=structures.benchmark_structures())
     for body, inputs in (
         ("return x0 @ x1", "torch.randn(5, 7), torch.randn(7, 3)"),
         ("return torch.softmax(x0, dim=1)", "torch.randn(5, 7)"),
@@ -46,23 +46,23 @@ def test_tasks_like_those_of_the_shipped_structures_are_refused(new_validator, w
 
 
 def test_the_shipped_structures_are_digests_alone():
-    assert len(overlap.benchmark_structures()) > 190
+    assert len(structures.benchmark_structures()) > 190
 
 
 @given(DIGESTS, st.text("abc \n", max_size=20))
 def test_digests_survive_being_written(found, head):
-    assert overlap.digests(overlap.structures_text(found, head)) == sorted(found)
+    assert structures.digests(structures.structures_text(found, head)) == sorted(found)
 
 
 def test_a_line_that_is_no_digest_is_named():
     with pytest.raises(BadInputError, match="line 2: 'relu' is no digest"):
-        overlap.digests("# head\nrelu\n")
+        structures.digests("# head\nrelu\n")
 
 
 def test_files_without_a_structure_are_told(synthesis_server, tmp_path):
     (tmp_path / "broken.py").write_text("class Model: pass\n")
     told = []
-    found = overlap.structures_in(
+    found = structures.structures_in(
         tmp_path, synthesis_server, lambda name, why: told.append((name, bool(why)))
     )
     assert not found
@@ -71,4 +71,4 @@ def test_files_without_a_structure_are_told(synthesis_server, tmp_path):
 
 def test_a_folder_without_problems_is_bad_input(synthesis_server, tmp_path):
     with pytest.raises(BadInputError, match="no Python files"):
-        overlap.structures_in(tmp_path, synthesis_server, lambda name, why: None)
+        structures.structures_in(tmp_path, synthesis_server, lambda name, why: None)

@@ -1,6 +1,6 @@
 import pytest
 
-from adaexplore.problems import structure_of
+from adaexplore.problems.overlap.confined import structure_of
 from adaexplore_lab.synthesize.grammar import grow
 
 

@@ -10,6 +10,7 @@ from adaexplore.cli import (
     adapt,
     answers,
     bench,
+    cache,
     campaign,
     compare,
     evaluate,
@@ -21,6 +22,7 @@ from adaexplore.cli import (
     ship,
     study,
     tune,
+    ui,
 )
 from adaexplore.core.version import __version__
 
@@ -69,7 +71,9 @@ for module in (
     ship,
     answers,
     adapt,
+    ui,
 ):
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")
 app.add_typer(serve.app, name="serve")
+app.add_typer(cache.app, name="cache")

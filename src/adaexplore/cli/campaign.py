@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from adaexplore.core.config import Config
     from adaexplore.report.campaign.summary import CampaignSummary
     from adaexplore.report.study.summary import StudySummary
-    from adaexplore.run.campaign.run import CampaignRun
 
 app = typer.Typer(rich_markup_mode=None)
 _PAGE_NAME = "index.html"
@@ -88,6 +87,7 @@ def search_campaign(path: Path, json: Path | None) -> int:
     from adaexplore.cli.printing import say, show_table, write_text
     from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
     from adaexplore.memory.files import load_memory
+    from adaexplore.run.campaign.recorded import shown_as
     from adaexplore.run.campaign.run import CampaignRun
     from adaexplore.run.session import INTERRUPTED
 
@@ -119,22 +119,6 @@ def search_campaign(path: Path, json: Path | None) -> int:
         return status or InfrastructureError.exit_code
     refused = all(result.state in ("refused", "left_out") for result in summary.results)
     return status or (BadInputError.exit_code if refused else 0)
-
-
-def recorded(path: Path, *, reports: bool) -> CampaignSummary | StudySummary:
-    """Summarize what is recorded of a campaign, on any machine; with `reports`, write those too."""
-    from adaexplore.run.campaign.job import ProgressRow
-    from adaexplore.run.campaign.run import CampaignRun
-
-    run = CampaignRun(path, lambda _: ProgressRow())
-    return shown_as(run, run.summary(reports=reports))
-
-
-def shown_as(run: CampaignRun, summary: CampaignSummary) -> CampaignSummary | StudySummary:
-    """Return the summary to show: that of a study if the campaign is one."""
-    from adaexplore.run.study.records import study_summary
-
-    return study_summary(run.path, summary) if run.is_study else summary
 
 
 def tables_of(summary: CampaignSummary | StudySummary) -> RenderableType:

@@ -22,7 +22,7 @@ FELL_SHORT = 1
 """The exit code of a verdict below --min-speedup."""
 
 
-@app.command(cls=configured("problem"))
+@app.command(cls=configured("problem", names=("evaluation_cache",)))
 def evaluate(
     ctx: typer.Context,
     problem: ProblemArg,
@@ -97,8 +97,11 @@ def _print(verdict: Evaluation, labels: Mapping[str, str], mode: str) -> None:
     from adaexplore.cli.printing import say
     from adaexplore.core.evaluation import Failed, Fault
     from adaexplore.core.text.feedback import render
+    from adaexplore.report.text import origin_of
 
-    text = render(verdict) + f"\nmode of the reference: {mode}"
+    taken = verdict.taken_over
+    text = f"taken over from the evaluation cache: {origin_of(taken)}\n" if taken else ""
+    text += render(verdict) + f"\nmode of the reference: {mode}"
     text += "".join(f"\nthe problem is {name}: {why}" for name, why in labels.items())
     if isinstance(verdict, Failed) and verdict.detail:
         located = isinstance(verdict.feedback, Fault) and verdict.feedback.line > 0

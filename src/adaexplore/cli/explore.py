@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adaexplore.core.protocols.listener import Event
 
 app = typer.Typer(rich_markup_mode=None)
-CHANGES = ("steps", "parallel", "budget", "base_url", "prompts", "allocation")
+CHANGES = ("steps", "parallel", "budget", "base_url", "prompts", "allocation", "ray")
 
 
 @app.command(cls=configured("problem", "model", "search", "limits", "output"))

@@ -145,7 +145,8 @@ class SearchProgress(Listener):
             timing = evaluation.timing
             result = f"{claim(timing)}  {duration_us(timing.time_us)}"
             result += "  best so far" if best else ""
-        again = " (seen before)" if node.reused else ""
+        again = " (from the cache)" if evaluation.taken_over else ""
+        again = " (seen before)" if node.reused else again
         note = one_line(node.proposal.note, 48)
         self._line(
             f"step {node.id:>3}/{self._steps}  {node.step_kind:<5}  {note:<48}  {result}{again}"

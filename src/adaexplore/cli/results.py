@@ -10,11 +10,13 @@ import typer
 from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
 from adaexplore.cli.options import RunArg
 from adaexplore.cli.training import (
+    ExcludeOption,
     FormOption,
+    LicenseOption,
     ParquetOption,
     RewardOption,
     WithBenchmarksOption,
-    export_parquet,
+    export_training_data,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +60,8 @@ def show(
     if json and not cost:
         raise BadInputError("--json goes with --cost")
     if is_campaign(run):
-        from adaexplore.cli.campaign import recorded, tables_of
+        from adaexplore.cli.campaign import tables_of
+        from adaexplore.run.campaign.recorded import recorded
 
         if cost:
             raise BadInputError(f"--cost: {run} is a campaign; name one of its runs")
@@ -101,7 +104,8 @@ def report(
     from adaexplore.store.campaign import is_campaign
 
     if is_campaign(run):
-        from adaexplore.cli.campaign import recorded, write_page
+        from adaexplore.cli.campaign import write_page
+        from adaexplore.run.campaign.recorded import recorded
 
         print(write_page(recorded(run, reports=True), run, output))
         return
@@ -114,12 +118,12 @@ def report(
 
 @app.command()
 def export(
-    run: Annotated[
-        Path,
+    runs: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="RUN",
-            help="The folder of a run; with --kernelbench, of many problems; with --parquet, of "
-            "runs in any depth.",
+            metavar="RUN...",
+            help="The folder of a run; with --kernelbench, of many problems; with --parquet, runs, "
+            "exported runs and campaigns.",
         ),
     ],
     output: Annotated[
@@ -180,14 +184,17 @@ def export(
         ),
     ] = None,
     parquet: ParquetOption = None,
-    form: FormOption = "rl",
+    form: FormOption = "",
     reward: RewardOption = "log",
+    license_name: LicenseOption = "",
+    exclude: ExcludeOption = None,
     with_benchmarks: WithBenchmarksOption = False,
 ) -> None:
-    """Write a run as one small file, as data for trainers, or hand its winner to a benchmark."""
+    """Write a run as one small file, hand its winner to a benchmark, or make training data."""
     from adaexplore.core.errors import BadInputError
     from adaexplore.store.directory import require_run
 
+    run = runs[0]
     if not run.exists():
         require_run(run)
     targets = {
@@ -200,14 +207,17 @@ def export(
     }
     if sum(map(bool, targets.values())) != 1:
         raise BadInputError(f"give one of {', '.join(targets)}")
-    if output:
+    if len(runs) > 1 and not parquet:
+        raise BadInputError(f"{len(runs)} runs: only --parquet takes more than one")
+    if parquet:
+        chosen = (form, reward, license_name, exclude or [])
+        export_training_data(runs, parquet, *chosen, with_benchmarks=with_benchmarks)
+    elif output:
         _export_file(run, output, problem=not without_problem)
     elif kernelbench:
         _export_kernelbench(run, kernelbench)
     elif predictions:
         _export_predictions(run, predictions, name, data)
-    elif parquet:
-        export_parquet(run, parquet, form, reward, with_benchmarks=with_benchmarks)
     else:
         hand_over(_delivery(run, dataset, flashinfer or sol), flashinfer, sol)
 

@@ -36,7 +36,37 @@ def serve(
     store: Annotated[
         str,
         typer.Option(
-            metavar="URL", help="PostgreSQL database for the records of runs. Default: files."
+            metavar="URL",
+            help="PostgreSQL database for tokens, jobs and records of runs. Default: files, or the "
+            "one that the folder had before.",
+        ),
+    ] = "",
+    evaluation_cache: Annotated[
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="Verdicts that jobs share: on (a file in the folder), a file, or a PostgreSQL "
+            "database. Default: off.",
+        ),
+    ] = "",
+    share_verdicts: Annotated[
+        bool,
+        typer.Option(
+            "--share-verdicts",
+            help="Share them, and prepared references, between users, who trust each other; "
+            "without it each has their own.",
+        ),
+    ] = False,
+    warm: Annotated[
+        int,
+        typer.Option(min=0, help="References kept ready after evaluations, for the next of each."),
+    ] = 2,
+    warm_minutes: Annotated[float, typer.Option(min=0, help="Minutes that one is kept.")] = 10.0,
+    warm_gb: Annotated[float, typer.Option(min=0, help="Most GiB of their processes.")] = 8.0,
+    ray: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Ray cluster that judges: HOST:PORT or auto. Default: here."
         ),
     ] = "",
     timeout_s: Annotated[float, typer.Option(help="Most seconds for one candidate.")] = 600.0,
@@ -55,6 +85,18 @@ def serve(
             metavar="ADDRESS", help="Proxy with TLS in front, whose X-Forwarded-For is believed."
         ),
     ] = "",
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=DIR",
+            help="Problems for trainers, such as train=DIR and eval=DIR; repeatable. Default: a "
+            "small set of synthesized ones.",
+        ),
+    ] = None,
+    language: Annotated[
+        str,
+        typer.Option(help="Language of trainers' kernels. Default: triton on a GPU, cpp without."),
+    ] = "",
     trust_users: Annotated[
         bool,
         typer.Option(
@@ -70,19 +112,39 @@ def serve(
         return
     from adaexplore.core.config import Config
     from adaexplore.core.configure import make_config
+    from adaexplore.run.session import device_of, setup_of
     from adaexplore.serve.options import Bounds
 
-    _require_packages()
+    require_packages()
     from adaexplore.serve.app import ServiceSettings
     from adaexplore.serve.server import Listening, run_service
+    from adaexplore.serve.splits import builtin_splits, read_splits
+    from adaexplore.serve.tables import store_of
+    from adaexplore.serve.warm import WarmLimits
 
-    config: Config = make_config({"store": store}) if store else Config()
+    place = str(folder / "verdicts.db") if evaluation_cache == "on" else evaluation_cache
+    given = {"store": store_of(folder, store), "ray": ray, "evaluation_cache": place}
+    config: Config = make_config({name: value for name, value in given.items() if value})
+    splits, left_out = read_splits(split) if split else (builtin_splits(), [])
+    for line in left_out:
+        print(line)
     settings = ServiceSettings(
         folder.resolve(),
         jobs,
         config.store,
+        config.ray,
         Bounds(timeout_s, memory_gb, parallel),
         keep_s=keep_days * _DAY_S,
+        splits=splits,
+        language=setup_of(make_config({"language": language} if language else {})).language,
+        evaluation_cache=config.evaluation_cache,
+        share_verdicts=share_verdicts,
+        warm=WarmLimits(
+            0 if ray else warm,  # one that waits would keep its device from the cluster
+            warm_minutes * 60.0,
+            int(warm_gb * 2**30),
+            alone=device_of(None) != "cpu",
+        ),
     )
     secure = "s" if tls_certificate else ""
     print(f"serving {settings.folder} at http{secure}://{host}:{port}", flush=True)
@@ -170,13 +232,13 @@ def _database(folder: Path) -> Engine:
     return open_folder(folder)
 
 
-def _require_packages() -> None:
+def require_packages() -> None:
     """Raise `BadInputError` where the packages of the service are not installed."""
     from importlib.util import find_spec
 
     from adaexplore.core.errors import BadInputError
 
-    needed = ("fastapi", "uvicorn", "sse_starlette", "prometheus_client", "limits")
+    needed = ("websockets", "fastapi", "uvicorn", "sse_starlette", "prometheus_client", "limits")
     if missing := [name for name in needed if find_spec(name) is None]:
         raise BadInputError(
             f"{', '.join(missing)} cannot be imported; pip install 'adaexplore[serve]'"

@@ -1,10 +1,10 @@
-"""The options that write data for trainers, and what they print."""
+"""Training data from the command line: `adaexplore export --parquet`."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -13,17 +13,16 @@ ParquetOption = Annotated[
     typer.Option(
         "--parquet",
         metavar="FILE",
-        help="Write the runs in RUN, or below it, as rows for trainers; problems with the "
-        "structure of a benchmark's are left out.",
+        help="Write training data of runs and campaigns, in the form that --form names.",
     ),
 ]
 FormOption = Annotated[
-    Literal["rl", "sft", "sft-steps", "preferences"],
+    str,
     typer.Option(
         "--form",
-        help="With --parquet: rl, a task for each problem, as verl reads them; sft, the "
-        "conversations that led to each winner; sft-steps, those of steps that gained; "
-        "preferences, two replies to one prompt, the better one chosen.",
+        metavar="FORM",
+        help="With --parquet: rl (a row of verl for each problem), sft (the path to each winner as "
+        "a conversation), sft-steps (steps with a gain) or preferences (pairs).",
     ),
 ]
 RewardOption = Annotated[
@@ -31,28 +30,54 @@ RewardOption = Annotated[
     typer.Option(
         "--reward",
         metavar="NAME",
-        help="With --parquet: the reward of the rows: log, published, dr-kernel-staircase, "
-        "dr-kernel-weighted, dr-kernel-speedup, kernrl or tritonforge.",
+        help="With --parquet: log, published, drkernel-staircase, drkernel-weighted, "
+        "drkernel-speedup, kernrl or tritonforge.",
+    ),
+]
+LicenseOption = Annotated[
+    str,
+    typer.Option(
+        "--license",
+        metavar="SPDX",
+        help="With --parquet: the licence of problems whose source names none.",
+    ),
+]
+ExcludeOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--exclude",
+        metavar="DIR",
+        help="With --parquet: leave out the problems in this folder too; repeatable.",
     ),
 ]
 WithBenchmarksOption = Annotated[
     bool,
-    typer.Option("--with-benchmarks", help="With --parquet: leave out no problem."),
+    typer.Option(
+        "--with-benchmarks",
+        help="With --parquet: keep problems that are a benchmark's, or may be.",
+    ),
 ]
 
 
-def export_parquet(
-    run: Path,
+def export_training_data(
+    runs: Sequence[Path],
     target: Path,
-    form: Literal["rl", "sft", "sft-steps", "preferences"],
+    form: str,
     reward: str,
+    license_name: str,
+    exclude: Sequence[Path],
     *,
     with_benchmarks: bool,
 ) -> None:
-    """Write the rows, and print how many, and which runs are left out."""
-    from adaexplore.run.training.parquet import write_parquet
+    """Write the file; print what it holds, and one line on what was left out."""
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.run.training.forms import FORMS
+    from adaexplore.run.training.parquet import Selection, write_training_data
 
-    done = write_parquet(run, target, form, reward, with_benchmarks=with_benchmarks)
-    print(f"{target}: {done.rows} rows of {done.runs - len(done.left_out)} runs")
-    for why, count in Counter(done.left_out.values()).items():
-        print(f"  left out: {count} run{'s'[: count > 1]}: {why}")
+    if not form:
+        raise BadInputError(f"--parquet needs --form: {', '.join(FORMS)}")
+    chosen = Selection(form, reward, license_name, tuple(exclude), with_benchmarks)
+    done = write_training_data(runs, target, chosen)
+    print(f"{target}: {done.rows} rows of {done.runs} runs")
+    if done.left_out:
+        print(done.left_out)

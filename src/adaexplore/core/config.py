@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
 
 from adaexplore.core.config_fields import (
-    DatabasePlace,
+    CachePlace,
     DatabaseUrl,
     JoinedText,
     PathText,
+    RayAddress,
     option,
     plain,
     setting,
@@ -72,6 +73,26 @@ class Config(BaseModel):
         None,
         "device: cpu, cuda or cuda:<index>; in a campaign, several by commas. Default: a GPU if "
         "there is one",
+    )
+    ray: RayAddress = option(
+        "problem",
+        "",
+        "Ray cluster whose devices judge, as HOST:PORT, or auto for the one that this machine is a "
+        "node of; a search uses as many devices as --parallel",
+        metavar="ADDRESS",
+    )
+    ray_kind: str = setting(
+        "problem",
+        "",
+        "kind of device of the Ray cluster, as Ray names it (H100). Default: the kind of GPU that "
+        "the cluster has most of",
+    )
+    ray_patience_s: float = setting(
+        "problem",
+        600.0,
+        "seconds that a run waits for a device of the Ray cluster, while it has none",
+        gt=0,
+        le=1e6,
     )
     target: TargetName | None = option(
         "problem",
@@ -460,12 +481,16 @@ class Config(BaseModel):
         "the folder of the run",
         metavar="URL",
     )
-    evaluation_cache: DatabasePlace = option(
+    evaluation_cache: CachePlace = option(
         "output",
         "",
-        "file or PostgreSQL database of evaluations that runs share: what was judged with the same "
-        "problem, settings, versions and GPU is taken over. Winners are always measured again",
-        metavar="FILE|URL",
+        "verdicts shared between runs: off, on (a file in ~/.cache/adaexplore), a file, or "
+        "postgresql://USER@HOST/NAME. A kernel that was judged for the same problem, on the same "
+        "hardware and software, is not judged again; winners are always measured. Default: off",
+        metavar="PLACE",
+    )
+    evaluation_scope: str = setting(
+        "output", "", "verdicts are taken over from runs with the same scope alone"
     )
 
     @model_validator(mode="before")

@@ -53,6 +53,17 @@ JoinedText = Annotated[str, BeforeValidator(joined)]
 """A text; a list becomes one with commas."""
 
 
+def _ray(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if address not in ("", "auto") and not (host and port.isdigit() and "/" not in host):
+        raise ValueError("write the address as HOST:PORT, or auto")
+    return address
+
+
+RayAddress = Annotated[str, AfterValidator(_ray)]
+"""The address of a Ray cluster, `auto` for that of this machine, empty for none."""
+
+
 def _database(url: str) -> str:
     parts = urlsplit(url)
     if url and (parts.scheme != "postgresql" or not parts.path.strip("/") or parts.fragment):
@@ -62,13 +73,16 @@ def _database(url: str) -> str:
     return url
 
 
+def _cache_place(text: str) -> str:
+    if text in ("", "off"):
+        return ""
+    if "://" in text:
+        return _database(text)
+    return text if text == "on" else _absolute(text)
+
+
+CachePlace = Annotated[str, BeforeValidator(plain), AfterValidator(_cache_place)]
+"""The place of a shared cache: empty for none, "on" for the user's own, a file, or a URL."""
+
 DatabaseUrl = Annotated[str, AfterValidator(_database)]
 """The URL of a PostgreSQL database without a password, empty for none."""
-
-
-def _database_or_file(text: str) -> str:
-    return _database(text) if "://" in text else _absolute(text)
-
-
-DatabasePlace = Annotated[str, BeforeValidator(plain), AfterValidator(_database_or_file)]
-"""A file, or a URL as `DatabaseUrl`; empty for none."""

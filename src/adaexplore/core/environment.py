@@ -33,8 +33,8 @@ class Environment:
 
     `device` is "cpu" or "cuda:<index>". `cores` counts the processors that may be used, `threads`
     PyTorch's threads where the device is the CPU. `compute_capability` is written "9.0".
-    `commit` is that of this package's checkout. `nvcc`, `helion` and `cutedsl` are versions of a
-    language's own compiler, where candidates are written in that language.
+    `commit` is that of this package's checkout, `cxx` the C++ compiler. `nvcc`, `helion` and
+    `cutedsl` are versions of a language's own compiler, where candidates are written in it.
     """
 
     device: str = "cpu"
@@ -53,6 +53,7 @@ class Environment:
     l2_bytes: int = 0
     cuda: str = ""
     driver: str = ""
+    cxx: str = ""
     nvcc: str = ""
     helion: str = ""
     cutedsl: str = ""

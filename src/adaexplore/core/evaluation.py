@@ -278,6 +278,14 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenOver:
+    """The origin of a verdict from a shared cache: the machine, and seconds since the epoch."""
+
+    machine: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class PublishedVerdict:
     """Verdict of the published judge (`evaluate.published`), which decides nothing here.
 
@@ -305,7 +313,7 @@ class Passed:
     must know beside the figures, such as "no-custom-kernel". `profile` and `roofline` are None
     where the device or its profiler gives none, `descriptor` where an older release evaluated it.
     `uses` are those outside the judge; empty where none was tried. `published` is None where the
-    published judge was not asked.
+    published judge was not asked. `taken_over` is None where it was judged in this session.
     """
 
     precision: Precision
@@ -321,6 +329,7 @@ class Passed:
     uses: tuple[Use, ...] = ()
     absolute_error: float | None = None
     published: PublishedVerdict | None = None
+    taken_over: TakenOver | None = None
 
     @property
     def measured(self) -> Timing | None:
@@ -345,7 +354,7 @@ class Failed:
     `feedback` is the same for a program: a `Fault` where something was raised, a `Mismatch` where
     an output is wrong, None where the reason is all there is. `loaded` is True where it is known
     that the module was imported and constructed before something was raised. `published` is None
-    where the published judge was not asked.
+    where the published judge was not asked, `taken_over` where it was judged in this session.
     """
 
     status: FailureStatus
@@ -357,6 +366,7 @@ class Failed:
     absolute_error: float | None = None
     loaded: bool = False
     published: PublishedVerdict | None = None
+    taken_over: TakenOver | None = None
 
 
 Evaluation = Passed | Failed

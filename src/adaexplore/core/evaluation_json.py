@@ -24,6 +24,7 @@ from adaexplore.core.evaluation import (
     Profile,
     PublishedVerdict,
     Roofline,
+    TakenOver,
     Timing,
     WorkloadTiming,
 )
@@ -72,6 +73,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "fault": _plain(feedback) if isinstance(feedback, Fault) else None,
         "mismatch": _plain(feedback) if isinstance(feedback, Mismatch) else None,
         "published": _plain(evaluation.published),
+        "taken_over": _plain(evaluation.taken_over),
         "detail": evaluation.detail,
         "cost": asdict(evaluation.cost),
     }
@@ -95,6 +97,7 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
             absolute_error=absolute,
             loaded=data.get("loaded", False),
             published=_published(data.get("published")),
+            taken_over=_taken_over(data.get("taken_over")),
         )
     estimate, roofline = data.get("estimate"), data.get("roofline")
     descriptor = data.get("descriptor")
@@ -112,11 +115,16 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
         uses=uses_from_json(data.get("uses", ())),
         absolute_error=absolute,
         published=_published(data.get("published")),
+        taken_over=_taken_over(data.get("taken_over")),
     )
 
 
 def _published(data: Mapping[str, Any] | None) -> PublishedVerdict | None:
     return PublishedVerdict(**data) if data else None
+
+
+def _taken_over(data: Mapping[str, Any] | None) -> TakenOver | None:
+    return TakenOver(**data) if data else None
 
 
 def _workload_json(workload: WorkloadTiming) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -17,19 +19,31 @@ def page(template: str, **variables: object) -> str:
 
     Values are escaped.
     """
-    environment = Environment(
-        loader=FunctionLoader(asset),
+    return page_from(asset, template, variables)
+
+
+def page_from(load: Callable[[str], str], template: str, variables: Mapping[str, object]) -> str:
+    """Return a page as `page` does, from templates that `load` returns by their names."""
+    whole = (
+        _environment(load)
+        .get_template(template)
+        .render(text=text, style=asset("report.css"), version=__version__, **variables)
+    )
+    return whole.encode(errors="replace").decode()
+
+
+@cache
+def _environment(load: Callable[[str], str]) -> Environment:
+    return Environment(
+        loader=FunctionLoader(load),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    whole = environment.get_template(template).render(
-        text=text, style=asset("report.css"), version=__version__, **variables
-    )
-    return whole.encode(errors="replace").decode()
 
 
+@cache
 def asset(name: str) -> str:
     """Return the text of a template, style sheet or script."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, TakenOver, Timing
 from adaexplore.core.protocols.client import Usage
 from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import claim as claim
@@ -127,9 +128,16 @@ def measured(evaluation: Evaluation) -> str:
 
 def verdict_line(evaluation: Evaluation) -> str:
     """Return a verdict in one line: the claim and the time, or what is wrong."""
+    origin = f" (of {evaluation.taken_over.machine})" if evaluation.taken_over else ""
     if isinstance(evaluation, Failed):
-        return f"{evaluation.status}: {one_line(evaluation.reason, 60)}"
+        return f"{evaluation.status}: {one_line(evaluation.reason, 60)}{origin}"
     timing = evaluation.measured
     if timing is None:
-        return "correct, not measured"
-    return f"{claim(timing)}  {duration_us(timing.time_us)}"
+        return f"correct, not measured{origin}"
+    return f"{claim(timing)}  {duration_us(timing.time_us)}{origin}"
+
+
+def origin_of(taken: TakenOver) -> str:
+    """Return where and when a verdict that was taken over was made."""
+    when = datetime.fromtimestamp(taken.at, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"judged on {taken.machine}, {when}"

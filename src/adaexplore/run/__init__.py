@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from adaexplore.run.learning.machine import default_parallel as default_parallel
     from adaexplore.run.learning.rule_checks import check_rules as check_rules
     from adaexplore.run.ledger import Ledger as Ledger
+    from adaexplore.run.processes import PRELOAD as PRELOAD
+    from adaexplore.run.processes import PRELOAD_OFFLINE as PRELOAD_OFFLINE
+    from adaexplore.run.processes import start_server as start_server
     from adaexplore.run.proposers import Plan as Plan
     from adaexplore.run.proposers import make_plan as make_plan
     from adaexplore.run.proposers import model_proposers as model_proposers
@@ -29,12 +32,9 @@ if TYPE_CHECKING:
     from adaexplore.run.results import summary_of as summary_of
     from adaexplore.run.search import Search as Search
     from adaexplore.run.session import INTERRUPTED as INTERRUPTED
-    from adaexplore.run.session import PRELOAD as PRELOAD
-    from adaexplore.run.session import PRELOAD_OFFLINE as PRELOAD_OFFLINE
     from adaexplore.run.session import Session as Session
     from adaexplore.run.session import open_session as open_session
     from adaexplore.run.session import session_on as session_on
-    from adaexplore.run.session import start_server as start_server
     from adaexplore.run.workers import map_parallel as map_parallel
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -26,6 +26,7 @@ from adaexplore.run.handle import Run
 from adaexplore.run.live import TRAINING, capture_module, is_module
 from adaexplore.run.parts import take_objects
 from adaexplore.run.session import load_problem as load_file
+from adaexplore.run.take_over import judged
 from adaexplore.run.uses import with_uses
 from adaexplore.store import require_free
 from adaexplore.store.directory import MODULE_NAME
@@ -195,8 +196,7 @@ def _judge(
             evaluator, environment = running.evaluator, running.environment
         facts = evaluator.prepare()
         yield Prepared(facts)
-        verdict = evaluator.evaluate(candidate, again=True)
-        verdict = with_uses(verdict, candidate, evaluator)
+        verdict = with_uses(judged(evaluator, candidate), candidate, evaluator)
         return Judged(problem, candidate, verdict, environment, facts.labels)
 
 

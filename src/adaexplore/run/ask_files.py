@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
@@ -10,7 +11,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.node import planned_steps
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.ledger import Ledger, Turn
 from adaexplore.run.proposers import (
     Plan,
     check_answered,
@@ -120,14 +121,42 @@ def make_folder(folder: Path) -> None:
         raise BadInputError(f"{folder}: cannot write prompts there: {error.strerror}") from None
 
 
+def prompt_text(prompt: Prompt) -> str:
+    """Return a prompt as one text to read and to paste."""
+    if len(prompt.messages) == 1:
+        return prompt.messages[0].text
+    return "\n\n".join(f"# {m.role}\n\n{m.text}" for m in prompt.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPrompt:
+    """A prompt that waits for an answer: its ask, its turn (from 0), its purpose and its text."""
+
+    ask_id: int
+    turn: int
+    purpose: str
+    text: str
+
+
+def waiting_prompts(directory: RunDirectory) -> list[WaitingPrompt]:
+    """Return the prompts of a run that wait for an answer; the run is only read."""
+    store = directory.store
+    opened = [record.ask for record in store.asks("open") if record.ask.proposer == MANUAL]
+    if not opened:
+        return []
+    ledger, found = ledger_of(directory), []
+    for ask in opened:
+        prompts, proposal = ledger.replay(ask)
+        if proposal is None:
+            purpose = f"{ask.step_kind} step, {prompts[-1].label}"
+            found.append(WaitingPrompt(ask.id, len(prompts) - 1, purpose, prompt_text(prompts[-1])))
+    return found
+
+
 def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
     """One prompt as a file that is pleasant to read and whole to paste."""
     file = folder / f"{ask_id}.{number + 1}.md"
-    if len(prompt.messages) == 1:
-        text = prompt.messages[0].text
-    else:
-        text = "\n\n".join(f"# {m.role}\n\n{m.text}" for m in prompt.messages)
-    file.write_text(text + "\n", encoding="utf-8")
+    file.write_text(prompt_text(prompt) + "\n", encoding="utf-8")
     return file
 
 
@@ -160,14 +189,26 @@ def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
         raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
     ask_id, number = int(match[1]), int(match[2]) - 1
     text = file.read_text(encoding="utf-8", errors="replace")
-    told = directory.store.calls(ask_id)
-    if 0 <= number < len(told) and told[number].reply.text == text:
-        return "told before"
-    finish: Finish = "complete" if text.strip() else "empty"
-    turn = ledger.tell(ask_id, number, Reply(text, MANUAL, finish))
+    turn = tell_text(directory, ledger, ask_id, number, text)
     if isinstance(turn, Prompt):
         after = _write(file.parent, ask_id, number + 1, turn)
         return f"taken; there is a follow-up, {turn.label}: {after.name}"
+    if turn is None:
+        return "told before"
     if turn.failure:
         return f"taken; no candidate: {turn.failure}"
     return f"taken; a candidate of {len(turn.candidate.source.splitlines())} lines is queued"
+
+
+def tell_text(
+    directory: RunDirectory, ledger: Ledger, ask_id: int, number: int, text: str
+) -> Turn | None:
+    """Take the reply to prompt `number` (from 0) of an ask; None for a reply that was told before.
+
+    Raises `BadInputError` as `Ledger.tell` does.
+    """
+    told = directory.store.calls(ask_id)
+    if 0 <= number < len(told) and told[number].reply.text == text:
+        return None
+    finish: Finish = "complete" if text.strip() else "empty"
+    return ledger.tell(ask_id, number, Reply(text, MANUAL, finish))

@@ -122,15 +122,15 @@ def begin(stack: ExitStack, order: Order) -> Generator[Event, None, tuple[RunDir
     return stack.enter_context(create_run(order.path, record)), running
 
 
-_MAY_CHANGE = ("steps", "parallel", "budget", "base_url", "prompts")
+_MAY_CHANGE = ("steps", "parallel", "budget", "base_url", "prompts", "ray")
 
 
 def resume(path: Path, given: Config, parts: Parts = NO_PARTS) -> Generator[Event]:
     """Continue a run to its planned steps; evaluate the replies of one answered by hand.
 
-    The fields given replace those of the run permanently: steps, parallel, budget, base_url and
-    prompts may change. A run with nothing left to do starts no process. Raises as `explore` does,
-    and `BadInputError` for a run that cannot go on.
+    The fields given replace those of the run permanently: steps, parallel, budget, base_url,
+    prompts and ray may change. A run with nothing left to do starts no process. Raises as `explore`
+    does, and `BadInputError` for a run that cannot go on.
     """
     for name in given.model_fields_set:
         if name not in _MAY_CHANGE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,9 @@ from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
 from adaexplore.languages import DIALECTS
 from adaexplore.run import ask_files
+from adaexplore.run.cluster.connection import open_fleet
+from adaexplore.run.cluster.fleet import Fleet
+from adaexplore.run.processes import start_server
 from adaexplore.run.proposers import (
     COMPILER,
     Plan,
@@ -31,7 +34,7 @@ from adaexplore.run.proposers import (
 )
 from adaexplore.run.records import record_of, settled
 from adaexplore.run.search import Search
-from adaexplore.run.session import Session, session_on, start_server
+from adaexplore.run.session import Session, session_in, session_on
 from adaexplore.run.starts import starts_left, starts_of
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
@@ -42,11 +45,16 @@ MOST_STEPS = 1000
 
 
 class Servers:
-    """Fork servers that jobs share, one for each kind of problem: a start takes seconds."""
+    """Fork servers that jobs share, one for each kind of problem: a start takes seconds.
 
-    def __init__(self) -> None:
+    In a cluster they share its devices, `parallel` of them.
+    """
+
+    def __init__(self, parallel: int = 1) -> None:
+        self._parallel = parallel
         self._starting = threading.Lock()
         self._servers: dict[tuple[str, bool], ForkServer] = {}
+        self._fleets: dict[str, Fleet] = {}
 
     def get(self, problem: Problem) -> ForkServer:
         """Return the server for problems of this kind; start it first if it does not run."""
@@ -59,11 +67,28 @@ class Servers:
     @contextmanager
     def session(self, problem: Problem, config: Config) -> Iterator[Session]:
         """Open a session for a job."""
-        with session_on(self.get(problem), problem, config) as session:
+        with self.opened(problem, config, 1) as session:
             yield session
+
+    def opened(
+        self, problem: Problem, config: Config, parallel: int
+    ) -> AbstractContextManager[Session]:
+        """Return a session to enter, for so many steps at once: here, or in the cluster."""
+        if config.ray:
+            return session_in(self._fleet(problem, config), problem, config, self._parallel)
+        return session_on(self.get(problem), problem, config, parallel)
+
+    def _fleet(self, problem: Problem, config: Config) -> Fleet:
+        """Return the devices that all jobs on this kind of device share."""
+        with self._starting:
+            if problem.device not in self._fleets:
+                self._fleets[problem.device] = open_fleet(problem, config)
+            return self._fleets[problem.device]
 
     def close(self) -> None:
         """End all servers, also one that is starting, and every process that they started."""
+        for fleet in self._fleets.values():
+            fleet.close()
         for server in list(self._servers.values()):
             server.close()
 

@@ -21,10 +21,11 @@ from adaexplore.core.protocols.client import (
     Client,
     Reply,
 )
-from adaexplore.core.protocols.evaluator import Evaluator
+from adaexplore.core.protocols.evaluator import Evaluator, TellsNews
 from adaexplore.core.protocols.listener import (
     Evaluating,
     Event,
+    Notice,
     Prepared,
     Recorded,
     Remeasuring,
@@ -88,6 +89,8 @@ class Search:
         self._ledger = Ledger(store, own | dict(proposers), make_policy=make_policy)
         self._winner = Winner(self._ledger, store, best_path, sleep)
         self._parallel = parallel
+        if isinstance(evaluator, TellsNews):
+            evaluator.listen(self._notice)
         self._workers: Workers[_Step | None] = Workers()
         self._in_flight: list[_Step] = []
         self._judging: dict[str, threading.Event] = {}  # by candidate, set once that is recorded
@@ -263,6 +266,9 @@ class Search:
         if not self._stopped:
             self._stopped = reason
             yield Stopping(reason)
+
+    def _notice(self, line: str) -> None:
+        self._workers.put(Landed(None, Notice(line)))
 
     def _waiting(self, reason: str, wait_s: float) -> None:
         self._workers.put(Landed(None, Waiting(reason, wait_s)))

@@ -6,65 +6,39 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from adaexplore import problems
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.environment import Environment, Isolation
+from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Language, Problem, TargetName
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.proposer import Proposer
-from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
-from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
+from adaexplore.run.cluster.connection import device_in, open_fleet, order_of
+from adaexplore.run.cluster.evaluator import ClusterEvaluator
+from adaexplore.run.cluster.fleet import Fleet
+from adaexplore.run.processes import RunJob, describe, evaluator_on, jobs_on, start_server
 from adaexplore.run.published_judge import beside_published
-from adaexplore.run.remembering import remembering
+from adaexplore.run.take_over import taking_over
 from adaexplore.sandbox.gpus import alone
-from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
-from adaexplore.sandbox.requirements import require_versions
 from adaexplore.sandbox.watchdog import LimitExceededError
 
-_TRITON = (
-    "triton",
-    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_gpu",
-    "adaexplore.evaluate.timing.turnstile.warm:warm_for_gpu",
-)
-PRELOAD = (
-    "torch",
-    "torch._dynamo",
-    "torch._inductor.compile_fx",
-    "torch.export",
-    "adaexplore.evaluate.judge.judge",
-    "adaexplore.evaluate.candidate.worker",
-    "adaexplore.propose.compiler.job",
-    *(_TRITON if find_spec("triton") else ()),  # torch for CPUs comes without it
-)
-PRELOAD_OFFLINE = (
-    "torch",
-    "triton",
-    "adaexplore.evaluate.offline.judge",
-    "adaexplore.evaluate.offline.worker",
-    "adaexplore.evaluate.kernels.build.warm_triton:warm_for_targets",
-)
 DEFAULT_TARGET: TargetName = "sm_90"
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 _FITS = "adaexplore.evaluate.offline.fits:job"
 _FITS_S = 60.0
-_DESCRIBE = "adaexplore.evaluate.timing.environment:describe"
-_DESCRIBE_S = 120.0
-_IN_FORCE = "adaexplore.sandbox.walls.isolation:in_force"
 _CORES_A_JOB = 2  # a compiler's: with less, several would run into their time limits together
 _JOBS = threading.Semaphore(max(len(os.sched_getaffinity(0)) // _CORES_A_JOB, 1))
 
@@ -83,7 +57,8 @@ def setup_of(config: Config) -> Setup:
 
     Raises `BadInputError` for options that do not fit together, or not this machine.
     """
-    device = device_of("cpu" if config.device is None and config.target else config.device)
+    asked = "cpu" if config.device is None and config.target else config.device
+    device = device_of(asked, config.ray)
     on_gpu = device != "cpu"
     language = config.language or ("triton" if on_gpu or config.target else "cpp")
     dialect = DIALECTS[language]
@@ -102,6 +77,8 @@ def setup_of(config: Config) -> Setup:
             "--precision tf32: there is no TF32 on --device cpu; take fp32 or half, or a GPU "
             "(--device cuda)"
         )
+    if config.ray and config.published_judge:
+        raise BadInputError("--set published_judge=true runs on this machine; leave out --ray")
     return Setup(device, language, target)
 
 
@@ -151,10 +128,10 @@ def target_of(target: TargetName | None, device: str, language: Language) -> Tar
 class Session:
     """Running processes for one problem; several threads may use them.
 
-    `server` is None where the evaluator is the user's own and nothing else needs a process.
+    `jobs` is None where the evaluator is the user's own and nothing else needs a process.
     """
 
-    server: ForkServer | None
+    jobs: RunJob | None
     evaluator: Evaluator
     environment: Environment
 
@@ -163,24 +140,18 @@ class Session:
         from adaexplore.propose.compiler.proposer import CompilerProposer
 
         def job(entry: str, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-            device, environment = alone(request["problem"]["device"])
+            device, _ = alone(request["problem"]["device"])
             problem = request["problem"] | {"device": device}
             with _JOBS:
-                return run_job(
-                    self._server,
-                    entry,
-                    request | {"problem": problem},
-                    timeout_s,
-                    environment=environment,
-                )
+                return self._run_job(entry, request | {"problem": problem}, timeout_s)
 
         return CompilerProposer(job, timeout_s=settings.propose_timeout_s)
 
     @property
-    def _server(self) -> ForkServer:
-        if self.server is None:
+    def _run_job(self) -> RunJob:
+        if self.jobs is None:
             raise BadInputError("this run has no worker processes: its evaluator is the user's own")
-        return self.server
+        return self.jobs
 
     def tuning(self, problem: Problem) -> dict[str, Proposer]:
         """The proposer of variants, which Triton compiles for the GPU before they are proposed.
@@ -202,8 +173,7 @@ class Session:
             }
             try:
                 with _JOBS:
-                    found = run_job(
-                        self._server,
+                    found = self._run_job(
                         _FITS,
                         request,
                         _FITS_S,
@@ -225,26 +195,19 @@ def open_session(problem: Problem, settings: Config, parallel: int = 1) -> Itera
 
     Raises `BadInputError` where the device cannot be used.
     """
+    if settings.ray:
+        with (
+            closing(open_fleet(problem, settings)) as fleet,
+            session_in(fleet, problem, settings, parallel) as running,
+        ):
+            yield running
+        return
     server = start_server(problem)
     try:
         with session_on(server, problem, settings, parallel) as running:
             yield running
     finally:
         server.close()
-
-
-def start_server(problem: Problem) -> ForkServer:
-    """A fork server for a problem, and for all of its language and with a target if it has one.
-
-    Raises `BadInputError` where the language lacks what it needs.
-    """
-    dialect = DIALECTS[problem.language]
-    require_versions(triton="triton" in dialect.imports)
-    lacking = _function(dialect.lacking)() if dialect.lacking else None
-    if lacking:
-        raise BadInputError(f"--language {dialect.name}: {lacking}")
-    preload = PRELOAD_OFFLINE if problem.target else PRELOAD
-    return ForkServer.start([*preload, *dialect.preload])
 
 
 @contextmanager
@@ -258,60 +221,22 @@ def session_on(
         for number in range(evaluators_for(parallel))
     ]
     pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
-    remembered = remembering(pool, problem, settings, environment)
-    evaluator = beside_published(remembered, server, problem, settings)
-    try:
-        yield Session(server, evaluator, environment)
-    finally:
-        evaluator.close()
+    with closing(pool), taking_over(pool, problem, settings, environment) as judge:
+        evaluator = beside_published(judge, server, problem, settings)
+        yield Session(jobs_on(server, problem), evaluator, environment)
 
 
-def evaluator_on(
-    server: ForkServer, problem: Problem, settings: Config, *, beside: int = 0
-) -> Evaluator:
-    """Return an evaluator on a server that others may share; one thread uses it at a time.
-
-    It is the one after `beside` others of the same problem.
-    """
-    kind_of_evaluator = OfflineEvaluator if problem.target else LocalEvaluator
-    return kind_of_evaluator(
-        server,
-        problem,
-        timeout_s=settings.timeout_s,
-        memory_bytes=int(settings.memory_gb * 2**30),
-        beside=beside,
-    )
-
-
-def _function(entry: str) -> Callable[[], str | None]:
-    module, _, name = entry.partition(":")
-    function: Callable[[], str | None] = getattr(import_module(module), name)
-    return function
-
-
-def describe(server: ForkServer, problem: Problem) -> Environment:
-    """Describe the machine, the isolation of candidates and the language's own compiler.
-
-    Raises `BadInputError` where the device or the compiler cannot be used.
-    """
-    kind: Literal["cpu", "gpu"] = "cpu" if problem.device == "cpu" else "gpu"
-    found = run_job(server, _DESCRIBE, {"device": problem.device}, _DESCRIBE_S)
-    if found["unusable"]:
-        raise BadInputError(found["unusable"])
-    environment = Environment.from_json(found["environment"])
-    isolation = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
-    environment = replace(environment, isolation=Isolation.from_json(isolation))
-    dialect = DIALECTS[problem.language]
-    if dialect.trial is None:
-        return environment
-    capability = {"compute_capability": environment.compute_capability}
-    hidden = alone(problem.device)[1]
-    tried = run_job(
-        server, dialect.trial, capability, _DESCRIBE_S, environment=hidden, confined=kind
-    )
-    if tried["unusable"]:
-        raise BadInputError(f"--language {dialect.name}: {tried['unusable']}")
-    return replace(environment, **tried["versions"])
+@contextmanager
+def session_in(
+    fleet: Fleet, problem: Problem, settings: Config, parallel: int = 1
+) -> Iterator[Session]:
+    """Open a session on the devices of a cluster, which other sessions may share."""
+    fleet.want(parallel)
+    evaluator = ClusterEvaluator(fleet, order_of(problem, settings))
+    with closing(evaluator):
+        environment = evaluator.environment()
+        with taking_over(evaluator, problem, settings, environment) as judge:
+            yield Session(evaluator.run_job, judge, environment)
 
 
 def preparation(problem: Problem) -> str:
@@ -328,8 +253,10 @@ def notices(environment: Environment) -> list[str]:
     return [f"not isolated here: {line}" for line in environment.isolation.missing]
 
 
-def device_of(asked: str | None) -> str:
-    """The device's full name ("cpu", "cuda:0")."""
+def device_of(asked: str | None, ray: str = "") -> str:
+    """The device's full name ("cpu", "cuda:0"), on this machine or in the cluster at `ray`."""
+    if ray:
+        return device_in(ray, asked)
     count = _gpu_count()
     if asked is None:
         return "cuda:0" if count else "cpu"

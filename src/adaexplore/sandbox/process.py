@@ -49,6 +49,10 @@ class WorkerDiedError(RuntimeError):
         self.log = log
         super().__init__(describe_exit(status))
 
+    def __reduce__(self) -> tuple[type[WorkerDiedError], tuple[int | None, str]]:
+        """Let it travel between machines."""
+        return type(self), (self.status, self.log)
+
 
 def describe_exit(status: int | None) -> str:
     """Describe the end of a process in words."""

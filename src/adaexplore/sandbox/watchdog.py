@@ -36,6 +36,10 @@ class LimitExceededError(RuntimeError):
         self.resource = resource
         super().__init__(what)
 
+    def __reduce__(self) -> tuple[type[LimitExceededError], tuple[Resource, str]]:
+        """Let it travel between machines."""
+        return type(self), (self.resource, str(self))
+
 
 class Watchdog:
     """Enforces the limits of one worker and all its descendants.

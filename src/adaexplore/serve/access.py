@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import binascii
 
 from fastapi import HTTPException, Request
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from sqlalchemy import Engine
+from starlette.requests import HTTPConnection
 
 from adaexplore.serve.accounts import Account, find_account
 from adaexplore.serve.messages import Scope
@@ -29,8 +31,15 @@ class Gate:
 
     def account(self, request: Request) -> Account:
         """Return the account of a request."""
-        token = _token(request.headers.get("authorization", ""))
-        account = find_account(self._engine, token) if token else None
+        return self.account_of(request)
+
+    def account_of(self, request: HTTPConnection) -> Account:
+        """Return the account of a request, or of a WebSocket."""
+        return self.of_token(request, _token(request.headers.get("authorization", "")))
+
+    def of_token(self, request: HTTPConnection, token: str) -> Account:
+        """Return the account of a token that came with a request."""
+        account = find_account(self._engine, token)
         if account is None:
             address = request.client.host if request.client else ""
             if not self._limiter.hit(_WRONG_TOKENS, "wrong", address):
@@ -41,23 +50,27 @@ class Gate:
                 {"WWW-Authenticate": "Bearer"},
             )
         request.state.user, request.state.token = account.user, account.id
+        self.count(account)
+        return account
+
+    def count(self, account: Account) -> None:
+        """Count a request of an account, or a message on its WebSocket."""
         rate = RateLimitItemPerMinute(account.most_requests)
         if not self._limiter.hit(rate, "token", account.id):
             raise _too_many(f"requests: at most {account.most_requests} a minute")
-        return account
 
 
 def _token(authorization: str) -> str:
-    """Return the token of a header, as a bearer's or as the password in a client's URL."""
+    """Return the token of a header: a bearer's, or the password of a client's URL."""
     scheme, _, given = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return given
-    if scheme.lower() == "basic":
-        try:
-            return base64.b64decode(given, validate=True).decode().partition(":")[2]
-        except ValueError:
-            return ""
-    return ""
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(given, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
 
 
 def require(account: Account, scope: Scope) -> None:

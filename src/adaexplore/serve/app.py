@@ -5,7 +5,7 @@ FastAPI reads the annotations of routes, which name local types: they are no tex
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -22,8 +23,10 @@ from adaexplore.core.version import __version__
 from adaexplore.serve.access import Gate, require
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.audit import log_request, open_audit
+from adaexplore.serve.episodes import Episodes
 from adaexplore.serve.guard import BoundedBody
 from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.judging import Judging
 from adaexplore.serve.kernelgym import add_kernelgym
 from adaexplore.serve.messages import (
     ENDED,
@@ -36,9 +39,14 @@ from adaexplore.serve.messages import (
     SearchOrder,
 )
 from adaexplore.serve.metrics import Metrics
+from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
+from adaexplore.serve.page.team import TeamPages
 from adaexplore.serve.runner import Runner
+from adaexplore.serve.splits import Split, builtin_splits
+from adaexplore.serve.tables import is_unreachable
+from adaexplore.serve.warm import WarmLimits
 
 _LOOK_S = 0.25
 _SEND_S = 30.0
@@ -52,24 +60,48 @@ class ServiceSettings:
     """Settings of a service: `folder` holds all of its files.
 
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
-    runs, empty for files. A body may have `most_bytes`, and takes at most `body_s` seconds. A start
-    deletes jobs that ended `keep_s` seconds before, 0 for none.
+    runs, empty for files, and `ray` the cluster that judges, empty for this machine. A body may
+    have `most_bytes`, and takes at most `body_s` seconds. A start deletes jobs that ended `keep_s`
+    seconds before, 0 for none. Episodes of trainers are on the problems of `splits`, in `language`
+    unless they say another. `evaluation_cache` is the place of a cache of verdicts, empty for none;
+    with `share_verdicts` the users have it in common, and the prepared references that `warm`
+    limits.
     """
 
     folder: Path
     at_once: int = 1
     store: str = ""
+    ray: str = ""
     bounds: Bounds = field(default_factory=Bounds)
     most_bytes: int = 32 << 20
     body_s: float = 30.0
     keep_s: float = 0.0
+    splits: Sequence[Split] = field(default_factory=builtin_splits)
+    language: str = "triton"
+    evaluation_cache: str = ""
+    share_verdicts: bool = False
+    warm: WarmLimits = field(default_factory=WarmLimits)
+
+    def fixed(self, user: str) -> dict[str, str]:
+        """Return the fields of `Config` that the service sets for the jobs of a user.
+
+        Verdicts stay among the jobs of a user unless all share them. A problem could tell whose job
+        it is, and a verdict that comes at once tells that somebody has judged the same source.
+        """
+        scope = "" if self.share_verdicts else user
+        return {
+            "store": self.store,
+            "ray": self.ray,
+            "evaluation_cache": self.evaluation_cache,
+            "evaluation_scope": f"serve:{scope}",
+        }
 
 
 def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     """Return the service as an ASGI application on an open database."""
     jobs = Jobs(engine, settings.folder / "jobs")
     service = _Service(settings, jobs, Gate(engine))
-    runner = Runner(jobs, settings.at_once)
+    runner = Runner(jobs, settings.at_once, settings.warm)
     metrics, audit = Metrics(jobs), open_audit(settings.folder / "audit.jsonl")
 
     @asynccontextmanager
@@ -106,6 +138,13 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     async def wait(_: Request, error: QuotaError) -> Response:
         return JSONResponse({"detail": str(error)}, 429, {"Retry-After": "60"})
 
+    @app.exception_handler(DBAPIError)
+    async def wait_for_database(_: Request, error: DBAPIError) -> Response:
+        if not is_unreachable(error):
+            raise error
+        why = "the database cannot be reached now; try again"
+        return JSONResponse({"detail": why}, 503, {"Retry-After": "5"})
+
     @app.get("/health")
     def health() -> Health:
         """Return the state of the service; 503 where it runs no jobs."""
@@ -125,7 +164,12 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
     service.add_routes(app)
-    add_kernelgym(app, jobs, service.gate, settings.bounds, lambda: runner.is_alive)
+    judging = Judging(jobs, settings.bounds, settings.fixed)
+    add_kernelgym(app, judging, jobs, service.gate, lambda: runner.is_alive)
+    splits = {split.name: split for split in settings.splits}
+    episodes = Episodes(judging, splits, settings.bounds, settings.language)
+    add_openenv(app, episodes, splits, service.gate, audit)
+    app.router.routes.extend(TeamPages(jobs, service.gate).routes())
     app.add_middleware(BoundedBody, most_bytes=settings.most_bytes, most_s=settings.body_s)
     return app
 
@@ -158,14 +202,15 @@ class _Service:
             request: Request, order: EvaluationOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Judge candidates against one problem."""
-            return submit(request, account, evaluation_job(order, settings.bounds), key)
+            new = evaluation_job(order, settings.bounds, settings.fixed(account.user))
+            return submit(request, account, new, key)
 
         @app.post("/v1/searches", status_code=202)
         def search(
             request: Request, order: SearchOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search for a faster kernel."""
-            new = search_job(order, settings.bounds, settings.store)
+            new = search_job(order, settings.bounds, settings.fixed(account.user))
             return submit(request, account, new, key)
 
         @app.post("/v1/campaigns", status_code=202)
@@ -173,7 +218,7 @@ class _Service:
             request: Request, order: CampaignOrder, account: caller, key: once = None
         ) -> JobInfo:
             """Search several problems within one budget."""
-            new = campaign_job(order, settings.bounds, settings.store)
+            new = campaign_job(order, settings.bounds, settings.fixed(account.user))
             return submit(request, account, new, key)
 
         @app.get("/v1/jobs")

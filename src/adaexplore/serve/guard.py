@@ -28,7 +28,8 @@ class BoundedBody:
     """Middleware that reads a body of at most `most_bytes` within `most_s` seconds.
 
     A larger one gets 413, a slower one 408, and one that comes while others fill the memory 503.
-    All answers get headers that keep a browser from running what they contain.
+    All answers get headers that keep a browser from running what they contain, unless they have
+    their own.
     """
 
     def __init__(self, app: ASGIApp, *, most_bytes: int, most_s: float) -> None:
@@ -99,7 +100,10 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", []), *_ANSWER_HEADERS]
+            given = message.get("headers", [])
+            named = {name.lower() for name, _ in given}  # those of the live pages
+            missing = [header for header in _ANSWER_HEADERS if header[0] not in named]
+            message["headers"] = [*given, *missing]
         await send(message)
 
     return sending

@@ -22,11 +22,18 @@ _MOST_ATTEMPTS = 3
 """Times that a job begins without progress: one that takes its worker, or the server, down with it
 must not do so for ever."""
 _PROGRESS = ("recorded", "verdict")
-ORDER_NAME = "order.json"
+ORDER_NAME, LOG_NAME = "order.json", "worker.log"
 
 
 class QuotaError(Exception):
-    """A quota of the user that is used up; the message is one line."""
+    """A quota of the user that is used up; the message is one line.
+
+    `is_brief` is true for the jobs of a user, of which one will end.
+    """
+
+    def __init__(self, message: str, *, is_brief: bool = False) -> None:
+        super().__init__(message)
+        self.is_brief = is_brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,20 @@ class Jobs:
         with self._engine.begin() as connection:
             row = _first(connection, user, jobs.c.request_key == request_key)
         return _info(row) if row else None
+
+    def order(self, job_id: str) -> dict[str, Any]:
+        """Return the order of a job."""
+        order: dict[str, Any] = json.loads((self.folder / job_id / ORDER_NAME).read_text("utf-8"))
+        return order
+
+    def begin_again(self, job_id: str) -> None:
+        """Queue a job that has ended, outside of the quotas: the machine failed, not its user."""
+        again = {"state": "queued", "attempts": 0, "error": "", "ended_at": None}
+        with self._engine.begin() as connection:
+            ended = jobs.c.state.in_(("done", "failed"))
+            changed = update(jobs).where(jobs.c.id == job_id, ended).values(again)
+            if connection.execute(changed).rowcount:
+                _add_event(connection, job_id, "state", "queued")
 
     def of_user(self, user: str, limit: int = 100) -> list[JobInfo]:
         """Return a user's jobs, the latest first."""
@@ -233,7 +254,10 @@ def _check_quota(connection: Connection, account: Account, candidates: int) -> N
     mine = jobs.c.user == account.user
     active = select(func.count()).where(mine, jobs.c.state.in_(("queued", "running")))
     if (connection.execute(active).scalar() or 0) >= account.most_jobs:
-        raise QuotaError(f"{account.most_jobs} jobs are queued or running, your most; wait for one")
+        most = account.most_jobs
+        raise QuotaError(
+            f"{most} jobs are queued or running, your most; wait for one", is_brief=True
+        )
     day = select(func.coalesce(func.sum(jobs.c.candidates), 0)).where(
         mine, jobs.c.created_at > time.time() - _DAY_S
     )

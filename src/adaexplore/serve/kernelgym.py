@@ -1,65 +1,56 @@
-"""KernelGYM's protocol below `/kernelgym`, so that its clients need a URL alone.
+"""KernelGYM's protocol (hkust-nlp/KernelGYM) below `/kernelgym`: its clients need a URL alone.
 
-The protocol has no token; clients give theirs in the URL, as `http://x:ada_...@host/kernelgym`. The
+The protocol has no token, so clients give theirs in the URL, `http://x:ada_...@host/kernelgym`. The
 judge is this package's: numbers of trials, and what a client would switch off, are not read.
-A failure of the machine is judged again (see `worker`), because clients take it for a penalty.
+
+FastAPI reads the annotations of routes, which name local types: they are no texts here.
 """
 
-import asyncio
-import hashlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, HTTPException, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from adaexplore.core.evaluation import Evaluation, Passed
-from adaexplore.core.evaluation_json import evaluation_from_json
-from adaexplore.serve.access import Gate, require
+from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.search.named_rewards import is_decoy
+from adaexplore.serve.access import Gate
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.jobs import Jobs
-from adaexplore.serve.messages import ENDED, EvaluationOrder, JobInfo, ProblemSource, Source
-from adaexplore.serve.options import Bounds
-from adaexplore.serve.orders import evaluation_job
+from adaexplore.serve.judging import Attempt, Judging, Outcome
+from adaexplore.serve.messages import ProblemSource, Source
 
-_LOOK_S = 0.5
 _MOST_TASKS = 100
-_MOST_WAITING = 64
-"""Requests of one user that wait for a result, for which a client that has left may count."""
 _MOST_WAIT_S = 600.0
+_UNTIMED = -1.0
+"""The protocol's runtime where nothing was timed; the speedup is 0 then."""
 
 TaskState = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
-TaskId = Annotated[str, Field(min_length=1, max_length=128)]
-_STATES: Mapping[str, TaskState] = {
-    "queued": "pending",
-    "running": "processing",
-    "failed": "failed",
-    "cancelled": "cancelled",
+TaskId = Annotated[str, Field(min_length=1, max_length=100)]
+_CODES: Mapping[str, str] = {
+    "compile_error": "COMPILATION_ERROR",
+    "runtime_error": "RUNTIME_ERROR",
+    "wrong_output": "CORRECTNESS_ERROR",
+    "timeout": "TIMEOUT_ERROR",
+    "out_of_memory": "RESOURCE_ERROR",
+    "rejected": "VALIDATION_ERROR",
 }
-_NOT_COMPLETED: Mapping[str, TaskState] = {
-    "timeout": "timeout",
-    "infra_error": "failed",
-    "not_run": "failed",
-}
-"""Verdicts that the protocol has as states of a task."""
 
 
 class Task(BaseModel):
     """A kernel to judge: `entry_point` names the reference's class, with "New" the kernel's.
 
-    `backend` is the language of the kernel. `timeout` is how long the request waits, in seconds.
+    `backend` is the kernel's language. A request waits `timeout` seconds for the result.
     """
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     task_id: TaskId
     reference_code: Source
     kernel_code: Source
     backend: str = "triton"
-    entry_point: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=64)] = "Model"
-    timeout: Annotated[float, Field(ge=1)] = 300
+    entry_point: Annotated[str, Field(pattern=r"^[A-Za-z_]\w{0,63}$")] = "Model"
+    timeout: Annotated[float, Field(ge=0)] = 300
 
 
 class TaskBatch(BaseModel):
@@ -97,138 +88,127 @@ class BatchResult(BaseModel):
 
 
 def add_kernelgym(
-    app: FastAPI, jobs: Jobs, gate: Gate, bounds: Bounds, is_alive: Callable[[], bool]
+    app: FastAPI, judging: Judging, jobs: Jobs, gate: Gate, is_alive: Callable[[], bool]
 ) -> None:
     """Add the routes to an application, which runs jobs while it `is_alive`."""
     caller = Annotated[Account, Depends(gate.account)]
-    tasks = _Tasks(jobs, bounds)
+    began = time.time()
+
+    async def judged(account: Account, task: Task) -> TaskResult:
+        outcome = await judging.wait(account, task.task_id, min(task.timeout, _MOST_WAIT_S))
+        return _result(task.task_id, outcome)
 
     @app.post("/kernelgym/evaluate")
     async def evaluate(request: Request, task: Task, account: caller) -> TaskResult:
         """Judge a kernel; returns its result, or its state after `timeout` seconds."""
-        job = await run_in_threadpool(tasks.submit, account, task)
+        job = await run_in_threadpool(judging.submit, account, task.task_id, _attempt(task))
         request.state.job = job.id
-        return await tasks.settled(account, task)
+        return await judged(account, task)
 
     @app.post("/kernelgym/evaluate/batch")
     async def evaluate_batch(batch: TaskBatch, account: caller) -> BatchResult:
-        """Judge several kernels; all must be submitted before one is waited for."""
+        """Judge several kernels; all are submitted before one is waited for."""
         for task in batch.tasks:
-            await run_in_threadpool(tasks.submit, account, task)
-        results = [await tasks.settled(account, task) for task in batch.tasks]
+            await run_in_threadpool(judging.submit, account, task.task_id, _attempt(task))
+        results = [await judged(account, task) for task in batch.tasks]
         completed = sum(result.status == "completed" for result in results)
+        under_way = any(result.status in ("pending", "processing") for result in results)
         return BatchResult(
             batch_id=batch.batch_id,
             total_tasks=len(results),
             completed_tasks=completed,
-            failed_tasks=len(results) - completed,
+            failed_tasks=len(results) - completed if not under_way else 0,
             results=results,
-            batch_status="completed",
+            batch_status="processing" if under_way else "completed",
         )
 
     @app.get("/kernelgym/status/{task_id}")
     def status(task_id: str, account: caller) -> TaskResult:
-        """Return the state of a task."""
-        return tasks.result(account, task_id)
+        """Return the state of a task; a failed machine tries again."""
+        outcome = judging.outcome(account, task_id)
+        if outcome is None:
+            raise HTTPException(404, "no such task")
+        return _result(task_id, outcome)
 
     @app.get("/kernelgym/results/{task_id}")
     def results(task_id: str, account: caller) -> TaskResult:
-        """Return the result of a task; 409 while it has none."""
-        found = tasks.result(account, task_id)
-        if found.status in {"pending", "processing"}:
-            raise HTTPException(409, f"the task is {found.status}; it has no result yet")
+        """Return the result of a task; 404 while it has none, as KernelGYM's server does."""
+        found = status(task_id, account)
+        if found.status in ("pending", "processing"):
+            raise HTTPException(404, f"the task is {found.status}; it has no result yet")
         return found
 
+    @app.delete("/kernelgym/tasks/{task_id}")
+    def cancel(task_id: str, account: caller) -> Mapping[str, str]:
+        """End a task."""
+        if not judging.cancel(account, task_id):
+            raise HTTPException(404, "no such task")
+        return {"message": f"task {task_id[:100]} is cancelled"}
+
     @app.get("/kernelgym/health")
-    def health() -> Mapping[str, str]:
+    def health() -> Mapping[str, Any]:
         """Return that tasks are judged; 503 where they are not."""
         if not is_alive():
             raise HTTPException(503, "the runner of jobs has ended; restart the service")
-        return {"status": "healthy"}
-
-
-class _Tasks:
-    """Tasks of clients, each a job of its own that is found again by the client's id."""
-
-    def __init__(self, jobs: Jobs, bounds: Bounds) -> None:
-        self._jobs = jobs
-        self._bounds = bounds
-        self._waiting: dict[str, int] = {}
-
-    def submit(self, account: Account, task: Task) -> JobInfo:
-        """Queue a task, once however often it is sent."""
-        require(account, "evaluate")
-        order = EvaluationOrder(
-            problem=ProblemSource(name="task", source=_named(task.reference_code, task, "")),
-            candidates=[_named(task.kernel_code, task, "New")],
-            options={"language": task.backend},
-        )
-        new = evaluation_job(order, self._bounds)
-        return self._jobs.submit(account, new, _key(task.task_id))
-
-    async def settled(self, account: Account, task: Task) -> TaskResult:
-        """Wait for the result of a task, at most as long as it says, and ten minutes.
-
-        Return its state at once where as many requests of the user wait as may.
-        """
-        waiting = self._waiting.get(account.user, 0)
-        patience_s = min(task.timeout, _MOST_WAIT_S) if waiting < _MOST_WAITING else 0.0
-        deadline = time.monotonic() + patience_s
-        self._waiting[account.user] = waiting + 1
-        try:
-            while True:
-                found = await run_in_threadpool(self.result, account, task.task_id)
-                if found.status not in {"pending", "processing"} or time.monotonic() > deadline:
-                    return found
-                await asyncio.sleep(_LOOK_S)
-        finally:
-            self._waiting[account.user] -= 1
-
-    def result(self, account: Account, task_id: str) -> TaskResult:
-        """Return the state or the result of a task; raise `HTTPException` (404) for an unknown."""
-        job = self._jobs.find_by_key(account.user, _key(task_id))
-        if job is None:
-            raise HTTPException(404, "no such task")
-        if job.state not in ENDED or job.state == "cancelled":
-            return TaskResult(task_id=task_id, status=_STATES[job.state])
-        if job.state == "failed":
-            code = "invalid_reference"
-            return TaskResult(
-                task_id=task_id, status="failed", error_message=job.error, error_code=code
-            )
-        [verdict] = self._jobs.result(job.id).verdicts
-        return result_of(task_id, evaluation_from_json(verdict))
+        states: dict[str, int] = {}
+        for (_, state), count in jobs.counts().items():
+            states[state] = states.get(state, 0) + count
+        return {
+            "status": "healthy",
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "gpu_status": {},
+            "queue_status": {"pending": states.get("queued", 0)},
+            "memory_usage": {},
+            "active_tasks": states.get("running", 0),
+            "total_processed": states.get("done", 0),
+            "uptime": time.time() - began,
+        }
 
 
 def result_of(task_id: str, evaluation: Evaluation) -> TaskResult:
-    """Return an evaluation as the protocol has it; the speedup is over eager PyTorch.
-
-    A correct kernel that was not measured has the speedup 0, as the protocol's clients take none.
-    """
-    if isinstance(evaluation, Passed):
-        timing = evaluation.measured
-        over = timing.speedup_eager if timing else 0.0
+    """Return a verdict as the protocol has it; the speedup is over eager."""
+    if isinstance(evaluation, Failed):
         return TaskResult(
             task_id=task_id,
-            status="completed",
-            compiled=True,
-            correctness=True,
-            decoy_kernel="decoy" in evaluation.labels,
-            reference_runtime=timing.time_us * over / 1000 if timing else None,
-            kernel_runtime=timing.time_us / 1000 if timing else None,
-            speedup=over,
-            metadata={"labels": list(evaluation.labels), **_kernels(evaluation)},
+            status="timeout" if evaluation.status == "timeout" else "completed",
+            compiled=evaluation.status != "compile_error",
+            correctness=False,
+            decoy_kernel=is_decoy(evaluation),
+            reference_runtime=_UNTIMED,
+            kernel_runtime=_UNTIMED,
+            speedup=0.0,
+            error_message=evaluation.reason,
+            error_code=_CODES.get(evaluation.status, "UNKNOWN_ERROR"),
         )
+    timing = evaluation.measured
+    speedup = timing.speedup_eager if timing else 0.0
     return TaskResult(
         task_id=task_id,
-        status=_NOT_COMPLETED.get(evaluation.status, "completed"),
-        compiled=evaluation.status not in {"compile_error", "infra_error"},
-        correctness=False,
-        decoy_kernel=evaluation.status == "rejected",
-        speedup=0.0,
-        error_message=evaluation.reason,
-        error_code=evaluation.status,
+        status="completed",
+        compiled=True,
+        correctness=True,
+        decoy_kernel=is_decoy(evaluation),
+        reference_runtime=timing.time_us * speedup / 1000 if timing else _UNTIMED,
+        kernel_runtime=timing.time_us / 1000 if timing else _UNTIMED,
+        speedup=speedup,
+        metadata={
+            "measured": timing is not None,
+            "labels": list(evaluation.labels),
+            **_kernels(evaluation),
+        },
     )
+
+
+def _result(task_id: str, outcome: Outcome) -> TaskResult:
+    if outcome.verdict:
+        return result_of(task_id, outcome.verdict)
+    if outcome.error:
+        code = "VALIDATION_ERROR"
+        return TaskResult(
+            task_id=task_id, status="failed", error_message=outcome.error, error_code=code
+        )
+    states: Mapping[str, TaskState] = {"queued": "pending", "cancelled": "cancelled"}
+    return TaskResult(task_id=task_id, status=states.get(outcome.state, "processing"))
 
 
 def _kernels(passed: Passed) -> Mapping[str, Any]:
@@ -240,17 +220,15 @@ def _kernels(passed: Passed) -> Mapping[str, Any]:
     return {
         "num_custom_kernels": round(sum(kernel.launches for kernel in own)),
         "num_total_kernels": round(sum(kernel.launches for kernel in profile.kernels)),
-        "custom_kernel_cuda_time_in_profiling_us": sum(kernel.time_us for kernel in own),
+        "custom_kernel_cuda_time_in_profiling_us": profile.device_us * profile.custom_share,
         "total_kernel_run_time_in_profiling_us": profile.device_us,
     }
 
 
-def _named(source: str, task: Task, suffix: str) -> str:
-    """Return a module whose class has the name that problems and candidates have."""
-    if task.entry_point == "Model":
-        return source
-    return f"{source}\n\nModel{suffix} = {task.entry_point}{suffix}\n"
-
-
-def _key(task_id: str) -> str:
-    return f"kernelgym:{hashlib.sha256(task_id.encode()).hexdigest()[:48]}"
+def _attempt(task: Task) -> Attempt:
+    """Return a task as the judge takes it, with the class names that it looks for."""
+    reference, kernel = task.reference_code, task.kernel_code
+    if task.entry_point != "Model":
+        reference += f"\n\nModel = {task.entry_point}\n"
+        kernel += f"\n\nModelNew = {task.entry_point}New\n"
+    return Attempt(ProblemSource(name="task", source=reference), kernel, {"language": task.backend})

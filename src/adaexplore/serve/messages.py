@@ -95,12 +95,14 @@ class JobResult(Message):
     `verdicts` are the evaluations of an evaluation job in the order of its candidates, in the form
     that `adaexplore evaluate --json` prints. `labels` are the problem's. `headline` sums up a
     search. `summary` is that of a campaign, in the form of `adaexplore campaign --json`.
+    `bad_input` is true where a job failed by its order, such as a reference that cannot be judged.
     """
 
     verdicts: list[dict[str, Any]] = []
     labels: dict[str, str] = {}
     headline: str = ""
     summary: dict[str, Any] = {}
+    bad_input: bool = False
 
 
 class Health(Message):

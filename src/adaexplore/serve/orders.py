@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
@@ -24,22 +24,25 @@ _SCOPES: dict[Kind, Scope] = {
 }
 
 
-def evaluation_job(order: EvaluationOrder, bounds: Bounds) -> NewJob:
-    """Return the job of an order; raise `BadInputError` for options that cannot be used."""
-    config = config_of(order.options, bounds)
+def evaluation_job(order: EvaluationOrder, bounds: Bounds, fixed: Mapping[str, str]) -> NewJob:
+    """Return the job of an order; raise `BadInputError` for options that cannot be used.
+
+    `fixed` are fields of `Config` that the service sets.
+    """
+    config = config_of(order.options, bounds).model_copy(update=dict(fixed))
     count = len(order.candidates)
     return _job("evaluation", [order.problem], config, count, candidates=order.candidates)
 
 
-def search_job(order: SearchOrder, bounds: Bounds, store: str) -> NewJob:
+def search_job(order: SearchOrder, bounds: Bounds, fixed: Mapping[str, str]) -> NewJob:
     """Return the job of an order, as `evaluation_job` does."""
-    config = config_of(order.options, bounds).model_copy(update={"store": store})
+    config = config_of(order.options, bounds).model_copy(update=dict(fixed))
     return _job("search", [order.problem], config, config.planned_steps + config.tune)
 
 
-def campaign_job(order: CampaignOrder, bounds: Bounds, store: str) -> NewJob:
+def campaign_job(order: CampaignOrder, bounds: Bounds, fixed: Mapping[str, str]) -> NewJob:
     """Return the job of an order, as `evaluation_job` does."""
-    config = config_of(order.options, bounds).model_copy(update={"store": store})
+    config = config_of(order.options, bounds).model_copy(update=dict(fixed))
     names = [problem.name for problem in order.problems]
     if len({name.lower() for name in names}) < len(names):
         raise BadInputError("two problems have the same name; give each its own")
@@ -56,7 +59,7 @@ def _job(
     count: int,
     candidates: Sequence[str] = (),
 ) -> NewJob:
-    given = config.model_dump(mode="json", include=config.model_fields_set | {"store"})
+    given = config.model_dump(mode="json", include=config.model_fields_set)
     return NewJob(
         kind=kind,
         scope=_SCOPES[kind],

@@ -12,24 +12,36 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from sqlalchemy.exc import DBAPIError
+
 from adaexplore.run.session import INTERRUPTED
-from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, Jobs
 from adaexplore.serve.messages import JobInfo, JobResult
+from adaexplore.serve.tables import is_unreachable
+from adaexplore.serve.warm import WarmLimits, WarmPool
 
 _LOOK_S = 0.2
 _STOP_S = 20.0
 """Time for a cancelled job to end by itself."""
+_PATIENCE_S = 1.0
+"""Time until a database that could not be reached is asked again."""
+_NO_ORDER = "its files are gone: the service has another folder"
 _MOST_LINE = 64 << 20
-_LOG_NAME = "worker.log"
 
 
 @dataclass(slots=True)
 class _Running:
-    """A job under way: its process, the thread that reads its messages, and what they said."""
+    """A job under way: its process, the thread that reads its messages, and what they said.
+
+    `key` names the jobs that its process may do afterwards, empty for none; `ready` is True once it
+    waits for one.
+    """
 
     job: JobInfo
     process: subprocess.Popen[bytes]
+    key: str = ""
     reader: threading.Thread | None = None
+    ready: bool = False
     error: str = ""
     files: list[str] = field(default_factory=list)
     result: JobResult | None = None
@@ -42,8 +54,9 @@ class Runner:
     A worker that is lost (killed, out of memory) is replaced, and its job begins again or goes on.
     """
 
-    def __init__(self, jobs: Jobs, at_once: int) -> None:
+    def __init__(self, jobs: Jobs, at_once: int, warm: WarmLimits) -> None:
         self._jobs = jobs
+        self._warm: WarmPool[_Running] = WarmPool(warm)
         self._at_once = at_once
         self._running: list[_Running] = []
         self._ending = threading.Event()
@@ -68,32 +81,70 @@ class Runner:
     def _run(self) -> None:
         # The workers end with the thread that started them, so this one does all of it.
         while not self._ending.wait(_LOOK_S):
-            self._land()
-            self._stop_cancelled()
-            while len(self._running) < self._at_once:
-                job = self._jobs.take_next()
-                if job is None:
-                    break
-                self._running.append(self._begin(job))
+            try:
+                self._look()
+            except DBAPIError as error:
+                if not is_unreachable(error):
+                    raise
+                self._ending.wait(_PATIENCE_S)
         for running in self._running:
             running.process.kill()
             running.process.wait()
             self._jobs.requeue(running.job.id, lost=False)
+        self._warm.close()
+
+    def _look(self) -> None:
+        """Land, stop and begin jobs once."""
+        self._land()
+        self._stop_cancelled()
+        self._warm.trim()
+        while len(self._running) < self._at_once:
+            job = self._jobs.take_next()
+            if job is None:
+                break
+            if (self._jobs.folder / job.id / ORDER_NAME).is_file():
+                self._running.append(self._continue(job) or self._begin(job))
+            else:
+                self._jobs.end(job.id, "failed", _NO_ORDER, files=[], result=JobResult())
+
+    def _continue(self, job: JobInfo) -> _Running | None:
+        """Have a process do a job for which it has a prepared reference; None where none has."""
+        running = self._warm.take(self._key(job))
+        if running is None or running.process.stdin is None:
+            return None
+        running.job, running.ready, running.result = job, False, None
+        try:
+            running.process.stdin.write(f"{self._jobs.folder / job.id}\n".encode())
+            running.process.stdin.flush()
+        except BrokenPipeError:
+            return None  # it was killed just now
+        return running
+
+    def _key(self, job: JobInfo) -> str:
+        """Return the key of the jobs that share a prepared reference; empty for none.
+
+        The configuration has the scope that verdicts are shared in: by default, that of one user.
+        """
+        if job.kind != "evaluation" or not self._warm.is_open:
+            return ""
+        order = json.loads((self._jobs.folder / job.id / ORDER_NAME).read_text("utf-8"))
+        return json.dumps([order["config"], order["problems"]], sort_keys=True)
 
     def _begin(self, job: JobInfo) -> _Running:
-        folder = self._jobs.folder / job.id
+        self._warm.make_room()
+        folder, key = self._jobs.folder / job.id, self._key(job)
         ours, theirs = os.pipe()
-        with (folder / _LOG_NAME).open("ab") as log:
+        with (folder / LOG_NAME).open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "adaexplore.serve.worker", str(folder), str(theirs)],
                 pass_fds=[theirs],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if key else subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         os.close(theirs)
-        running = _Running(job, process)
+        running = _Running(job, process, key)
         pipe = os.fdopen(ours, "rb")
         running.reader = threading.Thread(target=self._read, args=(running, pipe), daemon=True)
         running.reader.start()
@@ -113,18 +164,40 @@ class Runner:
                 running.files = message["data"]["files"]
             case "error":
                 running.error = message["text"]
+                running.result = JobResult(bad_input=message["data"]["bad_input"])
+            case "ready":
+                running.ready = True
             case kind:
                 text, problem = message.get("text", ""), message.get("problem", "")
-                self._jobs.add_event(running.job.id, kind, text, problem, message.get("data"))
+                self._record(running.job.id, kind, text, problem, message.get("data"))
+
+    def _record(self, *event: Any) -> None:
+        """Record an event, once the database can be reached."""
+        while True:
+            try:
+                return self._jobs.add_event(*event)
+            except DBAPIError as error:
+                if not is_unreachable(error) or self._ending.wait(_PATIENCE_S):
+                    raise
 
     def _land(self) -> None:
         for running in list(self._running):
+            if running.ready and running.key and running.stop_by is None:
+                self._rest(running)
+                continue
             status = running.process.poll()
             if status is None or running.reader is None:
                 continue
             running.reader.join()
-            self._running.remove(running)
             self._end(running, status)
+            self._running.remove(running)
+
+    def _rest(self, running: _Running) -> None:
+        """End a job whose process waits for another."""
+        result = running.result or JobResult()
+        self._jobs.end(running.job.id, "done", files=running.files, result=result)
+        self._running.remove(running)
+        self._warm.give(running.key, running)
 
     def _end(self, running: _Running, status: int) -> None:
         job_id, result = running.job.id, running.result or JobResult()

@@ -15,11 +15,12 @@ from adaexplore.sandbox.walls.isolation import hide, missing_for_strangers
 from adaexplore.serve.app import ServiceSettings, make_app
 from adaexplore.serve.guard import TimedProtocol
 from adaexplore.serve.jobs import Jobs
-from adaexplore.serve.tables import open_folder
+from adaexplore.serve.tables import make_folder, open_folder
 from adaexplore.store.directory import hold_lock
 
 _MOST_CONNECTIONS = 1000
 _END_S = 5
+_MOST_MESSAGE = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ def run_service(
         )
     hide()
     with ExitStack() as stack:
-        engine = open_folder(settings.folder)
-        stack.callback(engine.dispose)
+        make_folder(settings.folder)
         hold_lock(settings.folder, stack)
+        engine = open_folder(settings.folder, settings.store, serving=True)
+        stack.callback(engine.dispose)
         if settings.keep_s:
             Jobs(engine, settings.folder / "jobs").forget(settings.keep_s)
         uvicorn_server(settings, listening, engine).run()
@@ -72,7 +74,8 @@ def uvicorn_server(
         host=listening.host,
         port=listening.port,
         http=TimedProtocol,
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=_MOST_MESSAGE,
         log_level="warning",
         access_log=False,  # the audit log has each request
         server_header=False,

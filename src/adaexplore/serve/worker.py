@@ -3,6 +3,10 @@
 It reads the job's order in FOLDER and writes a JSON object a line to the descriptor FD. The code of
 the order (reference and candidates) runs in fork servers that confine themselves, never here. When
 the service ends, this process ends; when its job is cancelled, it gets SIGINT.
+
+An evaluation leaves a reference that is prepared. Its process then says "ready" and reads, from its
+standard input, the folder of a job of the same user with the same problem and options, as often as
+there is one.
 """
 
 from __future__ import annotations
@@ -20,9 +24,10 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.errors import AdaExploreError
+from adaexplore.core.errors import AdaExploreError, BadInputError
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_to_json
+from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Event, follow
 from adaexplore.report.campaign.html import render_campaign
@@ -31,24 +36,31 @@ from adaexplore.run.api import syntax_failure
 from adaexplore.run.campaign.run import CampaignRun, begin_campaign
 from adaexplore.run.results import summary_of
 from adaexplore.run.session import INTERRUPTED, load_problem
+from adaexplore.run.take_over import judged
 from adaexplore.run.uses import with_uses
 from adaexplore.sandbox.walls.isolation import hide
 from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
 from adaexplore.serve.events import Row, message_of
-from adaexplore.serve.jobs import ORDER_NAME
+from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME
 from adaexplore.store import export_run, is_run, read_run
 from adaexplore.store.campaign import is_campaign
+from adaexplore.store.directory import remove_unfinished
 
 _RUN = "run"
-_TRIES = 3
 Say = Callable[[Mapping[str, Any]], None]
 
 
 class JobWorker:
-    """Carries out the order in a folder; `say` takes its messages, from several threads."""
+    """Carries out the order in a folder; `say` takes its messages, from several threads.
 
-    def __init__(self, folder: Path, say: Say) -> None:
+    `next_folder` waits for the folder of the next evaluation of the same problem, None for none.
+    """
+
+    def __init__(
+        self, folder: Path, say: Say, next_folder: Callable[[], Path | None] = lambda: None
+    ) -> None:
         self._folder = folder
+        self._next_folder = next_folder
         self._run = folder / _RUN
         self._order: dict[str, Any] = json.loads((folder / ORDER_NAME).read_text("utf-8"))
         self._say = say
@@ -75,23 +87,40 @@ class JobWorker:
     def _evaluate(self) -> None:
         config = self._config.model_copy(update={"run": ""})
         problem = load_problem(self._problems()[0], config)
-        verdicts = []
         with ExitStack() as stack:
             running = follow(application.start_session(stack, problem, config), self._hear)
             facts = running.evaluator.prepare()
-            for index, source in enumerate(self._order["candidates"]):
-                verdict = _verdict(Candidate(source, problem.language), running.evaluator)
-                verdicts.append(evaluation_to_json(verdict))
-                data = {"index": index, "evaluation": verdicts[-1]}
-                self._say({"type": "verdict", "text": verdict.status, "data": data})
-        self._end({"verdicts": verdicts, "labels": dict(facts.labels)}, [])
+            sources: list[str] | None = self._order["candidates"]
+            while sources is not None:
+                verdicts = self._judge(sources, problem, running.evaluator)
+                self._end({"verdicts": verdicts, "labels": dict(facts.labels)}, [])
+                sources = self._next_candidates()
+
+    def _judge(self, sources: list[str], problem: Problem, judge: Evaluator) -> list[Any]:
+        verdicts = []
+        for index, source in enumerate(sources):
+            verdict = _verdict(Candidate(source, problem.language), judge)
+            verdicts.append(evaluation_to_json(verdict))
+            data = {"index": index, "evaluation": verdicts[-1]}
+            self._say({"type": "verdict", "text": verdict.status, "data": data})
+        return verdicts
+
+    def _next_candidates(self) -> list[str] | None:
+        """Wait for another evaluation of the same problem; return its candidates."""
+        self._say({"type": "ready"})
+        folder = self._next_folder()
+        if folder is None:
+            return None
+        order: dict[str, Any] = json.loads((folder / ORDER_NAME).read_text("utf-8"))
+        sources: list[str] = order["candidates"]
+        return sources
 
     def _search(self) -> None:
         [file] = self._problems()
         if is_run(self._run):
             events = application.resume(self._run, Config())
         else:
-            shutil.rmtree(self._run, ignore_errors=True)  # a kill left half of it
+            remove_unfinished(self._run)
             problem = load_problem(file, self._config)
             order = application.make_order(problem, self._config, self._run, source=file)
             events = application.explore(order)
@@ -130,14 +159,19 @@ class JobWorker:
 
 
 def _verdict(candidate: Candidate, evaluator: Evaluator) -> Evaluation:
-    """Judge a candidate, again where the machine failed: callers take that for the candidate's."""
-    if failed := syntax_failure(candidate):
-        return failed
-    for _ in range(_TRIES):
-        verdict = evaluator.evaluate(candidate, again=True)
-        if verdict.status != "infra_error":
-            break
-    return with_uses(verdict, candidate, evaluator)
+    failed = syntax_failure(candidate)
+    return failed or with_uses(judged(evaluator, candidate), candidate, evaluator)
+
+
+def _next_folder() -> Path | None:
+    """Read the folder of the next job, and write what is printed into its log from now on."""
+    line = sys.stdin.readline().strip()
+    if not line:
+        return None
+    with (Path(line) / LOG_NAME).open("ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    return Path(line)
 
 
 def main() -> None:
@@ -159,9 +193,10 @@ def main() -> None:
                 line = line[os.write(descriptor, line) :]
 
     try:
-        JobWorker(folder, say).work()
+        JobWorker(folder, say, _next_folder).work()
     except AdaExploreError as error:
-        say({"type": "error", "text": str(error)})
+        bad_input = isinstance(error, BadInputError)
+        say({"type": "error", "text": str(error), "data": {"bad_input": bad_input}})
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -14,11 +14,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from sqlalchemy import Connection
+
 from adaexplore.core.errors import BadInputError, RunInUseError
 from adaexplore.core.protocols.store import RunRecord, Store
 from adaexplore.store.exported import SUFFIX, read_exported
 from adaexplore.store.failures import Mode
-from adaexplore.store.postgres import hold_run, postgres_engine
+from adaexplore.store.postgres import hold_new_run, hold_run, postgres_engine
 from adaexplore.store.published import is_published, published_runs, read_published
 from adaexplore.store.schema import ONLY_RUN
 from adaexplore.store.sql import SqlStore
@@ -26,6 +28,8 @@ from adaexplore.store.sqlite import sqlite_engine
 
 DATABASE_NAME = "run.db"
 URL_NAME = "run.url"
+DRAFT_NAME = "run.url.new"
+"""Name of that file until the run is in the database: what a kill leaves is undone by it."""
 LOCK_NAME = "run.lock"
 MODULE_NAME = "module"
 """The folder, in a run's folder, of a live module that was captured as the problem."""
@@ -82,22 +86,51 @@ def _create_store(path: Path, run: RunRecord, resources: ExitStack) -> Store:
     url = run.config.store
     if not url:
         hold_lock(path, resources)
-    engine = (
-        postgres_engine(url, "create") if url else sqlite_engine(path / DATABASE_NAME, "create")
-    )
+        engine = sqlite_engine(path / DATABASE_NAME, "create")
+        resources.callback(engine.dispose)
+        return SqlStore.create(engine, path, run)
+    engine = postgres_engine(url, "create")
     resources.callback(engine.dispose)
-    store = SqlStore.create(engine, path, run)
-    if url:
-        hold_run(engine, store.run_id, path)
-        store.node_count()  # connects, and so holds the run
+
+    def announce(connection: Connection, run_id: int) -> None:
+        hold_new_run(engine, connection, run_id, path)
         with _os_errors(f"cannot write in the run directory {path}"):
-            (path / URL_NAME).write_text(f"{url}#{store.run_id}\n", encoding="utf-8")
+            (path / DRAFT_NAME).write_text(f"{url}#{run_id}\n", encoding="utf-8")
+
+    store = SqlStore.create(engine, path, run, before_commit=announce)
+    with _os_errors(f"cannot write in the run directory {path}"):
+        (path / DRAFT_NAME).rename(path / URL_NAME)
     return store
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove the folder of a run that a kill kept from being made, and its rows.
+
+    Raises `RunInUseError` where another process is making it.
+    """
+    _forget_rows(path / DRAFT_NAME)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _forget_rows(pointer: Path) -> None:
+    """Delete the run that a file points to from its database, and the file."""
+    if not pointer.is_file():
+        return
+    if pointer.stat().st_size:  # else the kill came before it was written, and before the commit
+        url, run_id = _read_url(pointer)
+        engine = postgres_engine(url, "write")
+        hold_run(engine, run_id, pointer.parent)
+        try:
+            SqlStore(engine, pointer.parent, run_id).delete()
+        finally:
+            engine.dispose()
+    pointer.unlink()
 
 
 def require_free(path: Path) -> None:
     """Raise `BadInputError` unless a run can be made at `path`: a writable place without a run."""
     with _os_errors(f"cannot create the run directory {path}"):
+        _forget_rows(path / DRAFT_NAME)
         if path.exists() and any(entry.name != MODULE_NAME for entry in path.iterdir()):
             raise BadInputError(
                 f"{path} exists and is not empty; name another directory with --run, "
@@ -126,7 +159,8 @@ def make_run(path: Path, record: RunRecord) -> None:
     """
     require_free(path)
     draft = path.with_name(f".{path.name}.new")
-    shutil.rmtree(draft, ignore_errors=True)
+    _forget_rows(draft / URL_NAME)
+    remove_unfinished(draft)
     create_run(draft, record).close()
     draft.rename(path)
 
@@ -230,6 +264,23 @@ def hold_lock(path: Path, resources: ExitStack, name: str = LOCK_NAME) -> None:
             ) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+
+
+def holder_of(path: Path) -> int | None:
+    """Return the process that holds the lock of a directory; None where nobody does.
+
+    It takes no lock itself, which a process that starts at that moment would find taken. A process
+    of another container or machine is not seen, nor is one that holds a run in a database.
+    """
+    try:
+        pid = (path / LOCK_NAME).read_text("ascii", errors="replace").strip()
+        inode = (path / LOCK_NAME).stat().st_ino
+        held = Path("/proc/locks").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    fields = [line.split() for line in held]  # 1: FLOCK ADVISORY WRITE <pid> <device>:<inode> ...
+    found = any(f[1] == "FLOCK" and f[4] == pid and f[5].endswith(f":{inode}") for f in fields)
+    return int(pid) if found else None
 
 
 @contextmanager

@@ -6,16 +6,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.errors import BadInputError, RunInUseError
 from adaexplore.store.failures import Mode, StorageFailure
 
 _LOCKS = 0x41445845
-"""The first key of this package's advisory locks; the second is the id of a run, or `_TABLES`."""
+"""The first key of this package's advisory locks; the second is the id of a run, or one below."""
 _TABLES = 0
-_UNREACHABLE = StorageFailure(
+_SERVICE = -1
+UNREACHABLE = StorageFailure(
     "the database cannot be reached", "start it, or check its URL, PGPASSWORD and ~/.pgpass"
 )
 _FAILURES = {
@@ -28,21 +29,24 @@ _FAILURES = {
 _GONE = ("08", "57", "28", "3D")  # connection, shutdown, login, no such database
 
 
-def postgres_engine(url: str, mode: Mode) -> Engine:
+def postgres_engine(url: str, mode: Mode, *, serial: bool = False) -> Engine:
     """Return an engine on a database; it connects on first use.
 
     A password comes from PGPASSWORD or ~/.pgpass, as for every client of libpq. A commit is on the
     disk when it returns, and a reader sees one state of the database through each of its calls.
-    Writing has one connection, which `hold_run` makes the holder of the run.
+    Writing has one connection, which `hold_run` makes the holder of the run. With `serial`, each
+    statement sees what was committed before it, for callers who take locks within a transaction,
+    and a connection that was lost is made anew.
     """
     if find_spec("psycopg") is None:
         raise BadInputError(
             f"{url}: psycopg cannot be imported; pip install 'adaexplore[postgresql]'"
         )
-    pool: dict[str, int] = {} if mode == "read" else {"pool_size": 1, "max_overflow": 0}
+    pool: dict[str, Any] = {} if mode == "read" else {"pool_size": 1, "max_overflow": 0}
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
-        isolation_level="REPEATABLE READ",
+        isolation_level="READ COMMITTED" if serial else "REPEATABLE READ",
+        pool_pre_ping=serial,
         execution_options={"mode": mode, "postgresql_readonly": mode == "read"},
         connect_args={"connect_timeout": 10},
         **pool,
@@ -62,12 +66,40 @@ def hold_run(engine: Engine, run_id: int, place: Path) -> None:
     that is lost and made anew raises `RunInUseError` if another process has taken the run since.
     """
 
+    _hold_from_now_on(engine, run_id, place)
+    engine.dispose()  # a connection that was made before does not hold it
+
+
+def hold_new_run(engine: Engine, connection: Connection, run_id: int, place: Path) -> None:
+    """Hold a run that no other process knows yet, in the only connection of its engine."""
+    _hold_from_now_on(engine, run_id, place)
+    connection.exec_driver_sql(_hold_statement(run_id))
+
+
+def _hold_from_now_on(engine: Engine, run_id: int, place: Path) -> None:
     @event.listens_for(engine, "connect")
     def hold(connection: Any, _: object) -> None:
-        if not _run(connection, f"SELECT pg_try_advisory_lock({_LOCKS}, {run_id})"):
+        if not _run(connection, _hold_statement(run_id)):
             raise RunInUseError(f"run directory {place} is in use by another process")
 
-    engine.dispose()  # a connection that was made before does not hold it
+
+def _hold_statement(run_id: int) -> str:
+    return f"SELECT pg_try_advisory_lock({_LOCKS}, {run_id})"
+
+
+def hold_service(engine: Engine, url: str) -> None:
+    """Make every new connection of an engine hold the database against other services.
+
+    Raises `RunInUseError` where another service holds it, as `hold_run` does.
+    """
+
+    @event.listens_for(engine, "connect")
+    def hold(connection: Any, _: object) -> None:
+        if not _run(connection, f"SELECT pg_try_advisory_lock({_LOCKS}, {_SERVICE})"):
+            raise RunInUseError(f"{url}: another service uses this database")
+
+    engine.dispose()
+    engine.connect().close()
 
 
 def _run(connection: Any, statement: str) -> Any:
@@ -89,4 +121,4 @@ def explain(error: DBAPIError) -> StorageFailure | None:
     if state in _FAILURES:
         return _FAILURES[state]
     lost = error.connection_invalidated or type(error.orig).__name__ == "OperationalError"
-    return _UNREACHABLE if (lost if state is None else state[:2] in _GONE) else None
+    return UNREACHABLE if (lost if state is None else state[:2] in _GONE) else None

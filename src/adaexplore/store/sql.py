@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,17 @@ class SqlStore:
         self._place = place
 
     @classmethod
-    def create(cls, engine: Engine, place: Path, run: RunRecord) -> SqlStore:
+    def create(
+        cls,
+        engine: Engine,
+        place: Path,
+        run: RunRecord,
+        before_commit: Callable[[Connection, int], None] = lambda *_: None,
+    ) -> SqlStore:
         """Create a run, and the tables where there are none, as one transaction.
 
-        Raises `BadInputError` on a storage failure.
+        `before_commit` gets the id of the run while nobody else sees it. Raises `BadInputError` on
+        a storage failure.
         """
         with _transaction(engine, place, "create the run") as connection:
             create_tables(connection)
@@ -65,7 +72,15 @@ class SqlStore:
             assert created.inserted_primary_key  # it is None for other statements only
             run_id: int = created.inserted_primary_key[0]
             connection.execute(insert(schema.plan).values(run_id=run_id, plan=dict(run.plan)))
+            before_commit(connection, run_id)
         return cls(engine, place, run_id)
+
+    def delete(self) -> None:
+        """Delete the run with all its records; a run that is not there stays so."""
+        with self._transaction("delete the run") as connection:
+            create_tables(connection)  # none are there if the first run was never committed
+            for table in reversed(schema.RECORDS):
+                connection.execute(delete(table).where(self._where(table)))
 
     @classmethod
     def open(cls, engine: Engine, place: Path, run_id: int = schema.ONLY_RUN) -> SqlStore:

@@ -9,7 +9,7 @@ from answering import answer_by
 from adaexplore.cli import main
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.llm.providers import open_client
-from adaexplore.run import proposers, session
+from adaexplore.run import processes, proposers
 
 PROBLEM = """
 import torch
@@ -46,7 +46,7 @@ def adaexplore(command_line):
 @pytest.fixture
 def whole_judges(adaexplore, monkeypatch):
     """Evaluators with the `torch.compile` baseline, as users have."""
-    monkeypatch.setattr(session, "LocalEvaluator", LocalEvaluator)
+    monkeypatch.setattr(processes, "LocalEvaluator", LocalEvaluator)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ KEYS = {
     "parent",
     "conditions",
     "problem_labels",
+    "taken_over",
     "estimate",
     "descriptor",
     "workloads",

@@ -24,6 +24,7 @@ COMMANDS = {
     "ask": ["RUN", "--count", "--steps"],
     "tell": ["RUN", "REPLIES"],
     "tune": ["RUN", "--variants", "--parallel"],
+    "cache": ["size", "clear"],
 }
 LOADED = """
 import sys

@@ -20,9 +20,8 @@ time.sleep(600)
 # Workers import what they need: preloading it would cost this test ten seconds.
 COMMAND = """
 from adaexplore.cli import main
-from adaexplore.run import session
-session.PRELOAD = ()
-session._WARM_CPP = "adaexplore"
+from adaexplore.run import processes
+processes.PRELOAD = ()
 main()
 """
 

@@ -20,6 +20,7 @@ from adaexplore.core.evaluation import (
     Profile,
     PublishedVerdict,
     Roofline,
+    TakenOver,
     Timing,
     WorkloadTiming,
     rank,
@@ -58,6 +59,7 @@ timings = st.builds(
 bounds = st.sampled_from(["memory", "compute", "overhead"])
 estimates = st.builds(Estimate, times, bounds, st.sampled_from(["sm_80", "sm_90"]), st.booleans())
 counts = st.integers(0, 1 << 20)
+taken_over = st.none() | st.builds(TakenOver, st.text(), st.floats(0, 1e10))
 sizes = st.tuples(counts, counts, counts)
 launches = st.builds(
     Launch, sizes, sizes, counts, counts, st.none() | st.floats(0, 1), st.none() | counts
@@ -105,7 +107,12 @@ measured_or_not = st.fixed_dictionaries(
     }
 )
 published = st.builds(PublishedVerdict, st.text(), st.none() | times, st.none() | times)
-measured = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, timings)
+measured = st.builds(
+    lambda parts, t, o: Passed(timing=t, taken_over=o, **parts),
+    measured_or_not,
+    timings,
+    taken_over,
+)
 estimated = st.builds(lambda parts, t: Passed(timing=t, **parts), measured_or_not, estimates)
 passed = measured | estimated
 FAILURES = [
@@ -141,6 +148,7 @@ failed = st.builds(
     absolute_error=st.none() | st.floats(0, allow_nan=False),
     loaded=st.booleans(),
     published=st.none() | published,
+    taken_over=taken_over,
 )
 
 KEYS = {
@@ -173,6 +181,7 @@ KEYS = {
     "reason",
     "loaded",
     "published",
+    "taken_over",
     "fault",
     "mismatch",
     "detail",
@@ -240,7 +249,7 @@ def test_every_key_is_always_there(evaluation):
 def test_a_failure_measured_nothing(evaluation):
     data = evaluation_to_json(evaluation)
     said = {"status", "error", "absolute_error", "reason", "fault", "mismatch", "detail", "cost"}
-    for key in KEYS - said - {"loaded", "published"}:
+    for key in KEYS - said - {"loaded", "published", "taken_over"}:
         assert not data[key]
 
 

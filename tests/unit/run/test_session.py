@@ -3,12 +3,12 @@
 import importlib.util
 import sys
 
-from adaexplore.run import session
+from adaexplore.run import processes
 
 
 def test_builds_of_torch_without_triton_are_served(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
-    spec = importlib.util.spec_from_file_location("session_without_triton", session.__file__)
+    spec = importlib.util.spec_from_file_location("processes_without_triton", processes.__file__)
     without = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, without)
     spec.loader.exec_module(without)

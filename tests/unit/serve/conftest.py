@@ -6,12 +6,22 @@ from services import running
 from adaexplore.serve.guard import TimedProtocol
 
 
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def new_store(request):
+    """Make a function that returns a new place for the tables: empty for a file, or a URL."""
+    if request.param == "sqlite":
+        return lambda: ""
+    server = request.getfixturevalue("postgresql")
+    return lambda: server.new_database(f"serve{time.monotonic_ns()}")
+
+
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
+def service(tmp_path_factory, new_store):
     """A service that accepts jobs and begins none."""
+    folder = tmp_path_factory.mktemp("serve")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TimedProtocol, "headers_s", 0.5)
-        with running(tmp_path_factory.mktemp("serve"), most_bytes=200_000) as service:
+        with running(folder, most_bytes=200_000, store=new_store()) as service:
             yield service
 
 

@@ -52,7 +52,7 @@ class Service:
 @contextmanager
 def running(folder: Path, port: int = 0, **settings):
     """Serve a folder until the end of the block."""
-    engine = open_folder(folder)
+    engine = open_folder(folder, settings.get("store", ""), serving=True)
     chosen = ServiceSettings(folder, **{"at_once": 0, "body_s": 1.0} | settings)
     server = uvicorn_server(chosen, Listening(port=port), engine)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -9,8 +9,10 @@ from contextlib import suppress
 import httpx
 import pytest
 from services import PROBLEM, RIGHT, running
+from sqlalchemy import update
 
 from adaexplore.serve.client import ServiceError, problem_of
+from adaexplore.serve.tables import jobs
 
 ORDER = {"problem": {"name": "p", "source": PROBLEM}, "candidates": [RIGHT]}
 
@@ -126,9 +128,8 @@ def test_names_that_lead_elsewhere_are_refused(service, name):
 )
 def test_files_outside_the_list_of_a_job_are_not_there(service, job, name):
     with service.engine.begin() as connection:
-        connection.exec_driver_sql(
-            "UPDATE serve_jobs SET state = 'done', files = '[\"best.py\"]' WHERE id = ?", (job,)
-        )
+        done = {"state": "done", "files": ["best.py"]}
+        connection.execute(update(jobs).where(jobs.c.id == job).values(done))
     try:
         answer = service.ask("GET", f"/v1/jobs/{job}/files/{name}")
         assert answer.status_code == 404
@@ -143,9 +144,8 @@ def test_a_link_in_a_jobs_folder_leads_nowhere(service, job):
     place.mkdir()
     (place / "best.py").symlink_to(service.folder / "server.db")
     with service.engine.begin() as connection:
-        connection.exec_driver_sql(
-            "UPDATE serve_jobs SET state = 'done', files = '[\"best.py\"]' WHERE id = ?", (job,)
-        )
+        done = {"state": "done", "files": ["best.py"]}
+        connection.execute(update(jobs).where(jobs.c.id == job).values(done))
     assert service.ask("GET", f"/v1/jobs/{job}/files/best.py").status_code == 404
     (place / "best.py").unlink()
     (place / "best.py").write_text("<script>alert(1)</script>")
@@ -171,7 +171,19 @@ def test_ids_are_values_and_not_sql(service, job, job_id):
 PATHS = ("allow", "start_from", "prompts", "memory", "memory_update", "run", "record", "replay")
 
 
-@pytest.mark.parametrize("name", [*PATHS, "store", "base_url", "device", "definition", "preset"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *PATHS,
+        "store",
+        "evaluation_cache",
+        "evaluation_scope",
+        "base_url",
+        "device",
+        "definition",
+        "preset",
+    ],
+)
 def test_options_that_name_paths_or_addresses_are_closed(service, name):
     options = {name: "/etc/passwd"}
     answer = service.ask("POST", "/v1/evaluations", json={**ORDER, "options": options})
@@ -349,3 +361,14 @@ def test_a_refusal_reaches_the_client_in_one_line(service, fresh_user):
         client.submit_evaluation(problem_of("p", PROBLEM), [RIGHT], {"steps": 0})
     assert refusal.value.status == 422
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_verdicts_and_references_stay_with_a_user_unless_all_share_them(tmp_path, share):
+    place = str(tmp_path / "verdicts.db")
+    with running(tmp_path, evaluation_cache=place, share_verdicts=share) as service:
+        tokens = [service.new_token(user) for user in ("alice", "bob")]
+        jobs = [service.ask("POST", "/v1/evaluations", t, json=ORDER).json()["id"] for t in tokens]
+    orders = [json.loads((tmp_path / "jobs" / job / "order.json").read_text()) for job in jobs]
+    assert {order["config"]["evaluation_cache"] for order in orders} == {place}
+    assert (orders[0] == orders[1]) == share

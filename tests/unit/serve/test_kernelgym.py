@@ -1,120 +1,208 @@
-"""KernelGYM's protocol: what its clients send, and what they make of the answers."""
+"""KernelGYM's protocol on a real service: its forms, and failures that must be no penalty."""
 
-import os
-from pathlib import Path
+import time
 
-import httpx
 import pytest
 from services import PROBLEM, RIGHT, running
 
-from adaexplore.core.evaluation import Failed, KernelUse, Passed, Profile, Timing
-from adaexplore.serve import kernelgym
+from adaexplore.core.evaluation import Estimate, Failed, Passed, Profile, Timing
+from adaexplore.core.evaluation_json import evaluation_to_json
+from adaexplore.serve import judging
+from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.kernelgym import result_of
+from adaexplore.serve.messages import JobResult
 
-EAGER = Path(__file__).parents[2] / "eager"
-TIMING = Timing(50.0, (50.0, 50.0), {"compile": 80.0}, 1.6, (1.5, 1.7), 3.0, 9)
-PROFILE = Profile(
-    (KernelUse("mine", "custom", 2, 30.0), KernelUse("gemm", "cublas", 1, 10.0)), 40.0, 0.75
-)
-
-
-def task(name="task-1", **changes):
-    sent = {"task_id": name, "reference_code": PROBLEM, "kernel_code": RIGHT, "backend": "cpp"}
-    more = {"num_correct_trials": 5, "num_perf_trials": 100, "priority": "normal", "is_valid": True}
-    return sent | more | changes
+TASK = {"reference_code": PROBLEM, "kernel_code": RIGHT, "backend": "cpp", "timeout": 0}
+LOST = Failed("infra_error", "the worker was lost")
+WRONG = Failed("wrong_output", "off by one")
 
 
-def test_runtimes_are_in_milliseconds_and_the_speedup_is_over_eager():
-    found = result_of("t", Passed("fp32", 1e-7, TIMING, profile=PROFILE))
-    assert (found.status, found.compiled, found.correctness) == ("completed", True, True)
-    assert found.kernel_runtime == pytest.approx(0.05)
-    assert found.reference_runtime == pytest.approx(0.15)
-    assert found.speedup == 3.0
-    assert found.decoy_kernel is False
-    assert found.metadata["num_custom_kernels"] == 2
-    assert found.metadata["num_total_kernels"] == 3
-    assert found.metadata["custom_kernel_cuda_time_in_profiling_us"] == 30.0
-    assert found.metadata["total_kernel_run_time_in_profiling_us"] == 40.0
+@pytest.fixture
+def evaluate(service):
+    def evaluate(task_id, token=None, **changes):
+        task = {"task_id": task_id} | TASK | changes
+        return service.ask("POST", "/kernelgym/evaluate", token, json=task)
+
+    return evaluate
+
+
+@pytest.fixture
+def state(service):
+    return lambda task_id, token=None: service.ask("GET", f"/kernelgym/status/{task_id}", token)
+
+
+@pytest.fixture
+def end(service):
+    """End the last queued job of a user, as the runner would."""
+
+    def end(user, verdict=None, error="", **result):
+        jobs = Jobs(service.engine, service.folder / "jobs")
+        [job, *_] = jobs.of_user(user)
+        verdicts = [evaluation_to_json(verdict)] if verdict else []
+        ended = JobResult(verdicts=verdicts, **result)
+        jobs.end(job.id, "failed" if error else "done", error, files=[], result=ended)
+
+    return end
+
+
+@pytest.fixture
+def user(service):
+    """A user without jobs: name and token."""
+    name = f"user{time.monotonic_ns()}"
+    return name, service.new_token(name)
+
+
+def test_a_task_goes_from_pending_to_its_result(service, evaluate, state, end, user):
+    name, token = user
+    assert evaluate("one", token).json()["status"] == "pending"
+    results = "/kernelgym/results/one"
+    assert service.ask("GET", results, token).status_code == 404
+    end(name, WRONG)
+    found = service.ask("GET", results, token).json()
+    assert (found["status"], found["compiled"], found["correctness"]) == ("completed", True, False)
+    assert (found["error_code"], found["error_message"]) == ("CORRECTNESS_ERROR", "off by one")
+    assert state("one", token).json()["status"] == "completed"
 
 
 @pytest.mark.parametrize(
-    ("evaluation", "status", "compiled", "decoy"),
+    "failure",
     [
-        (Passed("fp32", 0.0, TIMING, labels=("decoy",)), "completed", True, True),
-        (Failed("rejected", "it caches"), "completed", True, True),
-        (Failed("compile_error", "no"), "completed", False, False),
-        (Failed("wrong_output", "no"), "completed", True, False),
-        (Failed("runtime_error", "no"), "completed", True, False),
-        (Failed("timeout", "no"), "timeout", True, False),
-        (Failed("infra_error", "no"), "failed", False, False),
-        (Failed("not_run", "no GPU"), "failed", True, False),
+        {"verdict": LOST},
+        {"verdict": Failed("not_run", "no such GPU")},
+        {"error": "its worker was lost 3 times"},
     ],
 )
-def test_verdicts_become_states_and_flags(evaluation, status, compiled, decoy):
-    found = result_of("t", evaluation)
-    assert (found.status, found.compiled, found.decoy_kernel) == (status, compiled, decoy)
+def test_a_failure_of_the_machine_is_judged_again_and_never_a_penalty(
+    evaluate, state, end, user, monkeypatch, failure
+):
+    name, token = user
+    evaluate("one", token)
+    end(name, **failure)
+    monkeypatch.setattr(judging, "_AGAIN_S", 0.0)
+    for _ in range(5):  # however often
+        assert state("one", token).json()["status"] == "pending"
+        assert evaluate("one", token).json()["status"] == "pending"
+        end(name, **failure)
+    state("one", token)
+    end(name, WRONG)
+    assert state("one", token).json()["correctness"] is False
 
 
-class TestWaiting:
-    def test_a_task_is_queued_once_and_is_its_user_s(self, service):
-        mine, others = service.new_token("gym"), service.new_token("other")
-        for _ in range(2):
-            sent = service.ask("POST", "/kernelgym/evaluate", mine, json=task(timeout=1))
-            assert (sent.status_code, sent.json()["status"]) == (200, "pending")
-        assert len(service.ask("GET", "/v1/jobs", mine).json()) == 1
-        found = service.ask("GET", "/kernelgym/status/task-1", mine)
-        assert found.json()["status"] == "pending"
-        assert service.ask("GET", "/kernelgym/results/task-1", mine).status_code == 409
-        assert service.ask("GET", "/kernelgym/status/task-1", others).status_code == 404
-
-    def test_who_waits_often_enough_gets_the_state(self, service, monkeypatch):
-        monkeypatch.setattr(kernelgym, "_MOST_WAITING", 0)
-        sent = service.ask(
-            "POST", "/kernelgym/evaluate", service.new_token("hurried"), json=task(timeout=3600)
-        )
-        assert sent.json()["status"] == "pending"
-
-    def test_a_token_in_the_url_is_enough(self, service):
-        url = service.url.replace("://", f"://x:{service.new_token('by-url')}@")
-        assert httpx.get(f"{url}/kernelgym/status/none").status_code == 404
-        for wrong in ("x:ada_wrong@", "x@", ""):
-            url = service.url.replace("://", f"://{wrong}")
-            assert httpx.get(f"{url}/kernelgym/status/none").status_code == 401
-        broken = {"Authorization": "Basic ä"}.items()
-        headers = [(name, value.encode("latin-1")) for name, value in broken]
-        answer = httpx.get(f"{service.url}/kernelgym/status/none", headers=headers)
-        assert answer.status_code == 401
-
-    @pytest.mark.parametrize(
-        "changes",
-        [{"entry_point": "Model; import os"}, {"backend": "fortran"}, {"kernel_code": ""}],
-    )
-    def test_a_wrong_task_is_refused(self, service, fresh_user, changes):
-        sent = service.ask("POST", "/kernelgym/evaluate", fresh_user, json=task(**changes))
-        assert sent.status_code == 422
-
-    def test_a_token_without_the_scope_is_refused(self, service):
-        token = service.new_token("searcher", scopes=("search",))
-        sent = service.ask("POST", "/kernelgym/evaluate", token, json=task())
-        assert sent.status_code == 403
-
-    def test_it_is_healthy_without_a_token(self, service):
-        assert httpx.get(f"{service.url}/kernelgym/health").json() == {"status": "healthy"}
+def test_a_failed_machine_is_given_time_before_the_next_attempt(
+    service, evaluate, state, end, user
+):
+    name, token = user
+    evaluate("one", token)
+    end(name, LOST)
+    assert state("one", token).json()["status"] == "pending"
+    [job] = service.ask("GET", "/v1/jobs", token).json()
+    assert job["state"] == "done"  # not yet queued again
 
 
-@pytest.mark.slow
-def test_a_batch_is_judged(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", f"{EAGER}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    renamed = {
-        "reference_code": PROBLEM.replace("Model", "Net"),
-        "kernel_code": RIGHT.replace("ModelNew", "NetNew"),
-        "entry_point": "Net",
-    }
-    sent = {"batch_id": "one", "tasks": [task("right", **renamed)]}
+def test_a_reference_that_cannot_be_judged_fails_with_its_reason(evaluate, state, end, user):
+    name, token = user
+    evaluate("one", token)
+    end(name, error="task.py: no Model", bad_input=True)
+    found = state("one", token).json()
+    assert (found["status"], found["error_code"]) == ("failed", "VALIDATION_ERROR")
+    assert found["error_message"] == "task.py: no Model"
+
+
+def test_a_task_that_is_sent_again_is_one_job_and_its_name_belongs_to_one_kernel(
+    service, evaluate, user
+):
+    _, token = user
+    for _ in range(3):
+        assert evaluate("one", token).status_code == 200
+    other = evaluate("one", token, kernel_code=f"{RIGHT}# another\n")
+    assert other.status_code == 409
+    assert "'one' names another kernel" in other.json()["detail"]
+    assert len(service.ask("GET", "/v1/jobs", token).json()) == 1
+
+
+def test_a_token_in_the_clients_url_is_enough(service):
+    token, path = service.new_token("bob"), "/kernelgym/status/none"
+    right = service._http.get(f"http://x:{token}@127.0.0.1:{service.port}{path}")
+    assert right.status_code == 404
+    for credentials in (f"x:{token}A@", f"{token}:x@", "x:y@", ""):
+        wrong = service._http.get(f"http://{credentials}127.0.0.1:{service.port}{path}")
+        assert wrong.status_code == 401
+    assert service.ask("GET", path, headers={"Authorization": "Basic !!"}).status_code == 401
+
+
+def test_another_users_tasks_are_unknown_and_scopes_hold(evaluate, state, service, user):
+    evaluate("mine", user[1])
+    assert state("mine").status_code == 404
+    path = "/kernelgym/tasks/mine"
+    assert service.ask("DELETE", path).status_code == 404
+    narrow = service.new_token("narrow", scopes=("search",))
+    assert evaluate("theirs", narrow).status_code == 403
+    assert service.ask("DELETE", path, user[1]).status_code == 200
+    assert state("mine", user[1]).json()["status"] == "cancelled"
+
+
+def test_quotas_hold_with_the_protocols_own_answer(evaluate, service):
+    token = service.new_token("small", most_jobs=2, most_candidates=3)
+    assert [evaluate(f"t{i}", token).status_code for i in range(3)] == [200, 200, 429]
+
+
+def test_a_batch_gives_a_result_for_each_task(service, user):
+    tasks = [{"task_id": f"t{i}"} | TASK for i in range(3)]
+    order = {"batch_id": "b", "tasks": tasks}
+    found = service.ask("POST", "/kernelgym/evaluate/batch", user[1], json=order).json()
+    assert [result["task_id"] for result in found["results"]] == ["t0", "t1", "t2"]
+    assert (found["batch_status"], found["failed_tasks"]) == ("processing", 0)
+    too_many = {"batch_id": "b", "tasks": tasks * 34}
+    answer = service.ask("POST", "/kernelgym/evaluate/batch", user[1], json=too_many)
+    assert answer.status_code == 422
+
+
+def passed(*labels, profile=None):
+    timing = Timing(500.0, (1, 1), {"eager": 1000.0}, 1.2, (1, 1), 2.0, 9)
+    return Passed("fp32", 1e-7, timing, labels=labels, profile=profile)
+
+
+def test_a_correct_kernel_has_its_times_in_milliseconds_and_its_share():
+    found = result_of("t", passed(profile=Profile((), 80.0, 0.25)))
+    assert (found.reference_runtime, found.kernel_runtime, found.speedup) == (1.0, 0.5, 2.0)
+    assert found.metadata["custom_kernel_cuda_time_in_profiling_us"] == 20.0
+    assert found.metadata["total_kernel_run_time_in_profiling_us"] == 80.0
+    assert not found.decoy_kernel
+    assert result_of("t", passed("decoy")).decoy_kernel
+    assert result_of("t", passed("no-custom-kernel")).decoy_kernel
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("compile_error", ("completed", False, False)),
+        ("runtime_error", ("completed", True, False)),
+        ("out_of_memory", ("completed", True, False)),
+        ("rejected", ("completed", True, True)),
+        ("timeout", ("timeout", True, False)),
+    ],
+)
+def test_a_failure_has_the_state_that_clients_score(status, expected):
+    found = result_of("t", Failed(status, "why"))
+    assert (found.status, found.compiled, found.decoy_kernel) == expected
+    assert found.speedup == 0.0
+
+
+def test_an_estimate_is_no_speedup():
+    found = result_of("t", Passed("fp32", 1e-7, Estimate(1.0, "memory", "sm_90")))
+    assert (found.correctness, found.speedup, found.kernel_runtime) == (True, 0.0, -1.0)
+    assert found.metadata["measured"] is False
+
+
+def test_a_real_worker_tells_a_broken_reference_from_a_failed_machine(tmp_path):
     with running(tmp_path, at_once=1) as service:
-        batch = service.ask("POST", "/kernelgym/evaluate/batch", json=sent, timeout=120).json()
-        [right] = batch["results"]
-        assert (batch["completed_tasks"], batch["failed_tasks"]) == (1, 0)
-        assert right["correctness"]
-        assert right["speedup"] > 0
-        assert service.ask("GET", "/kernelgym/results/right").json() == right
+        task = {"task_id": "one", **TASK, "reference_code": "class Model: ...", "timeout": 60}
+        found = service.ask("POST", "/kernelgym/evaluate", json=task, timeout=60).json()
+    assert (found["status"], found["error_code"]) == ("failed", "VALIDATION_ERROR")
+    assert "get_inputs" in found["error_message"]
+
+
+def test_the_health_needs_no_token(tmp_path):
+    with running(tmp_path) as service:
+        health = service._http.get(f"{service.url}/kernelgym/health")
+        assert health.json()["status"] == "healthy"

@@ -20,22 +20,24 @@ import sys
 from pathlib import Path
 from adaexplore.serve.app import ServiceSettings
 from adaexplore.serve.server import Listening, run_service
-run_service(ServiceSettings(Path(sys.argv[1]), at_once=0), Listening(port=int(sys.argv[2])))
+settings = ServiceSettings(Path(sys.argv[1]), at_once=0, store=sys.argv[3])
+run_service(settings, Listening(port=int(sys.argv[2])))
 """
 
 
-def start(folder, port: int) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-c", STARTS, str(folder), str(port)])
+def start(folder, port: int, store: str) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", STARTS, str(folder), str(port), store])
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
-def test_no_accepted_job_is_lost_or_doubled(tmp_path, free_port, kills):
-    engine = open_folder(tmp_path)
+def test_no_accepted_job_is_lost_or_doubled(tmp_path, free_port, kills, new_store):
+    store = new_store()
+    engine = open_folder(tmp_path, store)
     account = replace(EVERYTHING, most_jobs=10**6, most_candidates=10**6, most_requests=10**6)
     token = add_token(engine, account)
     engine.dispose()
     accepted: list[str] = []
-    server = start(tmp_path, free_port)
+    server = start(tmp_path, free_port, store)
 
     def submit() -> None:
         with Client(f"http://127.0.0.1:{free_port}", token, patience_s=60.0) as client:
@@ -52,7 +54,7 @@ def test_no_accepted_job_is_lost_or_doubled(tmp_path, free_port, kills):
             time.sleep(0.01)
         server.send_signal(signal.SIGKILL)
         server.wait()
-        server = start(tmp_path, free_port)
+        server = start(tmp_path, free_port, store)
     for thread in threads:
         thread.join()
     with Client(f"http://127.0.0.1:{free_port}", token) as client:

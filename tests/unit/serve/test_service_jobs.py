@@ -12,8 +12,8 @@ from adaexplore.serve.tables import open_folder
 
 
 @pytest.fixture
-def jobs(tmp_path):
-    engine = open_folder(tmp_path)
+def jobs(tmp_path, new_store):
+    engine = open_folder(tmp_path, new_store())
     yield Jobs(engine, tmp_path / "jobs")
     engine.dispose()
 

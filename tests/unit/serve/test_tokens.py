@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from sqlalchemy import select
 
 from adaexplore.cli import main
 from adaexplore.core.errors import BadInputError
@@ -14,7 +15,7 @@ from adaexplore.serve.accounts import (
     revoke_token,
     rotate_token,
 )
-from adaexplore.serve.tables import open_folder
+from adaexplore.serve.tables import open_folder, tokens
 
 
 def id_of(token: str) -> str:
@@ -27,6 +28,8 @@ def test_the_database_has_no_secret(service):
     files = [file for file in service.folder.iterdir() if file.is_file()]
     assert files
     assert not any(secret.encode() in file.read_bytes() for file in files)
+    with service.engine.begin() as connection:
+        assert secret not in str(connection.execute(select(tokens)).all())
     assert (service.folder.stat().st_mode & 0o777) == 0o700
 
 

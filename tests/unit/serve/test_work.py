@@ -12,6 +12,7 @@ from services import PROBLEM, RIGHT, running
 
 from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.serve.client import problem_of
+from adaexplore.serve.warm import WarmLimits
 
 EAGER = Path(__file__).parents[2] / "eager"
 ATTACKS = """
@@ -46,7 +47,7 @@ def service(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", f"{EAGER}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
         patch.setenv("PRIVATE_KEY", "sk-of-the-server")
-        with running(tmp_path_factory.mktemp("serve"), at_once=2) as service:
+        with running(tmp_path_factory.mktemp("serve"), at_once=2, warm=WarmLimits(2)) as service:
             yield service
 
 
@@ -85,8 +86,12 @@ def worker_of(job_id: str) -> int:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
-    """Its reference reaches no network and no file of the service; another worker judges it."""
+    """Its reference reaches no network and no file of the service; another worker judges it.
+
+    The worker then waits, with its reference, for the next batch of that user alone.
+    """
     port, connections = listener
     attacks = ATTACKS.replace("PORT", str(port)).replace("FOLDER", str(service.folder))
     attacks = attacks.replace("SERVER", str(os.getpid()))
@@ -104,6 +109,16 @@ def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
     assert killed
     assert connections == []
     assert [verdict.status for verdict in found] == ["passed", "wrong_output", "compile_error"]
+    with service.client() as client:
+        job = client.submit_evaluation(problem, candidates[1:2], {"language": "cpp"})
+        assert "working" not in [event.type for event in client.events(job.id)]
+        assert [one["status"] for one in client.result(job.id).verdicts] == ["wrong_output"]
+    with service.client(service.new_token("bob")) as client:
+        job = client.submit_evaluation(problem, candidates[2:], {"language": "cpp"})
+        for event in client.events(job.id):
+            if event.type == "working":
+                client.cancel(job.id)
+        assert client.job(job.id).state == "cancelled"
 
 
 def test_a_running_job_is_cancelled_with_all_its_processes(service, eventually, is_running):

@@ -14,10 +14,12 @@ from stored_runs import sample_node, sample_run
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, RunInUseError
-from adaexplore.store import create_run, export_run, is_run, open_run, read_run
+from adaexplore.store import create_run, export_run, is_run, make_run, open_run, read_run
+from adaexplore.store.directory import remove_unfinished
 from adaexplore.store.postgres import postgres_engine
 
 WRITER = Path(__file__).with_name("endless_writer.py")
+DIES = Path(__file__).with_name("dies_creating.py")
 
 
 def run_in(url: str):
@@ -168,3 +170,34 @@ def test_a_damaged_pointer_is_named(path):
     (path / "run.url").write_text("postgresql://host/runs\n")
     with pytest.raises(BadInputError, match=r"run\.url is damaged: write URL#ID"):
         read_run(path)
+
+
+@pytest.mark.parametrize(
+    ("how", "when"),
+    [("create", "write_text"), ("create", "before rename"), ("make", "rename")],
+)
+def test_a_kill_while_a_run_is_made_leaves_no_row_without_a_folder(tmp_path, postgresql, how, when):
+    url = postgresql.new_database(f"dies{time.monotonic_ns()}")
+    path = tmp_path / "one"
+    dies = [sys.executable, str(DIES), str(path), url, how, when]
+    assert subprocess.run(dies, timeout=60).returncode == -9
+    for _ in range(100):
+        try:
+            if not is_run(path):
+                make_run(path, run_in(url))
+            break
+        except RunInUseError:  # the server has not seen the end of the connection yet
+            time.sleep(0.05)
+    with read_run(path) as run:
+        assert run.store.node_count() == 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["one"]
+    assert [entry.name for entry in path.iterdir()] == ["run.url"]
+    assert counted(url, "SELECT count(*) FROM run") == 1
+
+
+def test_a_run_that_is_being_made_is_not_removed(tmp_path, postgresql):
+    with create_run(tmp_path / "one", run_in(postgresql.url)) as run:
+        (tmp_path / "one" / "run.url").rename(tmp_path / "one" / "run.url.new")
+        with pytest.raises(RunInUseError):
+            remove_unfinished(tmp_path / "one")
+        run.store.record(sample_node(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from adaexplore.core.candidate import Candidate
@@ -50,4 +51,13 @@ class TriesUses(Protocol):
 
         Called after `prepare`, for the winner of a search and for `adaexplore evaluate`.
         """
+        ...
+
+
+@runtime_checkable
+class TellsNews(Protocol):
+    """An evaluator with news of its machines that the user must know."""
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """Call `tell` with every line of news from now on, in any thread."""
         ...

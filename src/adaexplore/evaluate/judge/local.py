@@ -76,6 +76,12 @@ class LocalEvaluator:
         self._judge: Worker | None = None
         self._facts = ReferenceFacts()
 
+    @property
+    def longest_s(self) -> float:
+        """The longest that a call may take, where it loses one judge and needs another."""
+        preparing_s = _PREPARE_TIMES * self._timeout_s + self._grace_s + self._trials_s
+        return 2 * (preparing_s + self._timeout_s + self._grace_s + self._trials_s)
+
     def prepare(self) -> ReferenceFacts:
         """See `Evaluator.prepare`."""
         if self._judge is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,7 @@ def _host(device: str) -> Environment:
         triton=triton_version(),
         system=platform.platform(),
         commit=_commit(),
+        cxx=_first_line([*shlex.split(os.environ.get("CXX", "g++")), "--version"]),
     )
 
 

@@ -12,7 +12,7 @@ def charts(summary: CampaignSummary) -> list[BandsChart]:
     for result in summary.results:
         speeds = bands.setdefault(_band(result), [])
         if result.timing:
-            speeds.append(Speed(result.name, result.timing, _css(result)))
+            speeds.append(Speed(result.name, result.timing, css_of(result)))
     return bands_charts(bands)
 
 
@@ -26,7 +26,8 @@ def _band(result: Result) -> str:
     return result.category or result.precision
 
 
-def _css(result: Result) -> str:
+def css_of(result: Result) -> str:
+    """Return the CSS class of a winner's mark."""
     if result.set_apart:
         return "unmeasured"
     return "small" if result.by_algebra else "large"

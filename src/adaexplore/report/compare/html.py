@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from adaexplore.report.compare import chart, reported, tables
 from adaexplore.report.compare.comparison import Comparison
 from adaexplore.report.page import page
@@ -9,5 +11,9 @@ from adaexplore.report.page import page
 
 def render_comparison(comparison: Comparison) -> str:
     """Return the whole page, to be written as UTF-8. It runs no script."""
-    names = {"tables": tables, "chart": chart, "reported": reported}
-    return page("compare.html.j2", comparison=comparison, **names)
+    return page("compare.html.j2", **page_variables(comparison))
+
+
+def page_variables(comparison: Comparison) -> dict[str, Any]:
+    """Return the variables of the comparison's template."""
+    return {"comparison": comparison, "tables": tables, "chart": chart, "reported": reported}

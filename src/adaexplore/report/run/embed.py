@@ -58,8 +58,21 @@ def page_json(summary: Summary) -> str:
     texts = _TextTable()
     _add_sources(texts, summary.rows)
     steps = [_step(row, texts) for row in summary.rows]
+    return _dump(texts, steps, reference=texts.add(_normal(summary.problem.source), highlight))
+
+
+def pair_json(first: Row, second: Row) -> str:
+    """Return two steps of any runs as `page_json` does; the second has its diff to the first."""
+    texts = _TextTable()
+    _add_sources(texts, [first, second])
+    steps = [_step(row, texts) for row in (first, second)]
+    steps[1]["diff"] = _diff(first.node, second.node)
+    return _dump(texts, steps)
+
+
+def _dump(texts: _TextTable, steps: list[dict[str, Any]], **more: Any) -> str:
     data = {
-        "reference": texts.add(_normal(summary.problem.source), highlight),
+        **more,
         "steps": steps,
         "lines": texts.lines,
         "runs": texts.runs,
@@ -199,6 +212,8 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
         )
     if node.reused:
         facts.append(("Taken over", "an identical candidate had been evaluated before"))
+    if evaluation.taken_over:
+        facts.append(("Taken over from the cache", text.origin_of(evaluation.taken_over)))
     facts += [
         ("Proposing", text.duration_s(node.propose_s)),
         ("Evaluating", text.duration_s(evaluation.cost.wall_s)),

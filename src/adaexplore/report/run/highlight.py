@@ -41,6 +41,7 @@ PYTHON = PythonLexer()
 CPP = CppLexer()
 
 
+@lru_cache(maxsize=1024)  # a live page is made anew for each step, from the same sources
 def highlight(source: str) -> list[tuple[str, str]]:
     """Return the lines of a Python module as (text, runs), with kernels in strings coloured."""
     lines: list[tuple[str, str]] = []

@@ -25,25 +25,29 @@ def render(summary: Summary) -> str:
     All data of the run is escaped. The page's own policy allows no script except the inlined one,
     identified by its hash.
     """
+    return page("report.html.j2", **page_variables(summary))
+
+
+def page_variables(summary: Summary) -> dict[str, Any]:
+    """Return the variables of the report's template."""
     script = "\n".join(asset(name) for name in SCRIPTS)
-    return page(
-        "report.html.j2",
-        summary=summary,
-        problem=summary.problem,
-        info=summary.info,
-        head=summary.headline,
-        gauge=_gauge(summary),
-        charts=[chart.make_chart(summary, size) for size in (WIDE, NARROW)],
-        diversity=diversity,
-        diversity_lines=diversity.lines(summary.diversity),
-        chart_description=chart.describe(summary),
-        reference_facts=_reference_facts(summary),
-        environment_facts=text.facts(_known(summary.info.environment.to_json())),
-        created=_moment(summary.info.created_at),
-        script=script,
-        script_hash=_csp_hash(script),
-        data=page_json(summary),
-    )
+    return {
+        "summary": summary,
+        "problem": summary.problem,
+        "info": summary.info,
+        "head": summary.headline,
+        "gauge": _gauge(summary),
+        "charts": [chart.make_chart(summary, size) for size in (WIDE, NARROW)],
+        "diversity": diversity,
+        "diversity_lines": diversity.lines(summary.diversity),
+        "chart_description": chart.describe(summary),
+        "reference_facts": _reference_facts(summary),
+        "environment_facts": text.facts(_known(summary.info.environment.to_json())),
+        "created": _moment(summary.info.created_at),
+        "script": script,
+        "script_hash": _csp_hash(script),
+        "data": page_json(summary),
+    }
 
 
 def _csp_hash(script: str) -> str:

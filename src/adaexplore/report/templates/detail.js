@@ -1,7 +1,12 @@
 // The chosen candidate: what it is, how it did, and its texts behind tabs.
 
-const detailPanel = document.getElementById("detail");
 let openTab = "Source";
+
+/** Functions that add an element to the head of a step. */
+const stepActions = [];
+
+let detailPanel, shownStep;
+
 
 function chip(text, kind = "") {
   return make("span", { class: `chip ${kind}` }, text);
@@ -119,7 +124,7 @@ function detailHead(step) {
       "div",
       { class: "title-row" },
       make("h3", {}, `Node ${step.id}`, step.best ? make("span", { class: "star" }, " ★ best") : ""),
-      copyButton,
+      make("span", { class: "actions" }, ...stepActions.map((action) => action(step)), copyButton),
     ),
     make("p", { class: "from" }, `${step.kind} step from `, origin),
     make(
@@ -151,6 +156,8 @@ function detailHead(step) {
 }
 
 function showDetail(step) {
+  detailPanel = document.getElementById("detail");
+  shownStep = step;
   const tabs = tabsOf(step);
   const panel = make("div", { role: "tabpanel", class: "panel" });
   detailPanel.replaceChildren(detailHead(step), tabBar(tabs), panel);

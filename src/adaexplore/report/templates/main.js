@@ -18,15 +18,35 @@ function linkedStep(hash) {
   return byId.get(Number(hash.match(/^#node-(\d+)$/)?.[1]));
 }
 
-if (steps.length) {
+function bindCharts() {
+  document.querySelectorAll("[data-part=chart] .chart").forEach((svg) => bindChart(svg, select));
+}
+
+/** Draws all that needs steps; the page has its places once there is a step. */
+function drawSteps() {
   drawTree(select);
   drawTable(select);
-  document.querySelectorAll(".chart").forEach((svg) => bindChart(svg, select));
+  bindCharts();
   const first = linkedStep(location.hash) ?? steps.find((step) => step.best) ?? steps.at(-1);
   showDetail(first);
   markInTree(first, true);
   markInChart(first);
 }
+
+if (steps.length) drawSteps();
+
+/** Chooses the row below or above the chosen one in the tree. */
+function move(by) {
+  const rows = [...(treeBox?.children ?? [])];
+  const row = rows[rows.findIndex((one) => one.getAttribute("aria-selected") === "true") + by];
+  if (row) select(Number(row.dataset.id));
+}
+
+document.addEventListener("keydown", (event) => {
+  const by = { j: 1, k: -1 }[event.key];
+  const typing = event.target.closest?.("input, textarea, select");
+  if (by && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) move(by);
+});
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#node-']");
@@ -40,11 +60,15 @@ addEventListener("hashchange", () => {
   if (step) select(step.id, { reveal: "panel" });
 });
 
-document.querySelector("details.reference").addEventListener("toggle", (event) => {
-  const box = document.getElementById("reference");
-  if (event.target.open && !box.firstChild) box.append(documentView(data.reference, "Reference"));
-});
-const copyCommand = document.getElementById("copy-command");
-copyCommand?.addEventListener("click", () =>
-  copy(copyCommand, document.getElementById("command").textContent),
+document.addEventListener(
+  "toggle",
+  (event) => {
+    const box = event.target.matches("details.reference") && document.getElementById("reference");
+    if (box && event.target.open && !box.firstChild) box.append(documentView(data.reference, "Reference"));
+  },
+  true,
 );
+document.addEventListener("click", (event) => {
+  if (event.target.id === "copy-command")
+    copy(event.target, document.getElementById("command").textContent);
+});

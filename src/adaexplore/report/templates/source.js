@@ -1,8 +1,15 @@
 // Texts: documents as numbers into the table of lines, turned into elements when they are shown.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const steps = data.steps;
-const byId = new Map(steps.map((step) => [step.id, step]));
+let data, steps, byId;
+
+/** Takes the data of the page, or of a later state of the run. */
+function takeData(json) {
+  data = JSON.parse(json);
+  steps = data.steps;
+  byId = new Map(steps.map((step) => [step.id, step]));
+}
+
+takeData(document.getElementById("data").textContent);
 
 /** An element with attributes and children; strings become text, so nothing is ever parsed as markup. */
 function make(tag, attributes = {}, ...children) {

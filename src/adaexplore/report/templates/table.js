@@ -16,7 +16,7 @@ const COLUMNS = [
   { name: "Error", of: (step) => step.error[0], show: (step) => step.error[1], cls: "num wide" },
   { name: "Note", of: (step) => step.reason || [...step.labels, step.estimate, step.note].filter(Boolean).join("; "), cls: "note" },
 ];
-const table = document.getElementById("candidates");
+let table;
 const order = { column: 0, down: false };
 let limit = PAGE;
 
@@ -55,7 +55,16 @@ function candidateRow(step) {
   return row;
 }
 
+/** The statuses that occur, as choices of the filter. */
+function drawStatuses() {
+  const filter = document.getElementById("status");
+  const known = new Set([...filter.options].map((option) => option.value));
+  for (const { status } of steps)
+    if (!known.has(status) && known.add(status)) filter.append(make("option", {}, status));
+}
+
 function drawRows() {
+  drawStatuses();
   const found = matching().sort(compare);
   table.tBodies[0].replaceChildren(...found.slice(0, limit).map(candidateRow));
   document.getElementById("count").textContent =
@@ -77,6 +86,7 @@ function sortBy(column) {
 }
 
 function drawTable(select) {
+  table = document.getElementById("candidates");
   const head = make("tr");
   COLUMNS.forEach(({ name, cls = "" }, index) => {
     const button = make("button", { type: "button" }, name);

@@ -1,6 +1,6 @@
 // The tree as an outline with one interval per row, all on one logarithmic scale.
 
-const treeBox = document.getElementById("tree");
+let treeBox;
 const treeRows = new Map();
 const collapsed = new Set();
 const children = new Map();
@@ -80,17 +80,7 @@ function rowOf(step) {
 let treeScale;
 
 function drawTree(select) {
-  for (const step of steps) {
-    if (!children.has(step.parent)) children.set(step.parent, []);
-    children.get(step.parent).push(step);
-  }
-  if (steps.length > MANY)
-    for (const step of steps) if (!step.path && children.has(step.id)) collapsed.add(step.id);
-  const deepest = steps.reduce((depth, step) => Math.max(depth, step.depth), 1);
-  treeBox.style.setProperty("--deepest", deepest);
-  treeBox.classList.toggle("deep", deepest > 24);
-  treeScale = logScale();
-  treeBox.append(...shownBelow(0).map(rowOf));
+  treeBox = document.getElementById("tree");
   treeBox.addEventListener("click", (event) => {
     const row = event.target.closest(".node");
     if (!row) return;
@@ -99,6 +89,28 @@ function drawTree(select) {
     else select(id, { reveal: "panel" });
   });
   treeBox.addEventListener("keydown", (event) => treeKey(event, select));
+  growTree();
+}
+
+/** Draws the rows of all steps; branches that were closed stay closed. */
+function growTree() {
+  const focused = Number(treeBox.contains(document.activeElement) && document.activeElement.dataset.id);
+  const scrolled = treeBox.scrollTop;
+  children.clear();
+  treeRows.clear();
+  for (const step of steps) {
+    if (!children.has(step.parent)) children.set(step.parent, []);
+    children.get(step.parent).push(step);
+  }
+  if (steps.length > MANY && !collapsed.size)
+    for (const step of steps) if (!step.path && children.has(step.id)) collapsed.add(step.id);
+  const deepest = steps.reduce((depth, step) => Math.max(depth, step.depth), 1);
+  treeBox.style.setProperty("--deepest", deepest);
+  treeBox.classList.toggle("deep", deepest > 24);
+  treeScale = logScale();
+  treeBox.replaceChildren(...shownBelow(0).map(rowOf));
+  treeBox.scrollTop = scrolled;
+  treeRows.get(focused)?.focus({ preventScroll: true });
 }
 
 function toggle(id, close = !collapsed.has(id)) {

@@ -25,7 +25,9 @@ from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
 from adaexplore.run.api import read_source, syntax_failure
 from adaexplore.run.bench.own_tests import OwnTests
 from adaexplore.run.job import Servers
-from adaexplore.run.session import describe, device_of, evaluator_on, load_problem
+from adaexplore.run.processes import describe, evaluator_on
+from adaexplore.run.session import device_of, load_problem
+from adaexplore.run.take_over import taking_over
 from adaexplore.run.workers import map_parallel
 from adaexplore.store.bench import (
     BenchManifest,
@@ -68,6 +70,8 @@ class BenchJudging:
         self._manifest = manifest
         self._config = config
         self._tell = tell
+        if config.ray:
+            raise BadInputError("--ray: answers are judged on this machine; leave it out")
         self._limit_s = _time_limit(config)
         asked = config.device.split(",") if config.device else [None]
         self._names = [device_of(name and name.strip()) for name in asked]
@@ -152,8 +156,12 @@ class BenchJudging:
             problem = load_problem(self._path / group.problem, config)
             server = self._servers.get(problem)
             pending = [self._own_tests.tested(entry, server, device) for entry in pending]
-            blank = replace(blank, device=self._environment(problem).gpu or device)
-            with closing(evaluator_on(server, problem, config)) as evaluator:
+            environment = self._environment(problem)
+            blank = replace(blank, device=environment.gpu or device)
+            with (
+                closing(evaluator_on(server, problem, config)) as judge,
+                taking_over(judge, problem, config, environment) as evaluator,
+            ):
                 labels = evaluator.prepare().labels
                 blank = replace(blank, problem_digest=problem.digest, labels=labels)
                 while pending and not self._over.is_set():

@@ -29,7 +29,7 @@ OF_CLIENTS = (
     *("temperature", "reply_tokens", "reasoning", "concurrency"),
 )
 """Fields of the clients, which all runs share."""
-_SHARED = (*OF_CAMPAIGN, *OF_CLIENTS, "prompts", "memory", "store")
+_SHARED = (*OF_CAMPAIGN, *OF_CLIENTS, *("prompts", "memory", "store", "evaluation_cache"))
 """Fields that all problems have in common."""
 NOT_IN_FILE = ("run", "memory_update")
 _PATHS = ("prompts", "record", "replay", "start_from")

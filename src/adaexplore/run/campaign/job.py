@@ -111,11 +111,12 @@ class CampaignJob:
     @property
     def devices(self) -> list[str]:
         """The devices that may judge it; `BadInputError` for a device that is not there."""
+        ray = self.entry.config.ray
         if self.device:
-            return [device_of(self.device)]
+            return [device_of(self.device, ray)]
         if self.entry.devices:
-            return [device_of(device) for device in self.entry.devices]
-        return [device_of("cpu" if self.entry.config.target else None)]
+            return [device_of(device, ray) for device in self.entry.devices]
+        return [device_of("cpu" if self.entry.config.target else None, ray)]
 
     @property
     def exists(self) -> bool:

@@ -72,8 +72,8 @@ def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
 
 def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
     """Make the folder of a campaign; return it. Raises as `begin_campaign` does."""
-    for name in {device for entry in order.entries for device in entry.devices}:
-        device_of(name)
+    for name, ray in {(d, entry.config.ray) for entry in order.entries for d in entry.devices}:
+        device_of(name, ray)
     _check(order)
     _check_files(order)
     name = f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -128,7 +128,7 @@ def _plan(order: CampaignOrder) -> Plan:
 
 def _servers(order: CampaignOrder) -> Servers:
     """Return the servers of the jobs, which in a study share the references of problems too."""
-    return SharedSessions(order.config.parallel) if order.arms else Servers()
+    return SharedSessions(order.config.parallel) if order.arms else Servers(order.config.parallel)
 
 
 class CampaignRun:

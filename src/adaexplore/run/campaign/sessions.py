@@ -12,7 +12,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.problem import Problem
 from adaexplore.run.job import Servers
 from adaexplore.run.published_judge import beside_published
-from adaexplore.run.session import Session, session_on
+from adaexplore.run.session import Session
 
 
 @dataclass(eq=False, slots=True)
@@ -33,25 +33,28 @@ class SharedSessions(Servers):
     """
 
     def __init__(self, parallel: int) -> None:
-        super().__init__()
-        self._parallel = parallel
+        super().__init__(parallel)
         self._choosing = threading.Lock()
         self._sessions: dict[str, _Shared] = {}
 
     @contextmanager
     def session(self, problem: Problem, config: Config) -> Iterator[Session]:
         """See `Servers.session`; the published judge stands beside where `config` asks for it."""
-        key = json.dumps([problem.to_json(), config.timeout_s, config.memory_gb], sort_keys=True)
+        limits = [config.timeout_s, config.memory_gb]
+        cache = [config.evaluation_cache, config.evaluation_scope]
+        key = json.dumps([problem.to_json(), *limits, *cache], sort_keys=True)
         shared = self._taken(key)
         try:
             with shared.opening:
                 if shared.session is None:
                     plain = config.model_copy(update={"published_judge": False})
-                    opened = session_on(self.get(problem), problem, plain, self._parallel)
+                    opened = self.opened(problem, plain, self._parallel)
                     shared.session = shared.resources.enter_context(opened)
             session = shared.session
-            both = beside_published(session.evaluator, self.get(problem), problem, config)
-            yield replace(session, evaluator=both)
+            if config.published_judge:
+                both = beside_published(session.evaluator, self.get(problem), problem, config)
+                session = replace(session, evaluator=both)
+            yield session
         finally:
             with self._choosing:
                 shared.users -= 1

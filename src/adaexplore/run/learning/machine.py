@@ -17,13 +17,8 @@ from adaexplore.core.rule import Platform
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
-from adaexplore.run.session import (
-    PRELOAD,
-    PRELOAD_OFFLINE,
-    device_of,
-    load_problem,
-    target_of,
-)
+from adaexplore.run.processes import PRELOAD, PRELOAD_OFFLINE
+from adaexplore.run.session import device_of, load_problem, target_of
 from adaexplore.sandbox.process import ForkServer
 
 _TIMEOUT_S = 120.0

@@ -1,1 +1,1 @@
-"""Recorded runs as data that trainers read."""
+"""Recorded runs as data to train models on."""

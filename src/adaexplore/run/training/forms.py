@@ -1,183 +1,204 @@
-"""Forms of rows for trainers: tasks to attempt, conversations to imitate, pairs to prefer."""
+"""Rows of training data, one function for each form; all are pure functions of recorded runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from adaexplore.core.evaluation import Passed
-from adaexplore.core.node import Node
-from adaexplore.core.protocols.client import Message
-from adaexplore.run.training.recorded import Conversation, RecordedRun
-from adaexplore.run.training.rewards import UNJUDGED, Reward
+from adaexplore.core.evaluation import Timing
+from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.problem import Problem
+from adaexplore.run.training.prompts import answer, feedback_prompt, task_prompt
+from adaexplore.run.training.recorded import RecordedRun
+from adaexplore.search.named_rewards import reward_of
 
-DATA_SOURCE = "adaexplore"
-_WHOLE = "class ModelNew"
-
-Row = Mapping[str, Any]
-Form = Callable[[Sequence[RecordedRun], Reward], Iterator[Row]]
+Row = dict[str, Any]
+Messages = list[dict[str, str]]
+SOURCE = "adaexplore"
 
 
-def rl(runs: Sequence[RecordedRun], _: Reward) -> Iterator[Row]:
-    """Yield a task for each problem: its first prompt, as verl reads rows.
+def rl_rows(runs: Sequence[RecordedRun], reward: str) -> Iterator[Row]:
+    """Give a row of verl for each problem: its task as the prompt, its reference as the truth.
 
-    `ground_truth` is the source of the reference; a reward function judges replies against it.
+    `best_reward` and `best_speedup` are the highest that the runs reached, None without any.
     """
-    seen: set[str] = set()
+    by_problem: dict[str, list[RecordedRun]] = {}
     for run in runs:
-        prompt = next((run.prompt(node) for node in run.nodes if run.prompt(node)), ())
-        problem = run.record.problem
-        if not prompt or problem.digest in seen:
-            continue
-        seen.add(problem.digest)
-        yield {
-            "data_source": DATA_SOURCE,
-            "prompt": _messages(prompt),
+        by_problem.setdefault(run.problem.digest, []).append(run)
+    for index, same in enumerate(by_problem.values()):
+        problem = same[0].problem
+        rewards = [reward_of(reward, run.evaluation(node)) for run in same for node in run.nodes]
+        speedups = [t.speedup for run in same for node in run.nodes if (t := run.timing(node))]
+        yield _facts(same[0]) | {
+            "data_source": SOURCE,
+            "prompt": [_user(_task(problem))],
             "ability": "kernel",
             "reward_model": {"style": "rule", "ground_truth": problem.source},
-            "extra_info": {"index": len(seen) - 1, **_about(run)},
+            "extra_info": {
+                "index": index,
+                "name": problem.name,
+                "uuid": problem.digest,
+                "entry_point": "Model",
+                "language": problem.language,
+                "precision": problem.precision,
+                "reward": reward,
+                "best_reward": max((r for r in rewards if r is not None), default=None),
+                "best_speedup": max(speedups, default=None),
+            },
         }
 
 
-def sft(runs: Sequence[RecordedRun], reward: Reward) -> Iterator[Row]:
-    """Yield the conversations that led to the best candidate of each run, one after the other."""
+def sft_rows(runs: Sequence[RecordedRun], reward: str) -> Iterator[Row]:
+    """Give a conversation for each run with a winner: its path, each verdict as the next turn."""
     for run in runs:
-        path = run.path_to_best()
-        talks = [talk for talk in map(run.conversation, path) if talk]
-        if talks:
-            yield {"messages": _messages(_joined(talks)), **_scored(run, path[-1], reward)}
+        winner = run.winner
+        if winner is None:
+            continue
+        path = run.path(winner)
+        messages = [_user(_task(run.problem))]
+        for before, node in zip([None, *path], path, strict=False):
+            messages += [_user(feedback_prompt(run.evaluation(before)))] if before else []
+            messages.append(_assistant(answer(node.proposal.note, node.candidate.source)))
+        yield _of_step(run, winner, reward) | {"messages": messages, "turns": len(path)}
 
 
-def sft_steps(runs: Sequence[RecordedRun], reward: Reward) -> Iterator[Row]:
-    """Yield the conversation of each step that is faster than its parent, with the `gain`.
+def step_rows(runs: Sequence[RecordedRun], reward: str) -> Iterator[Row]:
+    """Give a prompt and its reply for each step with a gain, as a model was asked where one was.
 
-    The gain is the ratio of speedups, over 1x where the parent is no correct candidate; the noise
-    of the measurement must not reach down to it.
+    `gain` is the speedup over the fastest kernel before it on its path, and over the strongest
+    baseline where none was correct. A gain within the noise of its measurement is none.
     """
     for run in runs:
         for node in run.nodes:
-            talk, gain = run.conversation(node), _gain(run, node)
-            if talk and gain and gain > 1.0:
-                yield {"messages": _messages(talk), "gain": gain, **_scored(run, node, reward)}
+            gain = _gain(run, node)
+            if gain is not None:
+                row = _of_step(run, node, reward)
+                yield row | {"messages": _asked(run, node), "gain": gain}
 
 
-def preferences(runs: Sequence[RecordedRun], reward: Reward) -> Iterator[Row]:
-    """Yield pairs of replies to one prompt of which one is surely better."""
-    for replies in _replies_by_prompt(runs).values():
-        for better in replies:
-            for worse in replies:
-                if _is_better(better.node, worse.node) and better.text != worse.text:
-                    yield {
-                        "prompt": _messages(better.prompt),
-                        "chosen": _messages((Message("assistant", better.text),)),
-                        "rejected": _messages((Message("assistant", worse.text),)),
-                        "rejected_reward": reward(worse.node.evaluation),
-                        **_scored(better.run, better.node, reward),
-                    }
+def preference_rows(runs: Sequence[RecordedRun], reward: str) -> Iterator[Row]:
+    """Give pairs of kernels made from the same one, where one is better for certain.
 
-
-FORMS: Mapping[str, Form] = {
-    "rl": rl,
-    "sft": sft,
-    "sft-steps": sft_steps,
-    "preferences": preferences,
-}
-"""Forms of rows by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    run: RecordedRun
-    node: Node
-    prompt: Conversation
-    text: str
-
-
-def _replies_by_prompt(
-    runs: Sequence[RecordedRun],
-) -> Mapping[tuple[str, Conversation], list[_Reply]]:
-    found: dict[tuple[str, Conversation], list[_Reply]] = {}
-    for run in runs:
-        for node in run.nodes:
-            talk = run.conversation(node)
-            for prompt in _prompts(talk):
-                reply = _Reply(run, node, prompt, talk[-1].text)
-                found.setdefault((run.record.problem.digest, prompt), []).append(reply)
-    return found
-
-
-def _prompts(talk: Conversation) -> list[Conversation]:
-    """Return the prompts that the last reply of a conversation answers, the whole one last.
-
-    A module that is written whole answers the prompts of earlier turns, too; a patch does not.
+    `chosen` is the kernel with the highest reward of those that may be examples, of equals the
+    fastest. A measured kernel
+    is `rejected` only where the intervals of both speedups lie apart.
     """
-    prompts = [talk[:i] for i, message in enumerate(talk) if message.role == "assistant"]
-    return prompts if prompts and _WHOLE in talk[-1].text else prompts[-1:]
+    for run in runs:
+        families: dict[int, list[Node]] = {}
+        for node in run.nodes:
+            if node.candidate.source and not node.reused:
+                families.setdefault(node.parent_id, []).append(node)
+        for parent_id, family in families.items():
+            yield from _pairs(run, parent_id, family, reward)
 
 
-def _is_better(one: Node, other: Node) -> bool:
-    """Return whether a step is better by its verdict, or faster beyond the noise."""
-    first, second = one.evaluation, other.evaluation
-    if not isinstance(first, Passed) or _is_unjudged(other):
-        return False
-    if not isinstance(second, Passed):
-        return True
-    ours, theirs = first.measured, second.measured
-    return bool(ours and theirs and ours.noise_ci[0] > theirs.noise_ci[1])
+FORMS: Mapping[str, Callable[[Sequence[RecordedRun], str], Iterator[Row]]] = MappingProxyType(
+    {"rl": rl_rows, "sft": sft_rows, "sft-steps": step_rows, "preferences": preference_rows}
+)
+"""All forms by name."""
+
+
+def _pairs(run: RecordedRun, parent_id: int, family: list[Node], reward: str) -> Iterator[Row]:
+    found = [(node, reward_of(reward, run.evaluation(node))) for node in family]
+    judged = [(node, value) for node, value in found if value is not None]
+    examples = [
+        (value, timing.speedup, -node.id) for node, value in judged if (timing := run.timing(node))
+    ]
+    if not examples:
+        return
+    highest, _, negative = max(examples)
+    best = run.nodes[-negative - 1]
+    prompt = [_user(_task_after(run, parent_id))]
+    for other, value in judged:
+        if value < highest and _is_apart(run, best, other):
+            yield _of_step(run, best, reward) | {
+                "prompt": prompt,
+                "chosen": [_assistant(answer("", best.candidate.source))],
+                "rejected": [_assistant(answer("", other.candidate.source))],
+                "rejected_reward": value,
+                "rejected_status": run.evaluation(other).status,
+            }
+
+
+def _is_apart(run: RecordedRun, best: Node, other: Node) -> bool:
+    fast, slow = run.timing(best), run.timing(other)
+    return slow is None or (fast is not None and fast.noise_ci[0] > slow.noise_ci[1])
 
 
 def _gain(run: RecordedRun, node: Node) -> float | None:
-    evaluation = node.evaluation
-    if not isinstance(evaluation, Passed) or not evaluation.measured:
+    """Return the gain of a step, None where there is none for certain."""
+    timing = run.timing(node)
+    if timing is None:
         return None
-    parent = run.by_id.get(node.parent_id)
-    before = parent.evaluation if parent else None
-    timing = before.measured if isinstance(before, Passed) else None
-    return evaluation.measured.at_least / (timing.speedup if timing else 1.0)
+    before = [t for each in run.path(node)[:-1] if (t := run.timing(each))]
+    base = max((t.speedup for t in before), default=1.0)
+    paired = timing.parent
+    if paired and before and _is_parent(run, node, base):
+        return paired.speedup if paired.speedup_ci[0] > 1 else None
+    return timing.speedup / base if timing.noise_ci[0] > base else None
 
 
-def _is_unjudged(node: Node) -> bool:
-    return node.evaluation.status in UNJUDGED
+def _is_parent(run: RecordedRun, node: Node, speedup: float) -> bool:
+    """Return whether the step's parent has this speedup: the two were measured together."""
+    parent: Timing | None = run.timing(run.nodes[node.parent_id - 1])
+    return parent is not None and parent.speedup == speedup
 
 
-def _joined(talks: Sequence[Conversation]) -> Conversation:
-    """Return conversations as one: no turn twice, and the system's message once."""
-    joined = talks[0]
-    for talk in talks[1:]:
-        if talk[: len(joined)] == joined:
-            joined = talk
-        else:
-            joined += tuple(message for message in talk if message.role != "system")
-    return joined
+def _asked(run: RecordedRun, node: Node) -> Messages:
+    """Return the exchange that made a step, or the same task in the words of `prompts`."""
+    exchange = run.exchanges.get(node.ask_id or 0)
+    proposal = node.proposal
+    if exchange and proposal.reply and exchange.reply.text == proposal.reply:
+        sent = [{"role": m.role, "content": m.text} for m in exchange.prompt.messages]
+        return [*sent, _assistant(proposal.reply)]
+    if proposal.prompt and proposal.reply:
+        return [_user(proposal.prompt), _assistant(proposal.reply)]
+    task = _task_after(run, node.parent_id)
+    return [_user(task), _assistant(answer(proposal.note, node.candidate.source))]
 
 
-def _messages(conversation: Conversation) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.text} for message in conversation]
+def _task(problem: Problem) -> str:
+    checks = problem.checks
+    return task_prompt(problem.source, problem.language, checks.precision, backward=checks.backward)
 
 
-def _about(run: RecordedRun) -> dict[str, Any]:
-    record = run.record
-    return {
-        "run": run.name,
-        "problem": record.problem.name,
-        "problem_digest": record.problem.digest,
-        "licence": run.licence,
-        "language": record.problem.language,
-        "precision": record.problem.precision,
-        "gpu": record.environment.gpu,
-        "torch": record.environment.torch,
-        "triton": record.environment.triton,
-    }
+def _task_after(run: RecordedRun, parent_id: int) -> str:
+    """Return the task, with the kernel to begin from and its verdict."""
+    task = _task(run.problem)
+    if parent_id == ROOT_ID or not run.nodes[parent_id - 1].candidate.source:
+        return task
+    parent = run.nodes[parent_id - 1]
+    current = answer("The current kernel:", parent.candidate.source)
+    return f"{task}\n\n{current}\n\n{feedback_prompt(run.evaluation(parent))}"
 
 
-def _scored(run: RecordedRun, node: Node, reward: Reward) -> dict[str, Any]:
-    evaluation = node.evaluation
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
-    return {
-        **_about(run),
+def _of_step(run: RecordedRun, node: Node, reward: str) -> Row:
+    timing = run.timing(node)
+    exchange = run.exchanges.get(node.ask_id or 0)
+    return _facts(run) | {
         "step": node.id,
-        "reward": reward(evaluation),
+        "origin": node.proposal.origin,
+        "model": exchange.reply.model if exchange else "",
+        "reward": reward_of(reward, run.evaluation(node)),
         "speedup": timing.speedup if timing else None,
-        "speedup_eager": timing.speedup_eager if timing else None,
     }
+
+
+def _facts(run: RecordedRun) -> Row:
+    problem = run.problem
+    return {
+        "problem": problem.name,
+        "language": problem.language,
+        "device": problem.device.partition(":")[0],
+        "license": run.license,
+        "run": run.name,
+    }
+
+
+def _user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def _assistant(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}

@@ -1,92 +1,115 @@
-"""Rows for trainers in a Parquet file, without the problems of benchmarks."""
+"""Training data as a Parquet file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.problems.structure.confined import STRUCTURE_PRELOAD, structure_of
-from adaexplore.problems.structure.overlap import benchmark_structures
-from adaexplore.run.training.forms import FORMS
+from adaexplore.problems.overlap.check import left_out_line, overlap_check
+from adaexplore.run.training.forms import FORMS, Row
 from adaexplore.run.training.recorded import RecordedRun, recorded_runs
-from adaexplore.run.training.rewards import reward_named
-from adaexplore.sandbox.process import ForkServer
+from adaexplore.search.named_rewards import REWARDS
 
-FormName = Literal["rl", "sft", "sft-steps", "preferences"]
+if TYPE_CHECKING:
+    import pyarrow
+
+_NUMBERS = ("reward", "speedup", "gain", "rejected_reward", "best_reward", "best_speedup")
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenRows:
-    """The outcome of an export: rows written, runs read, and runs left out with the reason."""
+class Written:
+    """A written file: its rows, the runs behind them, and one line on what was left out."""
 
     rows: int
     runs: int
-    left_out: Mapping[str, str]
+    left_out: str
 
 
-def write_parquet(
-    path: Path, target: Path, form: FormName, reward: str, *, with_benchmarks: bool = False
-) -> WrittenRows:
-    """Write the rows of the runs below `path` into a file.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to export: the form, the reward by name, and the licence of problems that name none.
 
-    Runs of problems with the structure of a benchmark's are left out, and those whose structure
-    cannot be told, unless `with_benchmarks`. Raises `BadInputError` for a folder without runs, an
-    unknown reward, runs without a row of this form, or a file that cannot be written.
+    Problems that overlap with benchmarks, also with those in the folders `exclude`, are left out
+    unless `with_benchmarks`.
     """
-    chosen = reward_named(reward)
-    runs = recorded_runs(path)
-    left_out = {} if with_benchmarks else _benchmark_problems(runs)
-    kept = [run for run in runs if run.name not in left_out]
-    rows = list(FORMS[form](kept, chosen))
+
+    form: str
+    reward: str = "log"
+    license_name: str = ""
+    exclude: tuple[Path, ...] = ()
+    with_benchmarks: bool = False
+
+
+def write_training_data(paths: Sequence[Path], target: Path, chosen: Selection) -> Written:
+    """Write the rows of runs and campaigns to a Parquet file.
+
+    Raises `BadInputError` for an unknown form or reward, for paths that are no runs, where no row
+    is left, and where the file cannot be written.
+    """
+    if chosen.form not in FORMS:
+        raise BadInputError(f"--form {chosen.form}: no such form; there are {', '.join(FORMS)}")
+    if chosen.reward not in REWARDS:
+        known = ", ".join(REWARDS)
+        raise BadInputError(f"--reward {chosen.reward}: no such reward; there are {known}")
+    if find_spec("pyarrow") is None:
+        raise BadInputError("pyarrow cannot be imported; pip install 'adaexplore[parquet]'")
+    runs = list(recorded_runs(paths, chosen.license_name))
+    kept, left_out = (runs, "") if chosen.with_benchmarks else _free(runs, chosen.exclude)
+    rows = list(FORMS[chosen.form](kept, chosen.reward))
     if not rows:
-        raise BadInputError(f"{path}: {_nothing(form, len(runs), len(left_out))}")
+        why = left_out or "no step of them gives one"
+        raise BadInputError(f"no row of form {chosen.form} in {len(runs)} runs: {why}")
     _write(rows, target)
-    return WrittenRows(len(rows), len(runs), left_out)
+    return Written(len(rows), len(kept), left_out)
 
 
-def _nothing(form: str, runs: int, left_out: int) -> str:
-    if left_out == runs:
-        return (
-            f"all {runs} runs are of problems that are left out, such as a benchmark's; "
-            "--with-benchmarks takes them"
-        )
-    return f"no row of the form {form} in {runs - left_out} runs; runs without a model have none"
+def _free(runs: list[RecordedRun], exclude: Sequence[Path]) -> tuple[list[RecordedRun], str]:
+    """Return the runs whose problems may be trained on, and one line about the others."""
+    with ExitStack() as stack:
+        check = stack.enter_context(overlap_check(exclude))
+        whys = {run.problem.source: check("problem", run.problem.source).why for run in runs}
+    return [run for run in runs if not whys[run.problem.source]], left_out_line(whys.values())
 
 
-def _benchmark_problems(runs: Sequence[RecordedRun]) -> dict[str, str]:
-    """Return the runs that data for training must not have, by name, each with the reason."""
-    known, told = benchmark_structures(), dict[str, str]()
-    with _server() as server:
-        for run in runs:
-            problem = run.record.problem
-            if problem.digest not in told:
-                found = structure_of(server, "problem", problem.source)
-                why = f"its structure is unknown: {found['why']}" if found["why"] else ""
-                told[problem.digest] = why or known.get(found["structure"], "")
-    reasons = {run.name: told[run.record.problem.digest] for run in runs}
-    return {name: why for name, why in reasons.items() if why}
+def _write(rows: list[Row], target: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
 
-
-@contextmanager
-def _server() -> Iterator[ForkServer]:
-    server = ForkServer.start(STRUCTURE_PRELOAD)
+    schema = pyarrow.schema([(name, _type(name)) for name in rows[0]])
+    table = pyarrow.Table.from_pylist(rows, schema)
     try:
-        yield server
-    finally:
-        server.close()
-
-
-def _write(rows: Sequence[Mapping[str, object]], target: Path) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise BadInputError("--parquet needs pyarrow: pip install 'adaexplore[parquet]'") from None
-    try:
-        parquet.write_table(pyarrow.Table.from_pylist(list(rows)), target)
+        with target.open("wb") as file:
+            parquet.write_table(table, file)
     except OSError as error:
-        raise BadInputError(f"{target}: cannot be written: {error.strerror or error}") from None
+        raise BadInputError(f"cannot write {target}: {error.strerror}") from error
+
+
+def _type(name: str) -> pyarrow.DataType:
+    """Return the type of a column, the same whatever the rows hold."""
+    import pyarrow
+
+    text, number = pyarrow.string(), pyarrow.float64()
+    message = pyarrow.struct([("role", text), ("content", text)])
+    nested: dict[str, Any] = {
+        "reward_model": pyarrow.struct([("style", text), ("ground_truth", text)]),
+        "extra_info": pyarrow.struct(
+            [
+                ("index", pyarrow.int64()),
+                *((name, text) for name in ("name", "uuid", "entry_point")),
+                *((name, text) for name in ("language", "precision", "reward")),
+                *((name, number) for name in ("best_reward", "best_speedup")),
+            ]
+        ),
+    }
+    if name in nested:
+        return nested[name]
+    if name in ("prompt", "messages", "chosen", "rejected"):
+        return pyarrow.list_(message)
+    if name in _NUMBERS:
+        return number
+    return pyarrow.int64() if name in ("step", "turns") else text

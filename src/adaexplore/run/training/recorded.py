@@ -1,100 +1,101 @@
-"""Recorded runs below a folder, as trainers need them: steps with their conversations."""
+"""Recorded runs, as what can be learnt from them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from adaexplore.core.ask import Exchange
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.node import ROOT_ID, Node, best_correct
-from adaexplore.core.protocols.client import Message
-from adaexplore.core.protocols.store import RunRecord
+from adaexplore.core.evaluation import Evaluation, Passed, Timing
+from adaexplore.core.leader import is_claimable, leader_of
+from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.problem import Problem
+from adaexplore.run.campaign.file import CampaignOrder
+from adaexplore.run.winner import confirmed_of
+from adaexplore.search.named_rewards import is_decoy
 from adaexplore.store import read_run
-from adaexplore.store.directory import DATABASE_NAME, URL_NAME, holds_run
-from adaexplore.store.exported import SUFFIX
+from adaexplore.store.campaign import is_campaign, read_manifest
+from adaexplore.store.directory import holds_run
 
-UNKNOWN_LICENCE = "unknown"
-_LICENCE = re.compile(r"^\s*#\s*SPDX-License-Identifier:\s*(\S.*?)\s*$", re.MULTILINE)
-
-Conversation = tuple[Message, ...]
-"""Messages of a prompt; a conversation that was answered ends with the assistant's."""
+_SPDX = re.compile(r"SPDX-License-Identifier:\s*([A-Za-z0-9.+ ()-]*[A-Za-z0-9.+)])")
+UNKNOWN = "unknown"
+"""The licence of a problem that names none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run: its record, its steps in order, and the exchanges of each ask."""
+    """A run: its steps in order, the confirmations that count by step, and its exchanges by ask.
+
+    `license` is that of the problem's source.
+    """
 
     name: str
-    record: RunRecord
+    problem: Problem
     nodes: Sequence[Node]
-    exchanges: Mapping[int, Sequence[Exchange]]
+    confirmed: Mapping[int, Evaluation]
+    exchanges: Mapping[int, Exchange]
+    license: str
+
+    def evaluation(self, node: Node) -> Evaluation:
+        """Return the evaluation of a step that counts."""
+        return self.confirmed.get(node.id, node.evaluation)
+
+    def timing(self, node: Node) -> Timing | None:
+        """Return the measurement of a step whose kernel may be an example, None for any other.
+
+        It is correct, may be claimed, does the work itself, and the run had not tried it before.
+        """
+        found = self.evaluation(node)
+        if node.reused or not isinstance(found, Passed):
+            return None
+        return found.measured if is_claimable(found) and not is_decoy(found) else None
+
+    def path(self, node: Node) -> list[Node]:
+        """Return the steps from the first to `node` itself, each with a kernel."""
+        found = []
+        while True:
+            if node.candidate.source:
+                found.append(node)
+            if node.parent_id == ROOT_ID:
+                return found[::-1]
+            node = self.nodes[node.parent_id - 1]
 
     @property
-    def licence(self) -> str:
-        """The SPDX identifier in the source of the problem."""
-        found = _LICENCE.search(self.record.problem.source)
-        return found[1] if found else UNKNOWN_LICENCE
-
-    @cached_property
-    def by_id(self) -> Mapping[int, Node]:
-        """The steps by number."""
-        return {node.id: node for node in self.nodes}
-
-    def path_to_best(self) -> list[Node]:
-        """Return the steps from the first to the best correct one; none where all are wrong."""
-        best = best_correct({node.id: node.evaluation for node in self.nodes})
-        path: list[Node] = []
-        at = best or ROOT_ID
-        while at != ROOT_ID:
-            path.append(self.by_id[at])
-            at = self.by_id[at].parent_id
-        return path[::-1]
-
-    def prompt(self, node: Node) -> Conversation:
-        """Return the prompt whose reply is the step's candidate; empty where none is recorded."""
-        exchange = self._last(node)
-        return exchange.prompt.messages if exchange else ()
-
-    def conversation(self, node: Node) -> Conversation:
-        """Return the prompt and the reply; empty where no model answered, or none is recorded."""
-        exchange = self._last(node)
-        if exchange is None or not exchange.prompt.messages:
-            return ()
-        return (*exchange.prompt.messages, Message("assistant", exchange.reply.text))
-
-    def _last(self, node: Node) -> Exchange | None:
-        exchanges = self.exchanges.get(node.ask_id or 0, ())
-        answered = [one for one in exchanges if one.reply.text == node.proposal.reply]
-        return answered[-1] if answered else None
+    def winner(self) -> Node | None:
+        """The leading step of those whose kernels may be examples."""
+        examples = {node.id: node.evaluation for node in self.nodes if self.timing(node)}
+        leader = leader_of(examples, self.confirmed)
+        return self.nodes[leader.node_id - 1] if leader else None
 
 
-def recorded_runs(path: Path) -> list[RecordedRun]:
-    """Read the run in `path`, or all runs below it, in order of their names.
+def recorded_runs(paths: Sequence[Path], license_name: str = "") -> Iterator[RecordedRun]:
+    """Read runs, exported runs, and the runs of campaigns.
 
-    Raises `BadInputError` where there is none.
+    `license_name` is the licence of problems whose source names none (SPDX-License-Identifier).
+    Raises `BadInputError` for a path that is none of these.
     """
-    places = [path] if holds_run(path) else _below(path)
-    if not places:
-        raise BadInputError(f"{path}: no run there, and none below it")
-    return [_read(place, path) for place in places]
+    for path in paths:
+        if not is_campaign(path):
+            yield _read(path, license_name)
+            continue
+        for entry in CampaignOrder.from_json(read_manifest(path)["order"]).entries:
+            run = path / entry.arm / entry.name
+            if holds_run(run):
+                yield _read(run, license_name)
 
 
-def _below(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return []
-    databases = [file for name in (DATABASE_NAME, URL_NAME) for file in path.rglob(name)]
-    return sorted({*(file.parent for file in databases), *path.rglob(f"*{SUFFIX}")})
-
-
-def _read(place: Path, root: Path) -> RecordedRun:
-    name = root.resolve().name if place == root else place.relative_to(root).as_posix()
-    with read_run(place) as directory:
+def _read(path: Path, license_name: str) -> RecordedRun:
+    if not path.exists():
+        raise BadInputError(f"{path}: no such run")
+    with read_run(path) as directory:
         store = directory.store
-        exchanges: dict[int, list[Exchange]] = {}
-        for exchange in store.calls():
-            exchanges.setdefault(exchange.ask_id, []).append(exchange)
-        return RecordedRun(name, store.run(), store.nodes(), exchanges)
+        nodes, problem = store.nodes(), store.run().problem
+        exchanges = {exchange.ask_id: exchange for exchange in store.calls()}
+        confirmed = confirmed_of(nodes, store)
+    named = _SPDX.search(problem.source)
+    name = path.name.removesuffix(".json.xz")
+    licence = named[1] if named else license_name or UNKNOWN
+    return RecordedRun(name, problem, nodes, confirmed, exchanges, licence)

@@ -9,7 +9,7 @@ from adaexplore.core.evaluation import Fault
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages.cutedsl import host
-from adaexplore.run.session import start_server
+from adaexplore.run.processes import start_server
 from cutedsl_sources import SOURCE, changed
 from verdicts import failed
 

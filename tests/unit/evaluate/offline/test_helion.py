@@ -12,7 +12,7 @@ from adaexplore.core.problem import Access, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.evaluate.wire.messages import Build, encode
 from adaexplore.languages import DIALECTS
-from adaexplore.run.session import PRELOAD_OFFLINE
+from adaexplore.run.processes import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.values import Inputs
 from verdicts import failed, passed

@@ -16,7 +16,7 @@ from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.languages.cutedsl import host as cutedsl_host
 from adaexplore.propose.model.prompts import Prompts
-from adaexplore.run.session import PRELOAD_OFFLINE
+from adaexplore.run.processes import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
 
 TRITON = """

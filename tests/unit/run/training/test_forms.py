@@ -1,142 +1,95 @@
 import pytest
+from trained_runs import BEST, SOURCE, STEPS, write_run
 
-from adaexplore.core.ask import Exchange
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
-from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
-from adaexplore.core.node import Node
-from adaexplore.core.problem import Problem
-from adaexplore.core.proposal import Proposal
-from adaexplore.core.protocols.client import Message, Prompt, Reply
-from adaexplore.run.training.forms import preferences, rl, sft, sft_steps
-from adaexplore.run.training.recorded import RecordedRun
-from adaexplore.run.training.rewards import REWARDS
-from adaexplore.store import RunRecord
-
-REWARD = REWARDS["kernrl"]
-SYSTEM = Message("system", "You make modules faster.")
+from adaexplore.run.training.forms import FORMS
+from adaexplore.run.training.recorded import recorded_runs
 
 
-def passed(speedup, noise=0.01):
-    ends = speedup * (1 - noise), speedup * (1 + noise)
-    return Passed("fp32", 1e-7, Timing(1.0, (1.0, 1.0), {"eager": 1.0}, speedup, ends, speedup, 9))
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    [run] = recorded_runs([write_run(tmp_path_factory.mktemp("runs") / "mine")])
+    return run
 
 
-WRONG = Failed("wrong_output", "off by one")
+@pytest.fixture(scope="module")
+def rows(run):
+    return lambda form, reward="log": list(FORMS[form]([run], reward))
 
 
-def user(text):
-    return Prompt((SYSTEM, Message("user", text)))
+def number(text):
+    return int(text.rpartition("number = ")[2].partition("\n")[0])
 
 
-def module(number):
-    return f"```python\nclass ModelNew: number = {number}\n```"
+def test_a_problem_is_one_row_of_verl_whatever_the_number_of_its_runs(run):
+    [row] = FORMS["rl"]([run, run], "tritonforge")
+    assert row["data_source"] == "adaexplore"
+    assert row["reward_model"] == {"style": "rule", "ground_truth": SOURCE}
+    [message] = row["prompt"]
+    assert message["role"] == "user"
+    assert SOURCE.strip() in message["content"]
+    found = row["extra_info"]
+    assert (found["best_reward"], found["best_speedup"]) == (2.3, 3.1)
+    assert (found["entry_point"], found["uuid"]) == ("Model", run.problem.digest)
 
 
-class Growing:
-    """A run that grows by steps: (parent, prompt, reply, evaluation)."""
-
-    def __init__(self, source="class Model: ..."):
-        self._problem = Problem("softmax", source, "triton", "cuda:0")
-        self._nodes, self._exchanges = [], {}
-
-    def step(self, parent, prompt, reply, evaluation):
-        number = len(self._nodes) + 1
-        proposal = Proposal(Candidate(reply, "triton"), "model", "", reply=reply)
-        self._nodes.append(Node(number, parent, "large", proposal, evaluation, ask_id=number))
-        self._exchanges[number] = [Exchange(number, prompt, Reply(reply, "model"), 0.0)]
-        return prompt.after(reply, f"answer to step {number}")
-
-    def run(self):
-        record = RunRecord(
-            self._problem, Config(), ("model",), Environment(gpu="NVIDIA H200"), "", 0.0
-        )
-        return RecordedRun("one", record, self._nodes, self._exchanges)
+def test_the_path_to_the_winner_is_a_conversation_with_each_verdict_between(rows, run):
+    [row] = rows("sft")
+    assert row["step"] == BEST
+    roles = [message["role"] for message in row["messages"]]
+    assert roles == ["user", "assistant"] * 3
+    assert row["turns"] == 3
+    assert [number(m["content"]) for m in row["messages"][1::2]] == [2, 3, BEST]
+    assert row["messages"][2]["content"].startswith("1.5")
+    assert "as an example" not in row["messages"][2]["content"]
 
 
-@pytest.fixture
-def run():
-    """A wrong first try, mended in a second turn; a faster small step; a slower one."""
-    growing = Growing("# SPDX-License-Identifier: Apache-2.0\nclass Model: ...")
-    later = growing.step(0, user("large"), module(1), WRONG)
-    growing.step(1, later, module(2), passed(1.5))
-    growing.step(2, user("small"), "a patch", passed(3.0))
-    growing.step(3, user("smaller"), "another patch", passed(2.0))
-    return growing.run()
+def test_steps_count_where_they_gain_for_certain(rows):
+    gains = {row["step"]: row["gain"] for row in rows("sft-steps")}
+    assert gains == pytest.approx({2: 1.5, 3: 2.0, 5: 2.98 / 1.5, 7: 1.1})
 
 
-def texts(messages):
-    return [message["content"] for message in messages]
-
-
-def test_a_task_has_the_first_prompt_and_the_reference(run):
-    [row] = rl([run, run], REWARD)
-    assert texts(row["prompt"]) == [SYSTEM.text, "large"]
-    assert row["reward_model"] == {"style": "rule", "ground_truth": run.record.problem.source}
-    assert row["extra_info"]["licence"] == "Apache-2.0"
-    assert row["extra_info"]["index"] == 0
-
-
-def test_the_way_to_the_best_has_each_turn_once(run):
-    [row] = sft([run], REWARD)
-    assert texts(row["messages"]) == [
-        *(SYSTEM.text, "large", module(1), "answer to step 1", module(2)),
-        *("small", "a patch"),
+def test_a_step_of_a_model_is_in_the_models_words_and_any_other_in_the_tasks(rows):
+    messages = {row["step"]: row["messages"] for row in rows("sft-steps")}
+    assert messages[3] == [
+        {"role": "system", "content": "rules"},
+        {"role": "user", "content": "quoted"},
+        {"role": "assistant", "content": "a patch"},
     ]
+    task, reply = messages[5]
+    assert number(task["content"]) == 2  # its parent
+    assert "1.5" in task["content"]
+    assert reply["content"].startswith("idea 5\n\n```python\nclass ModelNew: number = 5\n```")
+
+
+def pairs(rows):
+    return [
+        (number(row["chosen"][0]["content"]), number(row["rejected"][0]["content"])) for row in rows
+    ]
+
+
+def test_a_pair_has_one_parent_and_a_certain_order(rows):
+    """Step 5 is as fast as 3 within the noise; 6 was never judged; 10 has no sibling."""
+    found = rows("preferences")
+    assert pairs(found) == [(2, 1), (3, 4), (3, 11), (8, 7)]
+    prompts = [row["prompt"][0]["content"] for row in found]
+    assert ["The current kernel:" in prompt for prompt in prompts] == [False, True, True, True]
+    assert all(row["rejected_reward"] < row["reward"] for row in found)
+
+
+def test_the_reward_decides_what_a_decoy_is_worth(rows):
+    """Dr.Kernel gives a decoy -1: it is rejected, and never chosen."""
+    assert (8, 9) in pairs(rows("preferences", "drkernel-staircase"))
+    assert all(9 not in pair for pair in pairs(rows("preferences", "kernrl")))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_row_names_the_licence(rows, form):
+    assert {row["license"] for row in rows(form)} == {"MIT"}
+
+
+def test_a_kernel_that_failed_its_confirmation_is_no_example(tmp_path):
+    path = write_run(tmp_path / "run", confirmed=[(BEST, STEPS[4][1])])
+    [run] = recorded_runs([path])
+    [row] = FORMS["sft"]([run], "log")
     assert row["step"] == 3
-    assert row["reward"] == 2.0
-    assert row["speedup"] == 3.0
-
-
-def test_steps_that_gain_have_their_gain_over_the_parent(run):
-    rows = list(sft_steps([run], REWARD))
-    assert [(row["step"], row["gain"]) for row in rows] == [(2, 1.5), (3, 2.0)]
-    assert texts(rows[1]["messages"]) == [SYSTEM.text, "small", "a patch"]
-
-
-def test_a_gain_within_the_noise_is_none():
-    growing = Growing()
-    growing.step(0, user("large"), module(1), passed(1.0))
-    growing.step(1, user("small"), module(2), passed(1.3, noise=0.5))
-    assert list(sft_steps([growing.run()], REWARD)) == []
-
-
-def test_a_mended_reply_is_preferred_to_the_one_that_failed(run):
-    [row] = preferences([run], REWARD)
-    assert texts(row["prompt"]) == [SYSTEM.text, "large"]
-    assert texts(row["chosen"]) == [module(2)]
-    assert texts(row["rejected"]) == [module(1)]
-    assert row["rejected_reward"] == -0.25
-
-
-def test_a_patch_is_no_reply_to_the_prompt_of_an_earlier_turn():
-    growing = Growing()
-    later = growing.step(0, user("large"), module(1), WRONG)
-    growing.step(1, later, "a patch", passed(2.0))
-    assert list(preferences([growing.run()], REWARD)) == []
-
-
-@pytest.mark.parametrize(
-    ("second", "count"),
-    [(passed(2.0), 1), (passed(1.01, noise=0.02), 0), (WRONG, 1), (Failed("infra_error", ""), 0)],
-)
-def test_a_pair_is_clear_of_the_noise_and_of_the_machine(second, count):
-    growing = Growing()
-    growing.step(0, user("large"), module(1), passed(1.0))
-    growing.step(0, user("large"), module(2), second)
-    assert len(list(preferences([growing.run()], REWARD))) == count
-
-
-def test_the_same_prompt_about_another_problem_makes_no_pair():
-    first, second = Growing(), Growing("class Model: other = 1")
-    first.step(0, user("large"), module(1), passed(1.0))
-    second.step(0, user("large"), module(2), passed(2.0))
-    assert list(preferences([first.run(), second.run()], REWARD)) == []
-
-
-def test_steps_without_a_model_make_no_rows():
-    growing = Growing()
-    growing.step(0, Prompt(()), module(1), passed(2.0))
-    run = growing.run()
-    assert [list(form([run], REWARD)) for form in (rl, sft, sft_steps, preferences)] == [[]] * 4
+    assert all(8 not in pair[:1] for pair in pairs(FORMS["preferences"]([run], "log")))

@@ -1,0 +1,1 @@
+"""Overlap of problems with benchmarks, whose problems nobody may train on."""

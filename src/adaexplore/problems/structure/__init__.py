@@ -1,1 +1,0 @@
-"""Structures of problems: operations and how they hang together, whatever their sizes."""

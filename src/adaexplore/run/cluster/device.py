@@ -1,0 +1,195 @@
+"""The process that holds one device of a cluster: a Ray actor on the device's machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from adaexplore.core.candidate import Candidate
+from adaexplore.core.environment import Environment
+from adaexplore.core.errors import BadInputError, InfrastructureError
+from adaexplore.core.evaluation_json import evaluation_to_json
+from adaexplore.core.problem import Problem
+from adaexplore.core.uses import uses_to_json
+from adaexplore.core.version import __version__
+from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.run.processes import describe, kind_of_evaluator, start_server
+from adaexplore.sandbox.gpus import VISIBLE, alone
+from adaexplore.sandbox.jobs import run_job
+from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
+from adaexplore.sandbox.walls.isolation import missing_for_strangers
+from adaexplore.sandbox.walls.limits import STRANGERS
+
+_MOST_JUDGES = 2
+"""Judges that keep their references on a device: a campaign goes back and forth."""
+_CANARY = "adaexplore.evaluate.timing.canary:main"
+_CANARY_S = 120.0
+_OF_RAY = "RAY_RAYLET_PID"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A problem (`Problem.to_json`) and how to judge its candidates, as `LocalEvaluator` takes it.
+
+    With `strangers`, the problem is by people who are not trusted.
+    """
+
+    problem: Mapping[str, Any]
+    timeout_s: float
+    memory_bytes: int
+    brief: bool = False
+    strangers: bool = False
+
+    @property
+    def key(self) -> str:
+        """The identity of the order on a device."""
+        return repr(asdict(self))
+
+
+class Device:
+    """Judges candidates of several problems on the one device that Ray gives to this process.
+
+    Confined processes run the code of candidates, as on a machine without Ray. All methods take and
+    return plain data; one thread at a time judges, while others may run jobs.
+    """
+
+    def __init__(self) -> None:
+        _forget_threads_of_ray()
+        self._guard = threading.Lock()
+        self._servers: dict[tuple[str, bool], ForkServer] = {}
+        self._judges: OrderedDict[str, LocalEvaluator] = OrderedDict()
+        self._canary: Worker | None = None
+
+    def begin(self, order: Order, release: str) -> dict[str, str]:
+        """Begin with the processes of an order; return the device's name, id and kind.
+
+        Raises `BadInputError` where this machine cannot judge for the caller.
+        """
+        if release != __version__:
+            raise BadInputError(
+                f"{platform.node()} has adaexplore {__version__}, not {release}; install the same "
+                "on all nodes of the cluster"
+            )
+        missing = missing_for_strangers() if order.strangers else []
+        if missing:
+            raise BadInputError(
+                f"{platform.node()} cannot confine problems by strangers: {'; '.join(missing)}"
+            )
+        if order.strangers:
+            os.environ[STRANGERS] = tempfile.mkdtemp(prefix="adaexplore-strangers-")
+        found = Environment.from_json(self.describe(order))
+        place = f"gpu {os.environ.get(VISIBLE, '0')}" if found.gpu else "the cpu"
+        return {
+            "name": f"{place} of {platform.node()}",
+            "id": f"{platform.node()} {place}",
+            "kind": found.gpu or f"{found.cpu}, {found.threads} threads",
+        }
+
+    def describe(self, order: Order) -> dict[str, Any]:
+        """Describe the machine for an order, as `Environment.to_json`."""
+        problem = Problem.from_json(order.problem)
+        return describe(self._server(problem), problem).to_json()
+
+    def canary_us(self, order: Order) -> float:
+        """Time the canary, with the device to itself."""
+        device, environment = alone(order.problem["device"])
+        if self._canary is None:
+            server = self._server(Problem.from_json(order.problem))
+            self._canary = server.spawn(_CANARY, name="canary", environment=environment)
+        try:
+            time_us: float = self._canary.call({"device": device}, _CANARY_S)["time_us"]
+        except (TimeoutError, WorkerDiedError) as error:
+            self._canary = None
+            raise InfrastructureError(f"its canary ended: {error}") from error
+        return time_us
+
+    def open(self, order: Order) -> float:
+        """Make room for a judge of an order; return the seconds that its longest call takes."""
+        return self._judge(order).longest_s
+
+    def prepare(self, order: Order) -> dict[str, Any]:
+        """Return the facts about the reference, as `ReferenceFacts.to_json`."""
+        return self._judge(order).prepare().to_json()
+
+    def evaluate(
+        self, order: Order, candidate: Candidate, parent: Candidate | None, again: bool
+    ) -> dict[str, Any]:
+        """Return a verdict, as `evaluation_to_json`."""
+        return evaluation_to_json(self._judge(order).evaluate(candidate, parent, again=again))
+
+    def try_uses(self, order: Order, candidate: Candidate) -> list[dict[str, Any]]:
+        """Return the uses of a winner, as `uses_to_json`."""
+        return uses_to_json(self._judge(order).try_uses(candidate))
+
+    def run_job(
+        self,
+        order: Order,
+        entry: str,
+        request: Mapping[str, Any],
+        timeout_s: float,
+        confined: Literal["cpu", "gpu"] | None,
+        readable: Sequence[str],
+    ) -> dict[str, Any]:
+        """Run a job for an order; see `sandbox.jobs.run_job`."""
+        return run_job(
+            self._server(Problem.from_json(order.problem)),
+            entry,
+            request,
+            timeout_s,
+            environment=alone(order.problem["device"])[1],
+            confined=confined,
+            readable=readable,
+        )
+
+    def close(self, order: Order) -> None:
+        """End the judge of an order; a call that waits for it ends with an error."""
+        with self._guard:
+            judge = self._judges.pop(order.key, None)
+        if judge:
+            judge.close()
+
+    def _server(self, problem: Problem) -> ForkServer:
+        with self._guard:
+            key = (problem.language, problem.target is not None)
+            if key not in self._servers:
+                self._servers[key] = start_server(problem)
+            return self._servers[key]
+
+    def _judge(self, order: Order) -> LocalEvaluator:
+        """Return the judge of an order; end the one used least recently where there are many."""
+        problem = Problem.from_json(order.problem)
+        server, evicted = self._server(problem), None
+        with self._guard:
+            if order.key not in self._judges:
+                if len(self._judges) >= _MOST_JUDGES:
+                    _, evicted = self._judges.popitem(last=False)
+                self._judges[order.key] = kind_of_evaluator(problem)(
+                    server,
+                    problem,
+                    timeout_s=order.timeout_s,
+                    memory_bytes=order.memory_bytes,
+                    brief=order.brief,
+                )
+            self._judges.move_to_end(order.key)
+            judge = self._judges[order.key]
+        if evicted:
+            evicted.close()
+        return judge
+
+
+def _forget_threads_of_ray() -> None:
+    """Take back the number of threads that Ray sets for a process with few of the processors.
+
+    Timings have the whole device, by its lock. A number that the node was started with stays.
+    """
+    name = "OMP_NUM_THREADS"
+    node = Path(f"/proc/{os.environ.get(_OF_RAY, '')}/environ")
+    if not any(part.startswith(f"{name}=".encode()) for part in node.read_bytes().split(b"\0")):
+        os.environ.pop(name, None)

@@ -1,0 +1,309 @@
+"""The devices of a cluster that one process uses, for all of its problems."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
+from adaexplore.run.cluster.remote import DeviceLostError, Remote
+
+Result = TypeVar("Result")
+Tell = Callable[[str], None]
+
+_MOST_TRIES = 3
+"""Devices that one piece of work may take down."""
+_PAUSES_S = (0.0, 0.5, 2.0)
+"""Pauses before the canary of a device is timed, until one is fast enough."""
+_REST_S = 60.0
+"""Pause before a device that was too slow is tried again."""
+_RESTART_S = 2.0
+_CLOSED = "the devices were given back"
+
+
+class ToughWorkError(InfrastructureError):
+    """Work that took down one device after the other."""
+
+
+class DeviceMaker(Protocol):
+    """The cluster as a fleet needs it; see `connection.Cluster`."""
+
+    address: str
+
+    def make(self) -> Remote:
+        """Ask for a device."""
+        ...
+
+    def longest_us(self, kind: str, device: str, time_us: float) -> float:
+        """Note a time of the canary; return the longest that the device may take."""
+        ...
+
+
+class Fleet:
+    """Devices of one kind; a thread has one to itself while it works there.
+
+    Ray places the devices, as many as `want` asks for, and ends them with this process. One that is
+    lost is replaced by the next that the cluster has. One whose canary takes too long before or
+    after timed work rests, and the work is done again elsewhere. Where no device is at work or
+    free for `patience_s` seconds, those who wait get an `InfrastructureError`.
+    """
+
+    def __init__(self, cluster: DeviceMaker, patience_s: float, rest_s: float = _REST_S) -> None:
+        self._cluster = cluster
+        self._patience_s = patience_s
+        self._rest_s = rest_s
+        self._changed = threading.Condition()
+        self._closed = threading.Event()
+        self._wanted = 0
+        self._coming = 0  # devices that begin, or rest
+        self._free: list[Remote] = []
+        self._busy: list[Remote] = []
+        self._all: list[Remote] = []
+        self._kind = ""
+        self._trouble: AdaExploreError | None = None
+        self._why = "none is free"
+        self._news: list[str] = []
+
+    def want(self, devices: int) -> None:
+        """Ask for this many devices in all."""
+        with self._changed:
+            more = range(self._wanted, devices)
+            self._wanted = max(self._wanted, devices)
+            self._coming += len(more)
+        for _ in more:
+            self._in_background(self._bring)
+
+    def timed(
+        self, work: Callable[[Remote], Result], tell: Tell, prefer: Remote | None = None
+    ) -> Result:
+        """Do work on a device that keeps its time before and after it.
+
+        Raises what the work raises, `ToughWorkError` where it takes several devices down, and
+        `InfrastructureError` where there is no device.
+        """
+        return self._done(work, tell, prefer, check=self._check_pace)
+
+    def untimed(self, work: Callable[[Remote], Result], tell: Tell) -> Result:
+        """Do work that measures nothing; raises as `timed` does."""
+        return self._done(work, tell, None, check=lambda _: None)
+
+    def beside(self, work: Callable[[Remote], Result]) -> Result:
+        """Do work on a device that may be at work on something else; raises as `timed` does."""
+        for _ in range(_MOST_TRIES):
+            with self._changed:
+                self._wait(lambda: bool(self._free or self._busy))
+                device = (self._free or self._busy)[0]
+            try:
+                return work(device)
+            except DeviceLostError as error:  # who has it, or takes it next, replaces it
+                self._why = str(error)
+                self._closed.wait(_RESTART_S)
+        raise ToughWorkError(f"{_MOST_TRIES} devices failed at the same work: {self._why}")
+
+    def tell_all(self, method: str, *arguments: Any) -> None:
+        """Call a method on all devices that are there."""
+        with self._changed:
+            there = [*self._free, *self._busy]
+        for device in there:
+            try:
+                device.call(method, *arguments)
+            except DeviceLostError:
+                continue
+
+    def close(self) -> None:
+        """Give all devices back; who waits for one, or for its work, gets an error."""
+        with self._changed:
+            self._closed.set()
+            devices, self._all, self._free, self._busy = self._all, [], [], []
+            self._changed.notify_all()
+        for device in devices:
+            device.kill()
+
+    def _done(
+        self,
+        work: Callable[[Remote], Result],
+        tell: Tell,
+        prefer: Remote | None,
+        *,
+        check: Callable[[Remote], None],
+    ) -> Result:
+        tries = 0
+        while tries < _MOST_TRIES:
+            device = self._take(prefer)
+            self._pass_on(tell)
+            try:
+                check(device)
+                tries += 1
+                result = work(device)
+                check(device)
+            except DeviceLostError as error:
+                if self._closed.is_set():
+                    raise InfrastructureError(_CLOSED) from error
+                self._say(f"{error}; its work begins again on another device")
+                self._replace(device)
+            except _TooSlowError as error:
+                self._say(str(error))
+                self._rest(device)
+            except BaseException:
+                self._give_back(device)
+                raise
+            else:
+                self._give_back(device)
+                return result
+            self._pass_on(tell)
+        raise ToughWorkError(f"{_MOST_TRIES} devices failed at the same work: {self._why}")
+
+    def _say(self, line: str) -> None:
+        """Keep a line for the next who can tell it."""
+        with self._changed:
+            self._why = line
+            self._news.append(line)
+
+    def _pass_on(self, tell: Tell) -> None:
+        with self._changed:
+            news, self._news = self._news, []
+        for line in news:
+            tell(line)
+
+    def _take(self, prefer: Remote | None) -> Remote:
+        with self._changed:
+            self._wait(lambda: bool(self._free))
+            device = prefer if prefer in self._free else self._free[0]
+            assert device is not None
+            self._free.remove(device)
+            self._busy.append(device)
+            return device
+
+    def _wait(self, until: Callable[[], bool]) -> None:
+        """Wait for a condition, and not for long while no device is there."""
+        deadline = None
+        while not until():
+            if self._closed.is_set():
+                raise InfrastructureError(_CLOSED)
+            if not self._coming and not self._busy and not self._free:
+                raise self._trouble or InfrastructureError(self._none_left())
+            if self._busy:
+                deadline = None
+            else:
+                deadline = deadline or time.monotonic() + self._patience_s
+                if time.monotonic() >= deadline:
+                    raise InfrastructureError(self._none_left())
+            left_s = None if deadline is None else max(deadline - time.monotonic(), 0.01)
+            self._changed.wait(left_s)
+
+    def _none_left(self) -> str:
+        return (
+            f"no device of the Ray cluster at {self._cluster.address} came within "
+            f"{self._patience_s:g} s ({self._why}); look at `ray status`, or wait longer with "
+            "--set ray_patience_s"
+        )
+
+    def _give_back(self, device: Remote) -> None:
+        with self._changed:
+            if device in self._busy:  # else all were closed meanwhile
+                self._busy.remove(device)
+                self._free.append(device)
+                self._changed.notify_all()
+
+    def _replace(self, device: Remote) -> None:
+        """Take a device that is lost out; another is to come."""
+        self._leave(device)
+        device.kill()
+        self._in_background(self._bring)
+
+    def _rest(self, device: Remote) -> None:
+        self._leave(device)
+        self._in_background(lambda: self._recover(device))
+
+    def _leave(self, device: Remote) -> None:
+        with self._changed:
+            if device in self._busy:
+                self._busy.remove(device)
+                self._coming += 1
+                self._changed.notify_all()
+
+    def _bring(self) -> None:
+        """Ask for devices until one is there; end where that cannot succeed."""
+        while not self._closed.is_set():
+            device = self._cluster.make()
+            with self._changed:
+                self._all.append(device)
+            try:
+                device.begin()
+                self._check_kind(device)
+                self._check_pace(device)
+            except DeviceLostError as error:
+                self._why = str(error)
+                self._forget(device)
+                self._closed.wait(_RESTART_S)
+            except _TooSlowError as error:
+                self._say(str(error))
+                self._recover(device)
+                return
+            except AdaExploreError as error:
+                self._forget(device)
+                with self._changed:
+                    self._trouble, self._coming = error, self._coming - 1
+                    self._changed.notify_all()
+                return
+            else:
+                self._join(device)
+                return
+
+    def _recover(self, device: Remote) -> None:
+        """Try a device that was too slow again, until it is not."""
+        while not self._closed.wait(self._rest_s):
+            try:
+                self._check_pace(device)
+            except _TooSlowError:
+                continue
+            except DeviceLostError:
+                self._forget(device)
+                self._bring()
+            else:
+                self._join(device)
+            return
+
+    def _join(self, device: Remote) -> None:
+        with self._changed:
+            self._coming -= 1
+            if not self._closed.is_set():
+                self._free.append(device)
+            self._changed.notify_all()
+
+    def _forget(self, device: Remote) -> None:
+        with self._changed:
+            if device in self._all:
+                self._all.remove(device)
+        device.kill()
+
+    def _check_kind(self, device: Remote) -> None:
+        """Raise `BadInputError` for a device whose times cannot be compared with the others'."""
+        with self._changed:
+            self._kind = self._kind or device.kind
+        if device.kind != self._kind:
+            raise BadInputError(
+                f"{device.name} is a {device.kind}, and this search is on {self._kind}; name a "
+                "kind with --set ray_kind"
+            )
+
+    def _check_pace(self, device: Remote) -> None:
+        for pause_s in _PAUSES_S:
+            time.sleep(pause_s)
+            time_us = device.canary_us()
+            longest_us = self._cluster.longest_us(device.kind, device.id, time_us)
+            if time_us <= longest_us:
+                return
+        raise _TooSlowError(
+            f"{device.name} is too slow and times nothing until that ends: its canary took "
+            f"{time_us:.0f} us, and {longest_us:.0f} us are the most for it ({device.kind})"
+        )
+
+    def _in_background(self, work: Callable[[], None]) -> None:
+        threading.Thread(target=work, daemon=True).start()
+
+
+class _TooSlowError(Exception):
+    """A device whose canary takes too long."""

@@ -1,0 +1,92 @@
+"""A device of the cluster as its searches see it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+from adaexplore.core.errors import InfrastructureError
+from adaexplore.core.version import __version__
+from adaexplore.run.cluster.device import Order
+
+_BEGIN_S = 900.0  # once it is placed: importing torch from a cold network disk takes minutes
+_SHORT_S = 300.0
+
+
+class DeviceLostError(Exception):
+    """A device whose process or machine is gone, or does not answer."""
+
+
+class Remote(Protocol):
+    """A device that a fleet may use; `name`, `id` and `kind` are known once it has begun.
+
+    Every method raises `DeviceLostError` where the device is gone.
+    """
+
+    name: str
+    id: str
+    kind: str
+
+    def begin(self) -> None:
+        """Wait until the device is there, however long the cluster takes."""
+        ...
+
+    def canary_us(self) -> float:
+        """Return the time of the canary."""
+        ...
+
+    def call(self, method: str, *arguments: Any, timeout_s: float = _SHORT_S) -> Any:
+        """Call a method of `Device`; raises what it raises."""
+        ...
+
+    def kill(self) -> None:
+        """End the device's process; any thread may call it."""
+        ...
+
+
+class RayDevice:
+    """A `Remote` behind a Ray actor, which is made for the first order of a search."""
+
+    def __init__(self, ray: Any, actor: Any, order: Order) -> None:
+        self._ray = ray
+        self._actor = actor
+        self._order = order
+        self._killed = threading.Event()
+        self.name, self.id, self.kind = "a device that was to come", "", ""
+
+    def begin(self) -> None:
+        """See `Remote.begin`."""
+        self._get(self._actor.__ray_ready__.remote(), None)  # placed
+        found = self.call("begin", self._order, __version__, timeout_s=_BEGIN_S)
+        self.name, self.id, self.kind = found["name"], found["id"], found["kind"]
+
+    def canary_us(self) -> float:
+        """See `Remote.canary_us`."""
+        try:
+            time_us: float = self.call("canary_us", self._order)
+        except InfrastructureError as error:
+            raise DeviceLostError(f"{self.name} fails: {error}") from error
+        return time_us
+
+    def call(self, method: str, *arguments: Any, timeout_s: float = _SHORT_S) -> Any:
+        """See `Remote.call`."""
+        return self._get(getattr(self._actor, method).remote(*arguments), timeout_s)
+
+    def kill(self) -> None:
+        """See `Remote.kill`."""
+        self._killed.set()
+        self._ray.kill(self._actor, no_restart=True)
+
+    def _get(self, reference: Any, timeout_s: float | None) -> Any:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(reference, timeout=timeout_s)
+        except errors.RayTaskError as error:  # raised by the method itself
+            if isinstance(error.cause, Exception):
+                raise error.cause from None
+            last = str(error).strip().splitlines()[-1]
+            raise InfrastructureError(f"{self.name}: {last}") from error
+        except errors.GetTimeoutError as error:
+            raise DeviceLostError(f"{self.name} did not answer in {timeout_s:g} s") from error
+        except errors.RayError as error:
+            raise DeviceLostError(f"{self.name} is gone") from error

@@ -1,0 +1,1 @@
+"""Live pages: searches and campaigns as they run, in a browser."""

@@ -1,0 +1,33 @@
+"""Verdicts that commands share."""
+
+import json
+
+
+def test_a_second_command_takes_over_the_verdict_until_it_is_cleared(
+    adaexplore, problem, candidate, file, tmp_path
+):
+    wrong = file("wrong.py", candidate.read_text().replace("+ 1", "+ 2"))
+    place = str(tmp_path / "verdicts.db")
+    words = ("evaluate", problem, wrong, "--device", "cpu", "--evaluation-cache", place)
+
+    def judged():
+        return json.loads(adaexplore(*words, "--json").out)
+
+    first, second = judged(), judged()
+    assert first["taken_over"] is None
+    assert second["taken_over"].keys() == {"machine", "at"}
+    assert (second["status"], second["reason"]) == (first["status"], first["reason"])
+    assert second["cost"] == {"wall_s": 0.0, "device_s": 0.0}
+    assert adaexplore(*words).out.startswith("taken over from the evaluation cache: judged on ")
+    assert adaexplore("cache", "size", place).out.startswith("1 verdicts\n")
+    assert adaexplore("cache", "clear", place, "--days", 1).out == "0 verdicts are forgotten\n"
+    assert adaexplore("cache", "clear", place).out == "1 verdicts are forgotten\n"
+
+
+def test_a_place_that_is_none_is_refused_in_one_line(adaexplore):
+    for place, why in {
+        "off": "is no place of a cache",
+        "mysql://x/y": "write the database as postgresql://",
+        "/proc/none/verdicts.db": "the evaluation cache /proc/none/verdicts.db",
+    }.items():
+        assert why in adaexplore("cache", "size", place).complaint
