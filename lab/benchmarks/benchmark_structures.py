@@ -10,11 +10,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from adaexplore.problems.overlap.confined import PRELOAD
-from adaexplore.problems.overlap.structures import SHIPPED, rendered, structures_in
+from adaexplore.problems import (
+    STRUCTURE_PRELOAD,
+    STRUCTURES_FILE,
+    structures_in,
+    structures_text,
+)
 from adaexplore.sandbox import ForkServer
 
-OUTPUT = Path(__file__).parents[2] / "src/adaexplore/problems/overlap" / SHIPPED
+OUTPUT = Path(__file__).parents[2] / "src/adaexplore/problems/overlap" / STRUCTURES_FILE
 
 
 def main() -> None:
@@ -33,7 +37,7 @@ def main() -> None:
             print(f"{name}: {why}", flush=True)
 
     structures: set[str] = set()
-    server = ForkServer.start(PRELOAD)
+    server = ForkServer.start(STRUCTURE_PRELOAD)
     try:
         for folder in asked.folders:
             structures.update(structures_in(folder, server, tell))
@@ -45,7 +49,7 @@ def main() -> None:
         f"{len(told)} problems, of which {len(told) - len(untraced)} can be traced; "
         f"{len(structures)} structures"
     )
-    asked.output.write_text(rendered(structures, head), encoding="utf-8")
+    asked.output.write_text(structures_text(structures, head), encoding="utf-8")
     print(f"{asked.output}: {len(structures)} structures of {len(told)} problems")
 
 

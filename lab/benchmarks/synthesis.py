@@ -18,8 +18,7 @@ from statistics import median
 from typing import Any
 
 from adaexplore.evaluate import EXAMINE_JOB
-from adaexplore.problems.overlap import structures
-from adaexplore.problems.overlap.confined import PRELOAD
+from adaexplore.problems import STRUCTURE_PRELOAD, benchmark_structures
 from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.grammar import grow
 from adaexplore_lab.synthesize.productions.base import CATALOGUE
@@ -42,9 +41,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output", type=Path, required=True)
     asked = parser.parse_args()
-    server = ForkServer.start([*PRELOAD, EXAMINE_JOB.partition(":")[0]])
+    server = ForkServer.start([*STRUCTURE_PRELOAD, EXAMINE_JOB.partition(":")[0]])
     try:
-        validator = Validator(server, EXAMINE_JOB, benchmarks=structures.shipped())
+        validator = Validator(server, EXAMINE_JOB, benchmarks=benchmark_structures())
         rows = [row(validator, seed) for seed in range(asked.seed, asked.seed + asked.n)]
     finally:
         server.close()

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from adaexplore.problems.overlap.confined import PRELOAD, structure_of
+from adaexplore.problems import STRUCTURE_PRELOAD, structure_of
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer
 
@@ -27,7 +27,7 @@ def get_inputs():
 @pytest.fixture(scope="module")
 def server():
     """The server that the command starts, with the imports of its jobs."""
-    server = ForkServer.start([*PRELOAD, "adaexplore.evaluate.judge.examine"])
+    server = ForkServer.start([*STRUCTURE_PRELOAD, "adaexplore.evaluate.judge.examine"])
     yield server
     server.close()
 

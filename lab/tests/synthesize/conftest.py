@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from adaexplore.problems.overlap.confined import PRELOAD
+from adaexplore.problems.overlap.confined import STRUCTURE_PRELOAD
 from adaexplore.sandbox.process import ForkServer
 from adaexplore_lab.synthesize.task import SyntheticTask
 from adaexplore_lab.synthesize.validate import Validator
@@ -12,7 +12,7 @@ from adaexplore_lab.synthesize.validate import Validator
 
 @pytest.fixture(scope="session")
 def synthesis_server():
-    server = ForkServer.start([*PRELOAD, "adaexplore.evaluate.judge.examine"])
+    server = ForkServer.start([*STRUCTURE_PRELOAD, "adaexplore.evaluate.judge.examine"])
     yield server
     server.close()
 

@@ -34,7 +34,7 @@ def test_a_task_like_a_benchmark_problem_is_refused(
 
 def test_tasks_like_those_of_the_shipped_structures_are_refused(new_validator, written):
     """A linear layer, and a product of two matrices: every benchmark of kernels has them."""
-    validator = new_validator(benchmarks=structures.shipped())
+    validator = new_validator(benchmarks=structures.benchmark_structures())
     for body, inputs in (
         ("return x0 @ x1", "torch.randn(5, 7), torch.randn(7, 3)"),
         ("return torch.softmax(x0, dim=1)", "torch.randn(5, 7)"),
@@ -46,12 +46,12 @@ def test_tasks_like_those_of_the_shipped_structures_are_refused(new_validator, w
 
 
 def test_the_shipped_structures_are_digests_alone():
-    assert len(structures.shipped()) > 190
+    assert len(structures.benchmark_structures()) > 190
 
 
 @given(DIGESTS, st.text("abc \n", max_size=20))
 def test_digests_survive_being_written(found, head):
-    assert structures.digests(structures.rendered(found, head)) == sorted(found)
+    assert structures.digests(structures.structures_text(found, head)) == sorted(found)
 
 
 def test_a_line_that_is_no_digest_is_named():

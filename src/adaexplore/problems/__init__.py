@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from adaexplore.problems.load import EXAMPLE as EXAMPLE
     from adaexplore.problems.load import LOADERS as LOADERS
     from adaexplore.problems.load import load_problem as load_problem
+    from adaexplore.problems.overlap.confined import STRUCTURE_PRELOAD as STRUCTURE_PRELOAD
+    from adaexplore.problems.overlap.confined import run_confined as run_confined
+    from adaexplore.problems.overlap.confined import structure_of as structure_of
+    from adaexplore.problems.overlap.structures import STRUCTURES_FILE as STRUCTURES_FILE
+    from adaexplore.problems.overlap.structures import benchmark_structures as benchmark_structures
+    from adaexplore.problems.overlap.structures import structures_in as structures_in
+    from adaexplore.problems.overlap.structures import structures_text as structures_text
     from adaexplore.problems.solutions.delivery import Delivery as Delivery
     from adaexplore.problems.solutions.flashinfer import (
         deliver_to_flashinfer as deliver_to_flashinfer,

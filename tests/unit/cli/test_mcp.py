@@ -71,7 +71,8 @@ async def call(session, tool, **arguments):
     return json.loads(text) if text.startswith(("{", "[")) else text
 
 
-@pytest.mark.parametrize("connect", [over_stdio, pytest.param(over_http, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("connect", [over_stdio, over_http])
 def test_an_agent_makes_a_step(connect, problem, tmp_path):
     path, prompts = str(tmp_path / "run"), tmp_path / "prompts"
     prompts.mkdir()

@@ -86,6 +86,7 @@ def worker_of(job_id: str) -> int:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
     """Its reference reaches no network and no file of the service; another worker judges it.
 

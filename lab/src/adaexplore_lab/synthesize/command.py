@@ -13,8 +13,7 @@ from rich.progress import Progress
 
 from adaexplore.core import BadInputError, BudgetSpentError, Config, make_config
 from adaexplore.evaluate import EXAMINE_JOB
-from adaexplore.problems.overlap import structures
-from adaexplore.problems.overlap.confined import PRELOAD
+from adaexplore.problems import STRUCTURE_PRELOAD, benchmark_structures, structures_in
 from adaexplore.run import Plan, open_clients
 from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.author import Author, Unusable
@@ -83,9 +82,9 @@ def _styles(text: str, model: str) -> list[Origin]:
 
 def _benchmarks(folders: Sequence[Path], server: ForkServer) -> dict[str, str]:
     """The structures that no task may have: those the package knows, and those in folders."""
-    found = structures.shipped()
+    found = benchmark_structures()
     for folder in folders:
-        found |= structures.structures_in(folder, server, lambda _name, _why: None)
+        found |= structures_in(folder, server, lambda _name, _why: None)
     return found
 
 
@@ -99,7 +98,7 @@ def _author(config: Config) -> Iterator[Author | None]:
 
 @contextmanager
 def _server() -> Iterator[ForkServer]:
-    server = ForkServer.start([*PRELOAD, EXAMINE_JOB.partition(":")[0]])
+    server = ForkServer.start([*STRUCTURE_PRELOAD, EXAMINE_JOB.partition(":")[0]])
     try:
         yield server
     finally:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from adaexplore.problems.overlap.confined import run_confined, structure_of
+from adaexplore.problems import run_confined, structure_of
 from adaexplore.sandbox import ForkServer
 from adaexplore_lab.synthesize.task import SyntheticTask
 

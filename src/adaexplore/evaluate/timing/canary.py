@@ -12,9 +12,6 @@ from adaexplore.evaluate.timing.clock import timing_event
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.lock import device_lock
 
-CANARY = f"{__name__}:main"
-"""Entry of a worker that answers every `{"device"}` with `{"time_us"}`."""
-
 _REPEATS = 30
 _LOOPS = 4_000
 _SIZE = 4096  # of a product of matrices in half precision: it draws the most power

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaexplore.problems.overlap.confined import PRELOAD, structure_of
-from adaexplore.problems.overlap.structures import shipped, structures_in
+from adaexplore.problems.overlap.confined import STRUCTURE_PRELOAD, structure_of
+from adaexplore.problems.overlap.structures import benchmark_structures, structures_in
 from adaexplore.sandbox import ForkServer
 
 
@@ -57,9 +57,9 @@ def overlap_check(folders: Sequence[Path] = ()) -> Iterator[OverlapCheck]:
 
     Raises `BadInputError` for a folder without Python files.
     """
-    server = ForkServer.start(PRELOAD)
+    server = ForkServer.start(STRUCTURE_PRELOAD)
     try:
-        benchmarks = shipped()
+        benchmarks = benchmark_structures()
         for folder in folders:
             benchmarks |= structures_in(folder, server, lambda _name, _why: None)
         yield OverlapCheck(server, benchmarks)

@@ -16,7 +16,7 @@ from adaexplore.sandbox import (
 TIMEOUT_S = 60.0
 MEMORY_BYTES = 4 << 30
 
-PRELOAD = ("torch", "adaexplore.problems.overlap.graph:warm_tracing")
+STRUCTURE_PRELOAD = ("torch", "adaexplore.problems.overlap.graph:warm_tracing")
 """What the server of these jobs should have imported."""
 
 TRACE = "adaexplore.problems.overlap.graph:job"

@@ -14,15 +14,15 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.problems.overlap.confined import structure_of
 from adaexplore.sandbox import ForkServer
 
-SHIPPED = "benchmarks.txt"
+STRUCTURES_FILE = "benchmarks.txt"
 """Beside this module: a digest a line, comments behind `#`."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
-def shipped() -> dict[str, str]:
+def benchmark_structures() -> dict[str, str]:
     """The structures of the benchmark problems that the package knows."""
-    text = (files("adaexplore.problems.overlap") / SHIPPED).read_text(encoding="utf-8")
+    text = (files("adaexplore.problems.overlap") / STRUCTURES_FILE).read_text(encoding="utf-8")
     return dict.fromkeys(digests(text), "a benchmark problem")
 
 
@@ -35,12 +35,14 @@ def digests(text: str) -> list[str]:
     for number, line in enumerate(text.splitlines(), 1):
         digest = line.partition("#")[0].strip()
         if digest and not _DIGEST.fullmatch(digest):
-            raise BadInputError(f"{SHIPPED}, line {number}: {digest!r} is no digest of a structure")
+            raise BadInputError(
+                f"{STRUCTURES_FILE}, line {number}: {digest!r} is no digest of a structure"
+            )
         found += [digest] if digest else []
     return found
 
 
-def rendered(structures: Iterable[str], head: str) -> str:
+def structures_text(structures: Iterable[str], head: str) -> str:
     """The text of such a file: `head` as a comment, then the digests in order."""
     comment = "".join(f"# {line}\n" for line in head.splitlines())
     return comment + "".join(f"{digest}\n" for digest in sorted(set(structures)))

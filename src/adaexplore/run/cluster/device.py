@@ -20,7 +20,6 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.uses import uses_to_json
 from adaexplore.core.version import __version__
 from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.evaluate.timing.canary import CANARY
 from adaexplore.run.processes import describe, kind_of_evaluator, start_server
 from adaexplore.sandbox.gpus import VISIBLE, alone
 from adaexplore.sandbox.jobs import run_job
@@ -30,6 +29,7 @@ from adaexplore.sandbox.walls.limits import STRANGERS
 
 _MOST_JUDGES = 2
 """Judges that keep their references on a device: a campaign goes back and forth."""
+_CANARY = "adaexplore.evaluate.timing.canary:main"
 _CANARY_S = 120.0
 _OF_RAY = "RAY_RAYLET_PID"
 
@@ -102,7 +102,7 @@ class Device:
         device, environment = alone(order.problem["device"])
         if self._canary is None:
             server = self._server(Problem.from_json(order.problem))
-            self._canary = server.spawn(CANARY, name="canary", environment=environment)
+            self._canary = server.spawn(_CANARY, name="canary", environment=environment)
         try:
             time_us: float = self._canary.call({"device": device}, _CANARY_S)["time_us"]
         except (TimeoutError, WorkerDiedError) as error:

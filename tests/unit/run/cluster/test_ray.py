@@ -139,6 +139,7 @@ class ModelNew(nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_a_candidate_reaches_nothing_of_ray(ray_cluster, judged):
     sockets = [str(path) for path in ray_cluster.folder.glob("session_2*/sockets/*")]
     assert len(sockets) >= 2
