@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from adaexplore.core.problem import Language
 from adaexplore.languages import examples_of
 
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -14,7 +15,7 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 """The first whose pattern the source has decides: networks with attention have convolutions too."""
 
 
-def kind_of(source: str, language: str) -> str:
+def kind_of(source: str, language: Language) -> str:
     """Return the kind of a problem whose example a language has, "" for the general example."""
     known = examples_of(language)
     return next((kind for kind, names in _KINDS if kind in known and names.search(source)), "")

@@ -1,6 +1,7 @@
 """The examples that prompts show: each runs as it stands."""
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import LANGUAGES, Problem
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
-from adaexplore.languages import DIALECTS
+from adaexplore.languages import DIALECTS, examples_of
 from adaexplore.languages.cutedsl import host as cutedsl_host
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.run.processes import PRELOAD_OFFLINE
@@ -91,9 +92,76 @@ def get_init_inputs():
     return [3072, 1e-6]
 """
 
+CONVOLUTION_REFERENCE = """
+import torch
+from torch import nn
 
-def example(language):
-    return Prompts().example(language, Environment(triton=version("triton")))
+batch, channels, outer, height, width = 2, 40, 72, 12, 12
+
+class Model(nn.Module):
+    def __init__(self, channels, outer, width, stride, padding):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, outer, width, stride=stride, padding=padding)
+    def forward(self, x):
+        return torch.relu(self.conv(x))
+def get_inputs():
+    return [torch.randn(batch, channels, height, width)]
+def get_init_inputs():
+    return [channels, outer, 3, 2, 1]
+"""
+ATTENTION_REFERENCE = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+batch, steps, width, heads = 2, 80, 96, 4
+
+class Model(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.heads = heads
+    def forward(self, x):
+        batch, steps, width = x.shape
+        q, k, v = self.qkv(x).view(batch, steps, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(mixed.transpose(1, 2).reshape(batch, steps, width))
+def get_inputs():
+    return [torch.randn(batch, steps, width)]
+def get_init_inputs():
+    return [width, heads]
+"""
+SCAN_REFERENCE = """
+import torch
+from torch import nn
+
+batch, steps, channels = 1, 80, 40
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(channels))
+    def forward(self, gate, x):
+        state, states = torch.zeros_like(x[:, 0]), []
+        for t in range(x.shape[1]):
+            state = torch.sigmoid(gate[:, t]) * state + x[:, t]
+            states.append(state)
+        return torch.stack(states, dim=1) * self.scale
+def get_inputs():
+    return [torch.randn(batch, steps, channels), torch.randn(batch, steps, channels)]
+def get_init_inputs():
+    return [channels]
+"""
+OF_A_KIND = {
+    "attention": ATTENTION_REFERENCE,
+    "convolution": CONVOLUTION_REFERENCE,
+    "scan": SCAN_REFERENCE,
+}
+
+
+def example(language, kind=""):
+    return Prompts().example(language, Environment(triton=version("triton")), kind)
 
 
 @pytest.fixture
@@ -122,12 +190,12 @@ def test_an_example_is_a_short_module_with_its_class(language):
     assert len(source.splitlines()) < 120
 
 
-def judged(server, language, reference=TRITON_REFERENCE):
+def judged(server, language, reference=TRITON_REFERENCE, kind=""):
     """The verdict on a language's example without a GPU."""
     problem = Problem("example", reference, language, "cpu", target="sm_90")
     evaluator = OfflineEvaluator(server, problem, timeout_s=120.0, memory_bytes=8 << 30)
     try:
-        source = example(language)
+        source = example(language, kind)
         return evaluator.evaluate(Candidate(source, language))
     finally:
         evaluator.close()
@@ -137,6 +205,19 @@ def test_triton_compiles_for_a_gpu_and_is_correct_when_interpreted(server):
     verdict = judged(server, "triton")
     assert (verdict.status, verdict.precision) == ("passed", "fp32")
     assert verdict.labels == ()
+
+
+@pytest.mark.parametrize(
+    "kind", ["attention", "convolution", pytest.param("scan", marks=pytest.mark.slow)]
+)
+def test_an_example_for_a_kind_compiles_and_is_correct_when_interpreted(server, kind):
+    verdict = judged(server, "triton", OF_A_KIND[kind], kind)
+    assert (verdict.status, verdict.precision, verdict.labels) == ("passed", "fp32", ())
+    assert ", 0 bytes spilled" in verdict.detail
+
+
+def test_every_example_for_a_kind_is_tested():
+    assert {kind for kind in examples_of("triton") if kind} == set(OF_A_KIND)
 
 
 def test_helion_compiles_for_a_gpu_and_is_correct_when_interpreted():
@@ -167,6 +248,18 @@ def test_cpp(check):
 @pytest.mark.gpu
 def test_triton_on_a_gpu(check):
     check("triton", TRITON, "cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", OF_A_KIND)
+def test_an_example_for_a_kind_on_a_gpu(tmp_path, kind):
+    (tmp_path / "reference.py").write_text(OF_A_KIND[kind])
+    (tmp_path / "example.py").write_text(example("triton", kind))
+    words = ["evaluate", "reference.py", "example.py", "--language", "triton", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "adaexplore", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert json.loads(done.stdout)["status"] == "passed", done.stdout + done.stderr
 
 
 GLUON = """

@@ -343,6 +343,13 @@ class TestLarge:
             most = 4500 if language == "gluon" else 3600  # models know little of it
             assert sum(PROMPTS.large(briefing(language=language), []).costs.values()) < most
 
+    def test_the_example_is_of_the_kind_of_the_problem(self):
+        convolution = replace(briefing().problem, source="nn.Conv2d(3, 64, 3)")
+        told = text(PROMPTS.large(replace(briefing(), problem=convolution), []))
+        assert "conv_relu_kernel" in told
+        assert "layer_norm_kernel" not in told
+        assert "layer_norm_kernel" in text(PROMPTS.large(briefing(), []))
+
     def test_names_the_kernels_to_beat_only_if_shown(self):
         for asked in (
             PROMPTS.large,
