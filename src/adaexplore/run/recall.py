@@ -120,7 +120,7 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
                 most_tokens - sum(tokens(rule) for rule, _ in fast),
                 most_tokens if needs_all else int(most_tokens * _UNTIL_A_FAILURE),
             ),
-            fill=needs_all and not any(sources),
+            fill=not any(sources),
         )
         return [*(rule.statement for rule in found), *(_with_gain(*pair) for pair in fast)]
 

@@ -62,7 +62,7 @@ def test_rules_about_the_demand_come_before_rules_about_the_problem():
     context = Context(problem, "large", 1, environment=HERE)
     demanding = recalling([DOT, RELU], Config(demand="Have tl.relu in it."))
     assert demanding(context) == [RELU.statement, DOT.statement]
-    assert recalled(context) == [DOT.statement]
+    assert recalled(context) == [DOT.statement, RELU.statement]
 
 
 def test_the_rule_that_explains_the_last_failure_comes_first():
@@ -92,14 +92,14 @@ def by_model(status):
     )
 
 
-def test_without_code_all_rules_that_fit_are_recalled_once_the_model_has_failed():
+def test_without_code_all_rules_that_fit_are_recalled():
     failed = by_model("compile_error")
     context = Context(PROBLEM, "large", 1, history=(failed,), environment=HERE)
     assert len(recalled(context)) == 2
     assert recalled(context, most_tokens=0) == []
 
 
-def test_a_model_that_has_not_failed_gets_few_rules_on_its_problem_alone():
+def test_a_model_that_has_not_failed_gets_few_rules():
     problem = dataclasses.replace(PROBLEM, source="class Model: ...  # a @ b")
     others = [dataclasses.replace(DOT, name=f"dot-{i}", statement="word " * 20) for i in range(9)]
 
@@ -110,7 +110,6 @@ def test_a_model_that_has_not_failed_gets_few_rules_on_its_problem_alone():
     compiles, broken = by_model("not_run"), by_model("infra_error")
     few = told(compiles, broken, node("by the compiler"))
     assert 0 < len(few) < len(told(by_model("wrong_output")))
-    assert RELU.statement not in few
 
 
 def test_a_model_that_has_not_failed_gets_all_rules_about_a_language_that_is_little_known():
@@ -148,7 +147,7 @@ class TestSpeed:
         failed = node("tl.dot(a, b)")
         assert self.recalled(window=(self.RIGHT, failed)) == [DOT.statement]
         assert self.recalled(window=(failed,), pool=(self.RIGHT,)) == [DOT.statement]
-        assert self.recalled() == []
+        assert self.recalled() == [DOT.statement]
 
     def test_correctness_rules_come_before_speed_rules(self):
         assert self.recalled(window=(self.RIGHT,), most_tokens=60) == [DOT.statement]
