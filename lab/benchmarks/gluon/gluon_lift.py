@@ -60,6 +60,19 @@ NONE, LEARNED, TRITON = "none", "learned", "triton"
 PAIRS = ((LEARNED, NONE), (LEARNED, TRITON), (TRITON, NONE))
 """The primary contrast first."""
 
+HARD = (
+    "left operand in registers",
+    "transposed operand",
+    "stores under way",
+    "asynchronous wgmma",
+    "swizzled exchange",
+    "tma pipeline",
+    "blocks of three dimensions",
+    "persistent programs",
+    "scan",
+)
+"""The techniques at which first tries of the learning tasks failed."""
+
 _PROMPTS = Path(__file__).parent / "prompts"
 _CHECKED = Config(require_custom=True)
 _COMPILES = "not_run"
@@ -151,7 +164,7 @@ def tries_of(work: Work, machine: Machine) -> tuple[FirstTries, list[Problem]]:
         if rule := source_of(rules, problem):
             raise BadInputError(f"{work.memory}: the rule {rule} comes from {problem.name}")
     sources = attempt_config("", prompts=str(_PROMPTS))
-    demands = technique_demands([p.source for p in problems], language="gluon", on_gpu=False)
+    demands = demands_of([p.source for p in problems])
     tries = FirstTries(
         work.path / "tries",
         _arms(rules),
@@ -162,6 +175,13 @@ def tries_of(work: Work, machine: Machine) -> tuple[FirstTries, list[Problem]]:
         demands=dict(zip([p.name for p in problems], demands, strict=True)),
     )
     return tries, problems
+
+
+def demands_of(references: Sequence[str]) -> list[str]:
+    """Return the demands of held-out tasks: two techniques each, the second one of `HARD`."""
+    first = technique_demands(references, language="gluon", on_gpu=False)
+    second = technique_demands(references, language="gluon", on_gpu=False, only=HARD, beside=first)
+    return [f"{one} And this: {two}" for one, two in zip(first, second, strict=True)]
 
 
 def _arms(learned: Sequence[Rule]) -> tuple[MemoryArm, ...]:

@@ -3,9 +3,10 @@
 from collections import Counter
 
 import pytest
-from gluon_lift import compared, hand_out, take_in
+from gluon_lift import HARD, compared, demands_of, hand_out, take_in
 from gluon_tasks import HELD_OUT, LEARN, drawn
 
+from adaexplore.languages import DIALECTS
 from adaexplore.memory import technique_demands
 from adaexplore_lab.lift.summary import TaskTries
 
@@ -25,6 +26,14 @@ class TestTasks:
         often = Counter(technique_demands(drawn()[part], language="gluon", on_gpu=False))
         assert max(often.values()) - min(often.values()) <= 1
         assert len(often) == 21
+
+    def test_held_out_ones_demand_two_techniques_the_second_one_that_is_hard(self):
+        texts = {f"{one.text}.": one.name for one in DIALECTS["gluon"].techniques}
+        pairs = [demand.split(" And this: ") for demand in demands_of(drawn()[LEARN:])]
+        assert all(len(pair) == 2 and pair[0] != pair[1] for pair in pairs)
+        often = Counter(texts[second] for _, second in pairs)
+        assert set(often) == set(HARD)
+        assert max(often.values()) - min(often.values()) <= 1
 
 
 class TestFiles:

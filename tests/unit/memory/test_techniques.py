@@ -31,6 +31,17 @@ def test_products_are_asked_of_tasks_that_have_one():
     assert {TEXTS["warp specialization"], *asked} <= set(taken(PRODUCT, 100))
 
 
+def test_a_second_demand_is_one_of_those_named_and_none_that_the_task_has():
+    only = ("asynchronous wgmma", "transposed operand")
+    texts = {one.name: f"{one.text}." for one in DIALECTS["gluon"].techniques}
+    first = [texts["asynchronous wgmma"]] * 3 + [texts["scan"]] * 4
+    second = technique_demands(
+        [PRODUCT] * 7, language="gluon", on_gpu=False, only=only, beside=first
+    )
+    assert second[:3] == [texts["transposed operand"]] * 3
+    assert Counter(second) == {texts["transposed operand"]: 3, texts["asynchronous wgmma"]: 4}
+
+
 def test_what_cannot_be_judged_without_a_gpu_is_not_asked_there():
     techniques = DIALECTS["triton"].techniques
     texts = {TEXTS[technique.name] for technique in techniques if technique.needs_gpu}
