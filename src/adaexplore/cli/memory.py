@@ -59,6 +59,9 @@ def memory_check(
 ) -> None:
     """Run every witness and remedy on the installed Triton; record which rules hold.
 
+    Where a remedy fails at a name that this version lacks, and the error or the memory tells the
+    new name, that becomes a rule, and the programs are kept under the new name.
+
     Lines `statement||count`, as the published search has them, have no programs: each is compared
     with the bundled rules, the like are run, and those that hold become the memory FILE.toml, with
     the lines' counts. Exit code 1 if one does not hold.

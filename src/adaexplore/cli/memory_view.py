@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -15,9 +17,11 @@ from adaexplore.cli.statements_view import check_statements
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
 from adaexplore.core.rule import Rule
+from adaexplore.memory.check import Checked
 from adaexplore.memory.describe import describe_gain
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.memory.merge import merge_memories
+from adaexplore.memory.renames import follow
 from adaexplore.memory.statements import is_statements
 from adaexplore.run.learning.machine import Machine
 
@@ -112,11 +116,34 @@ def check(
     seen = {result.rule.name: result.rule for result in checked}
     written = output or (None if memory == BUNDLED else memory_path(memory))
     if written and seen:
-        save_memory(written, [seen.get(rule.name, rule) for rule in rules])
+        now = [seen.get(rule.name, rule) for rule in rules]
+        save_memory(written, _of_renames(console, checked, now, machine))
     say(console, f"{true} of {judged} rules hold on {machine}")
     if unchecked := sum(not rule.is_checked for rule in rules):
         say(console, f"{unchecked} unchecked rules have no programs to run")
     return status or (0 if true == judged else 1)
+
+
+def _of_renames(
+    console: Console, checked: Sequence[Checked], rules: Sequence[Rule], machine: Machine
+) -> list[Rule]:
+    """Return the rules with what names of this version make of those that do not hold."""
+    known = {rule.name: rule for rule in rules}
+    with closing(machine.checker()) as checker:
+        for result in checked:
+            renamed = follow(result, checker, list(known.values()))
+            for found in renamed.found:
+                say(console, f"found: {found.rule.name}: {found.rule.statement}")
+                known[found.rule.name] = found.rule
+            match renamed.under:
+                case Checked(rule=rule, true=True):
+                    say(console, f"kept under these names: {rule.name}")
+                    known[rule.name] = rule
+                case Checked(rule=rule, why=why):
+                    say(console, f"{result.rule.name}, under these names: {why}")
+                    gone = tuple({*result.rule.gone, *rule.gone})
+                    known[result.rule.name] = replace(result.rule, gone=gone)
+    return list(known.values())
 
 
 def combine(memories: Sequence[str], output: Path) -> int:

@@ -161,6 +161,11 @@ class Checker:
             self._judge = None
 
 
+def is_right(rule: Rule, remedy: Evaluation) -> bool:
+    """Return True for the verdict on a remedy that passes, or compiles where that is enough."""
+    return not isinstance(remedy, Failed) or _compiles(rule, remedy, _REMEDIED_BY_COMPILING)
+
+
 def _compiles(rule: Rule, verdict: Evaluation, kinds: Collection[str]) -> bool:
     """Return True for a program that compiles and was not run; rules of `kinds` ask no more."""
     return verdict.status == "not_run" and rule.kind in kinds
@@ -176,7 +181,7 @@ def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:
         return f"the witness could not be judged: {witness.reason}"
     if (witness.status == "wrong_output") != (rule.signature.status == "wrong_output"):
         return f"the witness fails in another way: {witness.status}: {witness.reason}"
-    if isinstance(remedy, Failed) and not _compiles(rule, remedy, _REMEDIED_BY_COMPILING):
+    if isinstance(remedy, Failed) and not is_right(rule, remedy):
         return f"the remedy fails: {remedy.status}: {remedy.reason}"
     return ""
 

@@ -1,6 +1,7 @@
 """The memory commands: rules as files, checked, and in prompts."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from adaexplore.memory.check import Checked
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.store import read_run
 
+ROOT = Path(__file__).parents[3]
 ESTIMATE = Estimate(1.0, "memory", "sm_90")
 TARGET = ("--device", "cpu", "--target", "sm_90")
 NAMES = ("no-break", "softmax-minus-maximum", "no-tl-log1p")
@@ -51,6 +53,28 @@ class TestFiles:
         assert "unchecked: nobody tested it; seen 7 times" in shown
         checked = adaexplore("memory", "check", memory, *TARGET)
         assert "1 unchecked rules have no programs to run" in checked.out
+
+
+@pytest.mark.slow
+def test_a_memory_of_another_version_follows_the_names_of_this_one(adaexplore, tmp_path):
+    """On Triton 3.9: the memory was learned on 3.6."""
+    learned = {
+        rule.name: rule
+        for rule in load_memory(ROOT / "docs/results/gluon-learned.toml")
+        if rule.name.startswith("no-")
+    }
+    path = tmp_path / "mine.toml"
+    save_memory(path, learned.values())
+    checked = adaexplore("memory", "check", path, *TARGET)
+    assert "found: async-copy-global-to-shared-is-async-load" in checked.out
+    now = {rule.name: rule for rule in load_memory(path)}
+    here = Platform("3.9.0", "sm_90")
+    assert now["async-copy-global-to-shared-is-async-load"].holds == (here,)
+    assert now["no-static-range-name-reuse-91ed-3-9-0"].holds == (here,)
+    assert now["no-work-over-register-wgmma-8638"].gone == (here,)
+    again = adaexplore("memory", "check", path, *TARGET)
+    assert "found" not in again.out
+    assert len(load_memory(path)) == len(now)
 
 
 class TestTried:
