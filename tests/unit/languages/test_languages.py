@@ -5,7 +5,7 @@ import pytest
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import LANGUAGES
-from adaexplore.languages import DIALECTS, example_of, notes_of
+from adaexplore.languages import DIALECTS, examples_of, notes_of
 from adaexplore.propose.model.prompts import Prompts
 
 
@@ -24,7 +24,7 @@ class TestEach:
 
     def test_notes_and_an_example_exist(self, dialect):
         assert notes_of(dialect.name).is_file()
-        assert example_of(dialect.name).is_file()
+        assert examples_of(dialect.name)[""].is_file()
 
     def test_the_kernels_of_the_example_are_found_by_name(self, dialect):
         source = Prompts().example(dialect.name, Environment())
