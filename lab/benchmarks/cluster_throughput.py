@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +118,13 @@ def measured(devices: int, count: int, *, on_gpu: bool) -> dict[str, Any]:
         start = ["start", "--head", f"--port={port}", "--include-dashboard=false"]
         start += [f"--num-cpus={max(devices, 8) if on_gpu else devices}"]
         start += [f"--num-gpus={devices if on_gpu else 0}"]
-        subprocess.run([*ray, *start], env=os.environ | visible, check=True, capture_output=True)
+        quiet: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+        subprocess.run([*ray, *start], env=os.environ | visible, check=True, **quiet)
         try:
             return judged(f"127.0.0.1:{port}", devices, count, on_gpu=on_gpu)
         finally:
-            subprocess.run([*ray, "stop", "--force"], check=False, capture_output=True)
+            import_module("ray").shutdown()  # imported once there is a token
+            subprocess.run([*ray, "stop", "--force"], check=False, **quiet)
 
 
 def judged(address: str, devices: int, count: int, *, on_gpu: bool) -> dict[str, Any]:
