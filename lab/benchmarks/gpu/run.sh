@@ -139,6 +139,18 @@ searches | study) # the first call prepares and asks; every further one judges t
       xz -T0 | split -d -b "${PART:-1G}" - "$OUT/compiled.txz."
   fi
   ;;
+speed) # the same four problems in two languages, side by side; calls as for searches
+  begin speed
+  for language in gluon triton; do
+    RUN=$WORK/speed/$language
+    TOOL=(campaign lab/benchmarks/gluon/speed-$language.toml --run "$RUN" --device "$DEVICE")
+    [ ! -d "$RUN" ] || TOOL=(campaign "$RUN")
+    limited "$LIMIT" "$PYTHON" -m adaexplore "${TOOL[@]}" --json "$RUN.json" "$@" >"$RUN.log" 2>&1 &
+  done
+  wait
+  tail -n 25 "$WORK"/speed/*.log
+  end speed gluon triton '*.json' '*.log'
+  ;;
 models) # each model is a run of its own; the first call ranks and asks, every further one judges the answers and asks again
   begin models
   PLACES=(${MODELS:-qwen3:prefill qwen3:decode vit:make mamba2:make convnext:make whisper:make})
@@ -152,7 +164,7 @@ models) # each model is a run of its own; the first call ranks and asks, every f
   ;;
 *)
   echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, tests, corpora, tritonbench, tritonbench-g," >&2
-  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches, study or models" >&2
+  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches, study, speed or models" >&2
   exit 2
   ;;
 esac

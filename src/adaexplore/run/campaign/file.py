@@ -18,8 +18,10 @@ from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
 from adaexplore.core.configure import Spelling, changes, make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Exclusion
+from adaexplore.memory.files import BUNDLED
 from adaexplore.problems.flashinfer.dataset import TASK, dataset_entries, entry_named, is_dataset
 from adaexplore.run.campaign.tasks import TASK_KEYS, Tasks, tasks_of
+from adaexplore.run.recall import NONE
 
 _EXAMPLE = '[[problem]] with file = "a.py" or files = "level2/*.py"'
 OF_CAMPAIGN = ("budget", "parallel", "allocation", "turn_steps", "first_steps")
@@ -32,7 +34,7 @@ OF_CLIENTS = (
 _SHARED = (*OF_CAMPAIGN, *OF_CLIENTS, *("prompts", "memory", "store", "evaluation_cache"))
 """Fields that all problems have in common."""
 NOT_IN_FILE = ("run", "memory_update")
-_PATHS = ("prompts", "record", "replay", "start_from")
+_PATHS = ("prompts", "memory", "record", "replay", "start_from")
 _OF_FILES = ("file", "files", "name")
 _OF_TABLE = (*_OF_FILES, *TASK_KEYS)
 
@@ -235,7 +237,8 @@ def _anchored(key: str, value: Any, folder: Path) -> Any:
         return value
     if isinstance(value, list):
         return [_anchored(key, one, folder) for one in value]
-    return str(folder / value) if isinstance(value, str) else value
+    named = key == "memory" and value in (BUNDLED, NONE)
+    return str(folder / value) if isinstance(value, str) and not named else value
 
 
 def anchored(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

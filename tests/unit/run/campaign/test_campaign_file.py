@@ -107,6 +107,14 @@ def test_folders_are_relative_to_the_file(ordered, folder):
     assert order.config.prompts == order.entries[0].config.prompts == str(folder / "mine")
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"), [("mine.toml", "mine.toml"), ("bundled", None), ("none", None)]
+)
+def test_a_memory_is_a_file_beside_the_order_or_a_name(ordered, folder, written, meant):
+    order = ordered(f'memory = "{written}"\n[[problem]]\nfile = "a.py"')
+    assert order.config.memory == (str(folder / meant) if meant else written)
+
+
 def test_the_same_files_in_two_classes(listed):
     text = '[[problem]]\nfiles = "level2/*.py"\n[[problem]]\nfiles = "level2/*.py"\n'
     found = listed(text + 'precision = "tf32"')
