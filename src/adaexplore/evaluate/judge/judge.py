@@ -40,6 +40,7 @@ from adaexplore.sandbox.user.hang import limit_calls
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 
 _PATIENCE_S = 300.0  # for others to give memory back
+_TRIES_ALONE = 3  # each names the memory up to the next allocation that fails
 
 
 def main(channel: Channel, control: Channel | None) -> None:
@@ -102,13 +103,17 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
     except (RuntimeError, MemoryError, BadProblemError) as error:
         wanted = _wanted(error, device)
     release_memory()
-    if wait_for_room(wanted, partial(room_on, device), _PATIENCE_S):
+    for _ in range(_TRIES_ALONE):
+        if not wait_for_room(wanted, partial(room_on, device), _PATIENCE_S / _TRIES_ALONE):
+            break
         try:
             with device_lock(device, exclusive=True):
                 return _prepared_beside_others(problem, folder, server, brief=brief)
         except (RuntimeError, MemoryError, BadProblemError) as error:
-            _wanted(error, device)
+            before, wanted = wanted, _wanted(error, device)
         release_memory()
+        if wanted <= before:
+            break
     with device_lock(device, exclusive=True):
         return _prepared_beside_others(problem, folder, server, brief=brief, lean=True)
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines_trial import TRIAL, Trial
 from adaexplore.evaluate.timing.compiling import TOO_LONG
 from adaexplore.evaluate.timing.environment import triton_version
+from adaexplore.evaluate.truth.room import room_on, wait_for_room
 from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
@@ -25,7 +27,7 @@ COMPILE_S = 300.0
 
 _ABREAST = 3
 _WAITING_S = 300.0  # for the device, and for memory to be filled
-_FORM = "3"  # of the files, and of the way in which baselines are built and timed
+_FORM = "4"  # of the files, and of the way in which baselines are built and timed
 
 
 def try_baselines(
@@ -41,6 +43,9 @@ def try_baselines(
         known |= {
             trial.baseline: trial for trial in _try_together(server, problem, batch, compile_s)
         }
+    for name in missing:
+        if known[name].wanted:
+            known[name] = _try_alone(server, problem, known[name], compile_s)
     if kept and missing:
         _write(kept, [trial for trial in known.values() if trial.lasts])
     return [known[name] for name in names]
@@ -60,13 +65,22 @@ def _try_together(
     try:
         with ThreadPoolExecutor(len(names)) as threads:
             built = list(threads.map(build, workers, names))
-        return [
+        tried = [
             trial if trial.why else _asked(worker, trial.baseline, {}, compile_s)
             for worker, trial in zip(workers, built, strict=True)
         ]
     finally:
         for worker in workers:
             worker.end()
+    return tried
+
+
+def _try_alone(server: ForkServer, problem: Problem, trial: Trial, compile_s: float) -> Trial:
+    """Return the outcome of a trial that lacked memory, tried again once there is room."""
+    if not wait_for_room(trial.wanted, partial(room_on, problem.device), _WAITING_S):
+        return trial
+    [again] = _try_together(server, problem, [trial.baseline], compile_s)
+    return again
 
 
 def _asked(worker: Worker, name: str, request: Mapping[str, Any], compile_s: float) -> Trial:

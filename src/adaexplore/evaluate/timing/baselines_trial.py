@@ -14,6 +14,7 @@ from statistics import median
 
 import torch
 
+from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.clock import Call as Calls
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
@@ -26,6 +27,7 @@ from adaexplore.evaluate.timing.cpu_time import own_waited_us
 from adaexplore.evaluate.timing.rounds import QUIET, Block, Round, quiet_rounds, timed_block
 from adaexplore.evaluate.timing.turnstile.own import OwnSlots, OwnTurnstile
 from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
+from adaexplore.evaluate.truth.room import wanted_by
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.channel import Channel
@@ -47,7 +49,8 @@ _MOST_CALLS = 100
 class Trial:
     """The outcome of a trial: the time in microseconds on each timed workload, or `why` none.
 
-    `waited` is the share of the time for which threads had no processor, on a busy machine. An
+    `waited` is the share of the time for which threads had no processor, on a busy machine. Where
+    memory ran out, `wanted` are the bytes of a GPU's memory that would have been enough. An
     outcome that `lasts` is one of the problem and the software; another time, there may be more
     memory, or less load.
     """
@@ -56,6 +59,7 @@ class Trial:
     times_us: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
     waited: float = 0.0
+    wanted: int = 0
     lasts: bool = True
 
 
@@ -94,18 +98,21 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
             times = {name: min(block.time_us for block in b) for name, b in blocks.items()}
             return Trial(name, times, waited=waited, lasts=waited <= QUIET)
 
-    channel.send(codec.write(_outcome(name, build)))
+    channel.send(codec.write(_outcome(name, problem.device, build)))
     channel.receive()
-    channel.send(codec.write(_outcome(name, measure)))
+    channel.send(codec.write(_outcome(name, problem.device, measure)))
 
 
-def _outcome(name: str, work: Callable[[], Trial]) -> Trial:
+def _outcome(name: str, device: str, work: Callable[[], Trial]) -> Trial:
     """Return the result of a step, or the failure that ends a trial."""
     try:
         return work()
-    except BUILD_ERRORS as error:
-        lasts = not any(map(is_out_of_memory, causes(error)))
-        return Trial(name, why=why_not_built(error), lasts=lasts)
+    except (*BUILD_ERRORS, BadProblemError) as error:
+        no_memory = any(map(is_out_of_memory, causes(error)))
+        if isinstance(error, BadProblemError) and not no_memory:
+            raise
+        wanted = wanted_by(error, device) if no_memory and device != "cpu" else 0
+        return Trial(name, why=why_not_built(error), wanted=wanted, lasts=not no_memory)
 
 
 def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried]:

@@ -237,7 +237,8 @@ class Boundary:
             asked = f" asked for {_readable(wanted[1])} and" if wanted else ""
             return (
                 f"{place}: too large for the device: {what}{asked} ran out of memory "
-                f"({_capacity(self.device)} in all); reduce the sizes in the file"
+                f"({_capacity(self.device)} in all{_held_by_others(self.device)}); "
+                "reduce the sizes in the file"
             )
         if isinstance(error, ModuleNotFoundError):
             text += "; install it, or put it beside the problem's file"
@@ -325,6 +326,17 @@ def _readable(size: str) -> str:
     """Return the CPU allocator's "123 bytes" in GiB; CUDA's messages are readable already."""
     number, _, unit = size.partition(" ")
     return f"{int(number) / 2**30:.1f} GiB" if unit == "bytes" else size
+
+
+def _held_by_others(device: torch.device) -> str:
+    """Return a clause on a GPU's memory that other processes hold, empty for little of it."""
+    if device.type != "cuda":
+        return ""
+    free, total = torch.cuda.mem_get_info(device)
+    others = total - free - torch.cuda.memory_reserved(device)
+    if others < total / 10:
+        return ""
+    return f", {others / 2**30:.1f} GiB of it held by other processes"
 
 
 def _capacity(device: torch.device) -> str:

@@ -18,6 +18,10 @@ def no_memory():
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
 
+def no_memory_for_more():
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 30.00 GiB.")
+
+
 def no_memory_told():
     try:
         no_memory()
@@ -108,6 +112,12 @@ def test_what_finds_no_room_alone_makes_do_with_less(prepared):
 def test_room_is_waited_for(prepared):
     free = [1, 5, 19, 21]
     assert prepared("cuda:0", no_memory, nothing, free=free) == ([False, True], "")
+
+
+def test_what_needs_more_once_there_is_room_is_waited_for_again(prepared):
+    free = [21, 29, 31]
+    tries = prepared("cuda:0", no_memory, no_memory_for_more, nothing, free=free)
+    assert tries == ([False, True, True], "")
 
 
 def test_where_no_room_comes_less_must_do(prepared):

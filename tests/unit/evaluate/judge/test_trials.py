@@ -12,6 +12,7 @@ from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.evaluate.truth.room import FreeMemory
 from adaexplore.evaluate.wire import codec
 
 SOURCE = """
@@ -88,6 +89,15 @@ def test_one_that_does_not_apply_is_left_out(server, kept):
     assert trial.why == "it does not apply"
 
 
+def test_a_reference_without_memory_is_no_crash(server, kept):
+    source = SOURCE.replace(
+        "return [torch.randn(64, 64)]", 'raise torch.OutOfMemoryError("CUDA out of memory")'
+    )
+    [trial] = try_baselines(server, replace(PROBLEM, source=source), ["eager"])
+    assert trial.why == "it does not fit on the device beside what else is there"
+    assert not trial.lasts
+
+
 class FakeWorkers:
     """Workers whose builds take a while, and a log of what they were asked and when they ended."""
 
@@ -131,6 +141,56 @@ def test_none_is_timed_while_another_compiles(kept):
         *("built", "built", "built", "timed", "timed", "timed", "ended", "ended", "ended"),
         *("built", "timed", "ended"),
     ]
+
+
+class TestRoom:
+    """A baseline that lacks memory once, on a device that gives some back."""
+
+    @pytest.fixture
+    def tried(self, kept, monkeypatch):
+        def tried(*free):
+            workers, readings = LackingWorkers(), list(free)
+            monkeypatch.setattr(
+                trials, "room_on", lambda _: FreeMemory(readings.pop(0) << 30, 80 << 30)
+            )
+            monkeypatch.setattr(time, "sleep", lambda _: None)
+            monkeypatch.setattr(trials, "_WAITING_S", 4.0)
+            return try_baselines(workers, PROBLEM, ["large", "b"]), workers.log
+
+        return tried
+
+    def test_it_is_tried_alone_once_there_is_room(self, tried):
+        [large, _], log = tried(10, 21)
+        assert large.times_us
+        assert log == ["built", "timed", "ended", "ended", "built", "timed", "ended"]
+
+    def test_where_none_comes_it_is_left_out(self, tried):
+        [large, other], log = tried(10, 10, 10)
+        assert (large.why, bool(other.times_us)) == ("no room", True)
+        assert log.count("ended") == 2
+
+
+class LackingWorkers(FakeWorkers):
+    """Workers of which the first has no memory for the baseline `large`."""
+
+    def __init__(self):
+        super().__init__()
+        self.lacking = True
+
+    def spawn(self, entry, *, name):
+        return LackingWorker(self)
+
+
+class LackingWorker(FakeWorker):
+    def __init__(self, workers):
+        super().__init__(workers.log, {})
+        self.workers = workers
+
+    def call(self, message, timeout_s):
+        if message.get("baseline") == "large" and self.workers.lacking:
+            self.workers.lacking = False
+            return codec.write(Trial("large", why="no room", wanted=20 << 30, lasts=False))
+        return super().call(message, timeout_s)
 
 
 class TestKept:
