@@ -56,13 +56,13 @@ checks: $(VENV)/.dev  ## Lint, types and layers
 
 # A file's tests share servers and judges, so they stay in one process.
 test: checks  ## The checks and every kind of test: minutes on two cores
-	$(BIN)/pytest -m "not slow and not gpu" -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --hypothesis-profile=fast
+	$(BIN)/pytest -m "not slow and not gpu" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --hypothesis-profile=fast
 
 pages: $(VENV)/.dev  ## Run the README and all tutorials as they stand
 	$(BIN)/pytest tests/docs/test_tutorials.py -n 2
 
 test-all: checks  ## The checks and all tests that need no GPU: also the long corpora, searches, kills and resumes
-	$(BIN)/pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not gpu" -n 3 --dist loadfile --no-loadscope-reorder
 	$(MAKE) mutants
 
 mutants: $(VENV)/.dev  ## Put single defects into copies of the source, for 25 minutes: 90 % must be noticed

@@ -10,7 +10,11 @@ from .bench import Judges, bystander, in_order, key_of
 from .corpus import Case, cases
 
 CASES = cases()
-LONG = {"hacks/harm/too_much_memory", "honest/concurrency/threads_for_a_call"}
+LONG = {
+    "hacks/harm/too_much_memory",
+    "honest/concurrency/threads_for_a_call",
+    "honest/dtype/float64_inside",
+}
 
 
 HONEST = {"plain", "dtype", "layout", "state"}

@@ -25,10 +25,11 @@ begin() { # begin NAME: the pack, and over it what an earlier machine returned, 
   done
 }
 
-end() { # end NAME FILES...: of these files or patterns in the work folder those that are there, to OUT/NAME.tgz
+end() { # end NAME FILES...: of these files or patterns in the work folder those that are there, to OUT/NAME.tgz;
+  # tensors of captured modules are captured again
   local name=$1
   shift
-  (cd "$WORK/$name" && tar -czf "$OUT/$name.tgz" $(ls -d $* 2>/dev/null))
+  (cd "$WORK/$name" && tar -czf "$OUT/$name.tgz" --exclude='*.pt' $(ls -d $* 2>/dev/null))
 }
 
 judge() { # judge NAME TOOL...: a packed folder of answers
@@ -160,7 +161,7 @@ models) # each model is a run of its own; the first call ranks and asks, every f
       --proposer manual --language triton --parallel "${PARALLEL:-4}" --steps 4 --set turn_steps=2 --set reviser=false \
       --set p_strategy=0 "$@" 2>&1 | tee "$RUN.log" | tail -n 40
   done
-  end models '*.log' '*/*.json' '*/index.html' '*/modules' '*/search'
+  end models '*.log' '*/*.json' '*/index.html' '*/modules' '*/search' '*/kernels'
   ;;
 *)
   echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, tests, corpora, tritonbench, tritonbench-g," >&2

@@ -90,8 +90,13 @@ def test_a_model_is_searched_and_given_its_winners(adaexplore, script, tmp_path)
 def test_a_run_goes_on_with_its_own_model_alone(adaexplore, script, tmp_path):
     run = tmp_path / "run"
     adaexplore("model", f"{script}:make", "--rank", "--run", run)
+    tensors = {file: file.read_bytes() for file in run.glob("modules/*/*.pt")}
+    for file in tensors:
+        file.unlink()  # a run that was moved without them
     again = adaexplore("model", f"{script}:make", "--rank", "--run", run)
     assert again.code == 0, again.err  # the ranking of before
+    assert tensors
+    assert all(file.read_bytes() == there for file, there in tensors.items())
     script.write_text(SCRIPT.replace("nn.GELU()", "nn.SiLU()"))
     complaint = adaexplore("model", f"{script}:make", "--rank", "--run", run).complaint
     assert "was begun with another model: Sequential differs" in complaint

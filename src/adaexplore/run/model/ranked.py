@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from adaexplore.store import require_free
 MODULES = "modules"
 PAGE = "index.html"
 RANKING = "ranking.json"
+TENSORS = ".pt"
 _OF_THE_MODEL = {
     "device": "move the model instead: model.to(device)",
     "mode": "the model runs in eval mode",
@@ -55,6 +57,8 @@ def rank_in_folder(model: nn.Module, inputs: Any, config: Config) -> tuple[Path,
 def rank_again(model: nn.Module, inputs: Any, config: Config) -> tuple[Path, RankedModel]:
     """Return the ranking in the folder `config.run`, its groups captured again from the model.
 
+    Tensors of the problems that are missing, as in a run that was moved without them, are put back.
+
     Raises `BadInputError` where the model is not the one that the run was begun with.
     """
     _refuse_options(config)
@@ -71,7 +75,15 @@ def rank_again(model: nn.Module, inputs: Any, config: Config) -> tuple[Path, Ran
         before = (path / MODULES / name / "problem.py").read_text(encoding="utf-8")
         if program_of(before) != program_of(problem.captured.problem.source):
             raise BadInputError(f"{path}: was begun with another model: {name} differs")
+        _put_back_missing(options.folder / name, path / MODULES / name)
     return path, ranked
+
+
+def _put_back_missing(captured: Path, folder: Path) -> None:
+    """Copy the tensors of a problem that was captured again, where the folder lacks them."""
+    for file in captured.glob(f"*{TENSORS}"):
+        if not (folder / file.name).exists():
+            shutil.copyfile(file, folder / file.name)
 
 
 def _options(model: nn.Module, config: Config, folder: Path) -> CaptureOptions:

@@ -156,6 +156,7 @@ def test_a_candidate_reaches_nothing_of_ray(ray_cluster, judged):
     assert (verdict.status, verdict.detail) == ("passed", "")
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_when_a_device_and_a_node_are_killed(ray_cluster, node, judged, tmp_path):
     fleet, evaluator = judged
     other, killers, lines = ray_cluster.add(), [], []
