@@ -1147,9 +1147,9 @@ class TestRepeats:
         first = judge.evaluate(here)
         alike = replace(here, source="# a comment\n" + here.source.replace(" out", " result"))
         second = judge.evaluate(alike, here)
-        assert second.timing == replace(first.timing, parent=None)
+        assert second.timing.time_us == first.timing.time_us  # beside baselines of that moment
         assert second.cost.device_s < first.cost.device_s
-        assert judge.evaluate(alike, again=True).timing != second.timing
+        assert judge.evaluate(alike, again=True).timing.time_us != second.timing.time_us
 
     @pytest.mark.slow
     def test_one_that_is_evaluated_twice_is_measured_twice(self, judge, measures):
@@ -1163,6 +1163,7 @@ class TestRepeats:
         if right.measured:
             assert again.descriptor.code == right.descriptor.code  # so it was believed
 
+    @pytest.mark.slow
     def test_a_forged_code_gets_no_time_of_another(self, judge, measures):
         fast = judge.evaluate(forging("torch.relu(x + 0.0)"))
         slow = judge.evaluate(forging("__import__('time').sleep(0.02) or torch.relu(x)"))

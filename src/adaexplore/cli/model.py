@@ -39,7 +39,7 @@ def model(
     from rich.console import Console
 
     from adaexplore.cli.campaign import search_campaign
-    from adaexplore.cli.printing import say, show_table
+    from adaexplore.cli.printing import say, show_table, stages
     from adaexplore.core.configure import words
     from adaexplore.report.model.tables import outcome_table, ranking_table
     from adaexplore.run.model.optimize import ModelRun
@@ -57,7 +57,12 @@ def model(
     status = search_campaign(run.search_folder(command), None)
     if status == INTERRUPTED:
         raise typer.Exit(status)
-    found = run.finish()
+    try:
+        with stages(console) as listen:
+            found = run.finish(listen)
+    except KeyboardInterrupt:
+        say(console, f"stopped; the search is kept, and the same command goes on with {run.path}")
+        raise typer.Exit(INTERRUPTED) from None
     if found.outcome:
         show_table(outcome_table(found.outcome), console)
     else:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError
@@ -22,6 +25,16 @@ _PIPE_WIDTH = 4096
 def say(console: Console, text: str) -> None:
     """Print text as it is; a command that is broken into two lines cannot be copied."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def stages(console: Console) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows what is done next: one line that changes, or a line for each."""
+    if not console.is_terminal:
+        yield lambda text: say(console, text)
+        return
+    with console.status("") as status:
+        yield lambda text: status.update(escape(text))
 
 
 def show_table(table: RenderableType, console: Console | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +25,8 @@ from adaexplore.package.imported import import_kernel
 from adaexplore.problems.written import in_one_line
 
 _NO_GAIN = "the model is not clearly faster with it"
+_COMPILATIONS, _WITHOUT_ONE = 2, 1
+"""Kinds of compilation to try with the winners, the original's fastest, and without one winner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,20 @@ def put_back(
     *,
     precision: Precision,
     folder: Path,
+    listen: Callable[[str], None] = lambda _: None,
 ) -> tuple[ModelOutcome, Placements]:
     """Put winners into a model, and keep those by which the model gets faster.
 
-    `folder` gets the sources, which stay in use. Raises `BadInputError` for a model that cannot be
-    run; then no winner is in it.
+    `folder` gets the sources, which stay in use. `listen` is told what is done next. Raises
+    `BadInputError` for a model that cannot be run; then no winner is in it.
     """
     device = refuse_unfit(model, calls)
     placements = Placements(model)
     with left_alone(model):
-        putting = _Putting(model, calls, placements, precision, device, folder)
+        listen("the original: its outputs on unseen inputs")
+        putting = _Putting(model, calls, placements, precision, device, folder, listen)
         for name, winner in winners.items():
+            listen(f"{name}: tried on its workloads")
             putting.add(name, winner)
         outcome = putting.outcome(winners)
     placements.put([one.name for one in outcome.kept])
@@ -79,14 +84,20 @@ class _Putting:
         precision: Precision,
         device: str,
         folder: Path,
+        listen: Callable[[str], None],
     ) -> None:
         self._model = model
         self._calls = calls
         self._placements = placements
         self._folder = folder
         self._truth = Original(model, calls, precision, device)
-        self._watch = Stopwatch(model, calls, placements, precision, device)
+        self._listen = listen
+        self._stage = ""
+        self._watch = Stopwatch(model, calls, placements, precision, device, self._timing)
         self._reasons: dict[str, str] = {}
+
+    def _timing(self, way: str) -> None:
+        self._listen(f"{self._stage}, {way}")
 
     def add(self, name: str, winner: Winner) -> None:
         """Try a winner on every module of its group; note the reason where that fails."""
@@ -110,9 +121,13 @@ class _Putting:
         """Compare and time the model with the winners, and return what stays."""
         counts = {name: self._placements.count(name) for name in winners}
         for name in self._placements.names:
+            self._listen(f"{name}: the model's outputs with it")
             self._compare(name)
+        self._stage = "the original"
         original = self._watch.fastest(())
-        trial = _Trial(original, self._watch.fastest(self._placements.names))
+        self._stage = "with the winners"
+        kinds = original.compilations(_COMPILATIONS)
+        trial = _Trial(original, self._watch.fastest(self._placements.names, kinds))
         self._leave_out_useless(trial)
         speedup, times_us = self._settled(trial)
         return ModelOutcome(
@@ -181,7 +196,9 @@ class _Putting:
         if len(trial.state.names) < 2:
             return
         for name in self._placements.names:
-            without = self._watch.fastest(trial.state.names - {name})
+            self._stage = f"without {name}"
+            kinds = trial.state.compilations(_WITHOUT_ONE)
+            without = self._watch.fastest(trial.state.names - {name}, kinds)
             brought, _ = self._watch.ratio(without, trial.state)
             trial.brought[name] = brought
             if not brought.is_gain:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from statistics import fmean, median
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -45,6 +46,11 @@ class Fastest:
     ways: tuple[str, ...]
     times_us: tuple[Mapping[str, float], ...]
 
+    def compilations(self, most: int) -> frozenset[str]:
+        """Return the `most` fastest kinds of compilation of each call."""
+        kinds = [sorted(t.keys() & _COMPILE.keys(), key=t.__getitem__) for t in self.times_us]
+        return frozenset(kind for each in kinds for kind in each[:most])
+
 
 class _Replay:
     """A graph that runs on the same arguments each time; among them may be the place in a cache."""
@@ -63,7 +69,10 @@ class _Replay:
 
 
 class Stopwatch:
-    """Times a model end to end, with and without candidates in place."""
+    """Times a model end to end, with and without candidates in place.
+
+    `listen` is told each call and way before it is built, which may take minutes.
+    """
 
     def __init__(
         self,
@@ -72,18 +81,28 @@ class Stopwatch:
         placements: Placements,
         precision: Precision,
         device: str,
+        listen: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._model = model
         self._calls = calls
         self._placements = placements
         self._precision = precision
         self._device = device
+        self._listen = listen
         kinds = {p.dtype for p in model.parameters()}
         self._autocast = not kinds & {torch.float16, torch.bfloat16}
 
-    def fastest(self, names: Collection[str]) -> Fastest:
-        """Try every way to run each call with the candidates of `names` in place."""
-        found = [self._fastest(call, names) for call in self._calls]
+    def fastest(self, names: Collection[str], kinds: Collection[str] = tuple(_COMPILE)) -> Fastest:
+        """Try every way to run each call with the candidates of `names` in place.
+
+        Of the kinds of compilation, only those in `kinds`.
+        """
+        builders = {
+            way: build
+            for way, build in self._builders().items()
+            if way in kinds or way not in _COMPILE
+        }
+        found = [self._fastest(call, names, builders) for call in self._calls]
         return Fastest(
             frozenset(names),
             tuple(run for run, _, _ in found),
@@ -113,12 +132,17 @@ class Stopwatch:
             return self._once_us(state.runs[index], self._calls[index])
 
     def _fastest(
-        self, call: ModelCall, names: Collection[str]
+        self,
+        call: ModelCall,
+        names: Collection[str],
+        builders: Mapping[str, Callable[[ModelCall], Run]],
     ) -> tuple[Run, str, Mapping[str, float]]:
         runs: dict[str, Run] = {}
         times: dict[str, float] = {}
+        takes_part = False
         with self._placements.only(names), self._scope():
-            for way, build in self._builders().items():
+            for way, build in builders.items():
+                self._listen(f"{call.name}: {way}")
                 before = self._placements.runs
                 try:
                     run = build(call)
@@ -129,8 +153,10 @@ class Stopwatch:
                     if way == EAGER or is_out_of_memory(error):
                         raise
                     continue  # a way that this model cannot be run in
-                if names and self._placements.runs == before:
-                    continue  # the candidates were left out
+                ran = self._placements.runs > before
+                takes_part |= ran and way == EAGER
+                if takes_part and not ran:
+                    continue  # this way left the candidates out
                 runs[way], times[way] = run, median(samples)
         best = min(times, key=lambda way: times[way])
         return runs[best], best, times
@@ -147,8 +173,9 @@ class Stopwatch:
 
     def _compiling(self, kind: str) -> Callable[[ModelCall], Run]:
         def build(_: ModelCall) -> Run:
-            torch._dynamo.reset()
-            compiled = torch.compile(self._model, dynamic=False, mode=_COMPILE[kind])
+            model = self._model
+            run = _apart(lambda *args, **kwargs: model(*args, **kwargs))
+            compiled = torch.compile(run, dynamic=False, mode=_COMPILE[kind])
             return lambda call: compiled(*call.args, **call.kwargs)
 
         return build
@@ -189,3 +216,13 @@ class Stopwatch:
 
     def _scope(self) -> Any:
         return baseline_scope(self._precision, self._device, autocast=self._autocast)
+
+
+def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with code of its own, by which Dynamo keeps what it has compiled.
+
+    So what one way compiled for some candidates is there when it is timed beside another's.
+    """
+    assert isinstance(function, FunctionType)
+    function.__code__ = function.__code__.replace()
+    return function

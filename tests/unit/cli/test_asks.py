@@ -103,6 +103,7 @@ def test_a_training_step_is_kept_in_the_run_and_told_in_its_prompts(adaexplore, 
     assert run.config.with_backward
 
 
+@pytest.mark.slow
 def test_what_waits_is_evaluated_side_by_side(adaexplore, run, asks):
     adaexplore("ask", run, "-n", 3, "-o", asks)
     for number, text in enumerate((RIGHT, WRONG, RIGHT), 1):

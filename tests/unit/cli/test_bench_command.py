@@ -137,6 +137,7 @@ def test_a_sample_is_drawn_and_collections_take_turns(adaexplore, benchmark, put
     assert {e["category"] for e in entries} == {"level 1"}
 
 
+@pytest.mark.slow
 def test_an_answer_wrong_by_its_rounding_may_pass_in_a_looser_class(adaexplore, put, tmp_path):
     put("kb/level1/1_linear.py", LINEAR)
     put("answers/level1/1.py", ROUNDED)

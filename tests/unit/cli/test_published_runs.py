@@ -94,6 +94,7 @@ class TestCompared:
 
 
 class TestUsed:
+    @pytest.mark.slow
     def test_their_tree_is_where_a_search_begins(self, explore, theirs, monkeypatch):
         monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
         (theirs / "step_4.py").write_text(MENDED)

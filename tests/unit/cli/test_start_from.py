@@ -38,6 +38,7 @@ def test_a_kernel_and_then_the_run_that_it_began(explore, adaexplore, candidate,
     assert "start_from=2 kernels" in listed.out
 
 
+@pytest.mark.slow
 def test_where_prompts_are_answered_they_are_judged_before_the_first(
     explore, adaexplore, candidate, problem, tmp_path
 ):

@@ -70,10 +70,10 @@ CALLS = [(torch.rand(4, 16),), (torch.rand(2, 16),)]
 def put(tmp_path):
     """Put a kernel back into a model."""
 
-    def put(model, source):
-        calls = calls_of(CALLS)
+    def put(model, source, more=()):
         options = CaptureOptions(tmp_path, Checks("fp32"))
-        problems = rank_model(model, calls, options).problems
+        problems = rank_model(model, calls_of(CALLS), options).problems
+        calls = calls_of([*CALLS, *more])
         [name] = [name for name, one in problems.items() if one.group.paths[0] == "blocks.0"]
         winners = {name: Winner(problems[name], source)}
         return put_back(model, calls, winners, precision="fp32", folder=tmp_path / "kernels")
@@ -116,6 +116,13 @@ def test_the_original_runs_where_the_kernel_was_not_verified(put, model):
         model(torch.rand(3, 16))  # another shape
     assert placements.runs == ran
     assert placements.refusals == {"not verified for inputs of 3x16 float32 on cpu": 2}
+
+
+def test_a_call_in_which_no_kernel_runs_has_the_times_of_the_original(put, model):
+    outcome, _ = put(model, kernel(), more=[(torch.rand(3, 16),)])
+    assert outcome.speedup.low > 1
+    *_, other = outcome.calls
+    assert 0.5 < other.time_us / min(other.before_us.values()) < 2
 
 
 def test_a_kernel_by_which_the_model_is_not_faster_is_taken_out(put):

@@ -240,6 +240,7 @@ def test_a_problem_that_cannot_be_judged_is_no_reward(say, user, end):
     assert (kind, data["message"]) == ("error", "the problem cannot be judged: p.py: no Model")
 
 
+@pytest.mark.slow
 def test_a_real_step_is_judged(tmp_path):
     """One step with a real worker; confined code and timing are tested with the jobs."""
     split = Split("train", (ProblemSource(name="p", source=PROBLEM),))

@@ -92,6 +92,7 @@ def test_a_winner_that_keeps_values_has_a_new_one_at_each_call(tmp_path, x, tria
     assert found.trial.speedup == 1.5
 
 
+@pytest.mark.slow
 def test_kept_values_are_noticed(tmp_path, x, monkeypatch):
     def twice_as_fast(folder, name):  # a loaded machine must not refuse it for its times
         trial = run_trial(folder, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,8 +126,11 @@ class ModelRun:
         entries = tuple(self._entry(group, config) for group in groups)
         return begin_order(CampaignOrder(config, entries), command, "model")
 
-    def finish(self) -> OptimizedModel:
-        """Put the winners of the search into the model, and write the page."""
+    def finish(self, listen: Callable[[str], None] = lambda _: None) -> OptimizedModel:
+        """Put the winners of the search into the model, and write the page.
+
+        `listen` is told what is done next: compilations of the model may take minutes.
+        """
         winners = {}
         for group in self._searched():
             if source := self._winner(self.path / SEARCH / group.name):
@@ -136,7 +140,12 @@ class ModelRun:
             folder = self.path.resolve() / "kernels"
             precision = self.ranking.precision
             outcome, placements = put_back(
-                self.model, self.calls, winners, precision=precision, folder=folder
+                self.model,
+                self.calls,
+                winners,
+                precision=precision,
+                folder=folder,
+                listen=listen,
             )
             text = json.dumps(outcome.to_json(), indent=1)
             (self.path / "outcome.json").write_text(text + "\n", encoding="utf-8")

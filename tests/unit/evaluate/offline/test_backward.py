@@ -17,7 +17,7 @@ def sources(name):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(file.stem, marks=[] if file.stem == "rmsnorm_residual" else pytest.mark.slow)
+        pytest.param(file.stem, marks=pytest.mark.slow)
         for file in FILES
     ],
 )
