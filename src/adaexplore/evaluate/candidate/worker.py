@@ -46,13 +46,13 @@ from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Arguments, Inputs, NamedTensor
+from adaexplore.sandbox.walls.limits import GPU_MEMORY_SHARE
 
 if TYPE_CHECKING:
     from adaexplore.evaluate.timing.turnstile.seals import Seals
     from adaexplore.evaluate.timing.turnstile.sums import Sums
 
 MODULE_NAME = "candidate"
-_MEMORY_SHARE = 0.75  # of the GPU's, of what PyTorch allocates for a candidate
 _PROFILED_CALLS = 5
 
 
@@ -181,7 +181,7 @@ class CandidateSession:
         if request.device == "cpu":
             compile_in_parallel()
         if request.device not in ("cpu", "meta"):
-            torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE, request.device)
+            torch.cuda.set_per_process_memory_fraction(GPU_MEMORY_SHARE, request.device)
             tune_briefly()
         self._device = request.device
         self._clock = clock_for(request.device)

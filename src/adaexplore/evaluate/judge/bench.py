@@ -16,6 +16,7 @@ from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.core.uses import Use
 from adaexplore.evaluate.judge.conversation import Conversation
+from adaexplore.evaluate.judge.failures import out_of_room
 from adaexplore.evaluate.judge.live_parents import LiveParents
 from adaexplore.evaluate.judge.measure import workload_timings
 from adaexplore.evaluate.judge.reference import Reference
@@ -82,6 +83,9 @@ class CandidateBench:
                 break
             if last_try:
                 verdict = self._discounted(verdict)
+        if isinstance(verdict, Failed) and verdict.status == "out_of_memory" and not self._on_cpu:
+            release_memory()
+            verdict = out_of_room(verdict, room_on(self._reference.problem.device))
         if isinstance(verdict, Passed) and verdict.descriptor and verdict.descriptor.code:
             self._measured.setdefault(verdict.descriptor.code, (candidate, verdict))
         cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)

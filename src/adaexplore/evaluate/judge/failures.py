@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from adaexplore.core.evaluation import Failed, FailureStatus, Fault
+from adaexplore.evaluate.truth.room import FreeMemory
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
 from adaexplore.evaluate.wire.messages import Raised
 from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.walls.limits import GPU_MEMORY_SHARE
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _COMPILE = frozenset(
@@ -41,6 +43,18 @@ COMPILING, LOADING = "compiling ahead", "importing and constructing"
 
 _COMPILE_TEXTS = (BUILD_FAILED, "PassManager::run failed", "C++ compile error")
 _DETAIL_CHARS = 12_000
+
+
+def out_of_room(verdict: Failed, room: FreeMemory) -> Failed:
+    """Return the verdict on a candidate that found too little memory, with `room` left after it.
+
+    It is the candidate's failure only where other processes leave it what a candidate may have.
+    """
+    if room.others <= (1.0 - GPU_MEMORY_SHARE) * room.total:
+        return verdict
+    gib = [f"{each / 2**30:.1f} GiB" for each in (room.others, room.total)]
+    reason = f"memory ran out on a GPU of which other processes hold {gib[0]} of {gib[1]}"
+    return Failed("infra_error", reason, verdict.detail or verdict.reason)
 
 
 def raised(error: Raised, stage: str, source: str = "", log: str = "") -> Failed:

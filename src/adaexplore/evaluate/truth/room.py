@@ -24,6 +24,11 @@ class FreeMemory:
     total: int
     held: int = 0
 
+    @property
+    def others(self) -> int:
+        """What other processes hold."""
+        return self.total - self.free - self.held
+
 
 def room_on(device: str) -> FreeMemory:
     """Read the memory of a GPU; what this process has cached is free for it.

@@ -15,6 +15,8 @@ from adaexplore.sandbox.lock import LOCKS
 STRANGERS = "ADAEXPLORE_STRANGERS"
 """Environment variable of a process whose problems are by strangers: the folder that their
 references may read. Fork servers then confine themselves, see `isolation.confine_references`."""
+GPU_MEMORY_SHARE = 0.75
+"""The share of a GPU's memory that PyTorch may allocate for a candidate."""
 
 _PR_SET_PDEATHSIG = 1  # see prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36

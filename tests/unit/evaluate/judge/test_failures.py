@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.evaluate.judge.failures import COMPILING, LOADING, died, raised
+from adaexplore.evaluate.judge.failures import COMPILING, LOADING, died, out_of_room, raised
+from adaexplore.evaluate.truth.room import FreeMemory
 from adaexplore.evaluate.wire.messages import Place, Raised
 from adaexplore.sandbox.process import WorkerDiedError
 
@@ -11,6 +12,27 @@ RUNNING, BUILDING = "running on the inputs 'own-0'", LOADING
 
 def error(name, message="", *bases):
     return Raised(name, message, (name, *bases, "Exception"), f"Traceback: {name}")
+
+
+class TestOutOfRoom:
+    """Memory that ran out on a GPU of 80 GiB, of which the judge holds 10."""
+
+    FOUND = raised(error("OutOfMemoryError", "CUDA out of memory."), RUNNING)
+
+    @pytest.mark.parametrize(
+        ("free", "status"),
+        [(70, "out_of_memory"), (51, "out_of_memory"), (49, "infra_error"), (0, "infra_error")],
+    )
+    def test_it_is_the_candidate_s_failure_where_others_left_it_its_share(self, free, status):
+        room = FreeMemory(free << 30, 80 << 30, 10 << 30)
+        assert out_of_room(self.FOUND, room).status == status
+
+    def test_the_reason_names_what_others_hold(self):
+        found = out_of_room(self.FOUND, FreeMemory(20 << 30, 80 << 30, 10 << 30))
+        assert (
+            found.reason
+            == "memory ran out on a GPU of which other processes hold 50.0 GiB of 80.0 GiB"
+        )
 
 
 class TestRaised:

@@ -16,10 +16,7 @@ def sources(name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(file.stem, marks=pytest.mark.slow)
-        for file in FILES
-    ],
+    [pytest.param(file.stem, marks=pytest.mark.slow) for file in FILES],
 )
 def test_an_example_is_right_and_compiles(judge, name):
     verdict = judge(*sources(name), precision="half", backward=True)
