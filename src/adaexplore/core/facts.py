@@ -20,6 +20,20 @@ class OutputForm:
 
 
 @dataclass(frozen=True, slots=True)
+class InputForm:
+    """A captured argument: its name, shape, dtype, strides unless contiguous, and values in words.
+
+    That of a Python number has no shape, and the number's type as `dtype`.
+    """
+
+    path: str
+    shape: tuple[int, ...] | None
+    dtype: str
+    strides: tuple[int, ...] = ()
+    values: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceRoofline:
     """The least time of the reference's work on the device, and the measured peaks behind it.
 
@@ -41,11 +55,15 @@ class ReferenceRoofline:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadFacts:
-    """One workload of the reference; `baselines_us` is empty where it is not timed."""
+    """One workload of the reference; `baselines_us` is empty where it is not timed.
+
+    `inputs` are those of a file; others are seen in the source that draws them.
+    """
 
     name: str
     input_sets: tuple[str, ...]
     outputs: tuple[OutputForm, ...]
+    inputs: tuple[InputForm, ...] = ()
     baselines_us: Mapping[str, float] = field(default_factory=dict)
     roofline: ReferenceRoofline | None = None
 
@@ -60,8 +78,8 @@ class ReferenceFacts:
     verified on, `parameters` counts the model's. `labels` maps a label of the problem (see
     `evaluate.truth.labels`) to the reason for it; `notes` are warnings.
 
-    With several workloads, `outputs` are the first one's, `baselines_us` and `roofline` are
-    geometric means over the timed ones, and `workloads` holds each.
+    With several workloads, `outputs` and `inputs` are the first one's, `baselines_us` and
+    `roofline` are geometric means over the timed ones, and `workloads` holds each.
 
     Without a GPU, `target` names the GPU that kernels are compiled for, `estimate` is the
     reference's own and `variants` maps a smaller problem to the sizes it is verified at.
@@ -73,6 +91,7 @@ class ReferenceFacts:
     input_sets: tuple[str, ...] = ()
     parameters: int = 0
     outputs: tuple[OutputForm, ...] = ()
+    inputs: tuple[InputForm, ...] = ()
     roofline: ReferenceRoofline | None = None
     compiles: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -93,6 +112,7 @@ class ReferenceFacts:
         for name in ("input_sets", "notes"):
             parsed[name] = tuple(data.get(name, ()))
         parsed["outputs"] = _outputs(data.get("outputs", ()))
+        parsed["inputs"] = _inputs(data.get("inputs", ()))
         parsed["roofline"] = _roofline(data.get("roofline"))
         parsed["workloads"] = tuple(map(_workload, data.get("workloads", ())))
         estimate = data.get("estimate")
@@ -105,6 +125,7 @@ def _workload(data: Mapping[str, Any]) -> WorkloadFacts:
         name=data["name"],
         input_sets=tuple(data["input_sets"]),
         outputs=_outputs(data["outputs"]),
+        inputs=_inputs(data.get("inputs", ())),
         baselines_us=data["baselines_us"],
         roofline=_roofline(data["roofline"]),
     )
@@ -112,6 +133,19 @@ def _workload(data: Mapping[str, Any]) -> WorkloadFacts:
 
 def _outputs(data: Any) -> tuple[OutputForm, ...]:
     return tuple(OutputForm(out["path"], tuple(out["shape"]), out["dtype"]) for out in data)
+
+
+def _inputs(data: Any) -> tuple[InputForm, ...]:
+    return tuple(
+        InputForm(
+            each["path"],
+            None if each["shape"] is None else tuple(each["shape"]),
+            each["dtype"],
+            tuple(each["strides"]),
+            each["values"],
+        )
+        for each in data
+    )
 
 
 def _roofline(data: Mapping[str, Any] | None) -> ReferenceRoofline | None:

@@ -176,6 +176,7 @@ class Reference:
             input_sets=tuple(name for w in self.workloads for name in w.set_names),
             parameters=sum(p.numel() for p in self.instance.model.parameters()),
             outputs=self.first.output_forms,
+            inputs=self.first.input_forms,
             labels=self.labels,
             notes=tuple(self.notes),
             workloads=tuple(workload.facts() for workload in self.workloads),

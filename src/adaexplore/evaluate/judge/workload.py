@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.facts import OutputForm, WorkloadFacts
+from adaexplore.core.facts import InputForm, OutputForm, WorkloadFacts
 from adaexplore.core.problem import Precision, Problem, Tolerance, Workload
 from adaexplore.evaluate.timing.baselines import Baselines, why_not_built
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within, unlikeness
+from adaexplore.evaluate.truth.input_forms import input_forms
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
 from adaexplore.evaluate.wire.tensors import fingerprint, share
@@ -120,6 +121,11 @@ class JudgedWorkload:
             for path, t in self.outputs
         )
 
+    @property
+    def input_forms(self) -> tuple[InputForm, ...]:
+        """The form of each argument, where the inputs are those of a file."""
+        return input_forms(self._instance.model, self.from_problem.inputs, self.workload)
+
     def prepare_timing(self) -> None:
         """Make the slots for timed calls."""
         fastest_us = min(self.baselines_us.values(), default=None)
@@ -179,6 +185,7 @@ class JudgedWorkload:
             name=self.name,
             input_sets=tuple(s.name for s in self.sets),
             outputs=self.output_forms,
+            inputs=self.input_forms,
             baselines_us=self.baselines_us,
             roofline=self.roofline.facts() if self.roofline else None,
         )

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.facts import OutputForm
+from adaexplore.core.facts import InputForm, OutputForm
 from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
+from adaexplore.evaluate.truth.input_forms import input_forms
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.messages import Pickled
 from adaexplore.evaluate.wire.offline_messages import KernelWork
@@ -37,6 +38,7 @@ class FullSizeWorkload:
     timed: bool
     inputs: Pickled
     outputs: tuple[OutputForm, ...]
+    forms: tuple[InputForm, ...]
     works: tuple[KernelWork, ...]
     least_bytes: int
     least_flops: int
@@ -110,6 +112,7 @@ def _workload(problem: Problem, instance: Instance, workload: Workload) -> FullS
         outputs=tuple(
             OutputForm(path, tuple(t.shape), str(t.dtype).partition(".")[2]) for path, t in outputs
         ),
+        forms=input_forms(instance.model, inputs, workload),
         works=tuple(work_of_op(op, problem.precision) for op in counter.ops),
         least_bytes=sum(map(bytes_of, [*tensors_of(inputs), *(t for _, t in outputs)])),
         least_flops=counter.flops,

@@ -132,6 +132,7 @@ class OfflineBench:
             input_sets=tuple(name for w in reference.workloads for name in w.set_names),
             parameters=self._full.parameters,
             outputs=self._full.workloads[0].outputs,
+            inputs=self._full.workloads[0].forms,
             notes=tuple(reference.notes),
             target=self._problem.target,
             estimate=self._estimate(),

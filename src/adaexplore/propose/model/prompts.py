@@ -319,6 +319,7 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "estimate": facts.estimate,
         "errors": facts.errors,
         "outputs": facts.outputs,
+        "inputs": facts.inputs,
         "workloads": facts.workloads,
         "labels": facts.labels,
         "notes": facts.notes,

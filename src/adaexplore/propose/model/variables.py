@@ -38,6 +38,7 @@ SHARED: Mapping[str, str] = {
     "estimate": "estimate of the reference without a device: `time_us`, `bound_by`; else None",
     "errors": "PyTorch's own relative error by precision class",
     "outputs": "the reference's outputs, each with `path`, `shape` and `dtype`",
+    "inputs": "captured arguments: `path`, `shape`, `dtype`, `strides`, `values`; empty if drawn",
     "workloads": "if there are several: `name`, `outputs`, `baselines_us` of each; else empty",
     "labels": "labels of the problem, each with its reason",
     "notes": "warnings about the reference, such as a wrong baseline",

@@ -99,7 +99,7 @@ def flatten_outputs(value: Any) -> list[NamedTensor]:
     and a number beside tensors becomes a tensor of one element. Raises `TypeError`, with the path,
     for anything else that is not a tensor.
     """
-    leaves = _leaves(value, "output")
+    leaves = leaves_of(value, "output")
     device = next((leaf.device for _, leaf in leaves if isinstance(leaf, Tensor)), None)
     flat = []
     for path, leaf in leaves:
@@ -112,8 +112,8 @@ def flatten_outputs(value: Any) -> list[NamedTensor]:
     return flat
 
 
-def _leaves(value: Any, path: str) -> list[tuple[str, Any]]:
-    """Return everything in a returned value that is neither a container nor `None` inside one."""
+def leaves_of(value: Any, path: str) -> list[tuple[str, Any]]:
+    """Return what a value holds and its path, but for containers and `None` inside one."""
     if isinstance(value, Mapping):
         by_key = sorted(value.items(), key=lambda item: str(item[0]))  # equal whatever the order
         parts = [(f'{path}["{key}"]', item) for key, item in by_key]
@@ -125,7 +125,7 @@ def _leaves(value: Any, path: str) -> list[tuple[str, Any]]:
         parts = [(f"{path}.{f.name}", getattr(value, f.name)) for f in dataclasses.fields(value)]
     else:
         return [(path, value)]
-    return [leaf for where, item in parts if item is not None for leaf in _leaves(item, where)]
+    return [leaf for where, item in parts if item is not None for leaf in leaves_of(item, where)]
 
 
 def map_tensors(fn: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:

@@ -225,6 +225,19 @@ class TestWorkloads:
         assert "of `get_inputs()`" in told
         assert "Workloads" not in told
 
+    def test_captured_inputs_are_described(self):
+        x = {"path": "x", "shape": [3, 2], "dtype": "bfloat16", "strides": [1, 3]}
+        scale = {"path": "scale", "shape": None, "dtype": "float", "strides": []}
+        inputs = [x | {"values": "rms 1, at most 4"}, scale | {"values": "0.5"}]
+        described = text(PROMPTS.large(briefing(facts={"inputs": inputs}), []))
+        assert (
+            "\nThe file holds:\n"
+            "- x: bfloat16 [3, 2], strides [1, 3], rms 1, at most 4\n"
+            "- scale: float, 0.5\n\n"
+            "output: float32 [64, 96]"
+        ) in described
+        assert "The file holds" not in text(PROMPTS.large(briefing(), []))
+
     def test_several_workloads_are_listed_with_their_times(self):
         outputs = FACTS["outputs"]
         facts = [
