@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -43,9 +44,11 @@ def try_baselines(
         known |= {
             trial.baseline: trial for trial in _try_together(server, problem, batch, compile_s)
         }
+    patient_until = time.monotonic() + _WAITING_S
     for name in missing:
         if known[name].wanted:
-            known[name] = _try_alone(server, problem, known[name], compile_s)
+            patience_s = patient_until - time.monotonic()
+            known[name] = _try_alone(server, problem, known[name], compile_s, patience_s)
     if kept and missing:
         _write(kept, [trial for trial in known.values() if trial.lasts])
     return [known[name] for name in names]
@@ -75,9 +78,11 @@ def _try_together(
     return tried
 
 
-def _try_alone(server: ForkServer, problem: Problem, trial: Trial, compile_s: float) -> Trial:
+def _try_alone(
+    server: ForkServer, problem: Problem, trial: Trial, compile_s: float, patience_s: float
+) -> Trial:
     """Return the outcome of a trial that lacked memory, tried again once there is room."""
-    if not wait_for_room(trial.wanted, partial(room_on, problem.device), _WAITING_S):
+    if not wait_for_room(trial.wanted, partial(room_on, problem.device), patience_s):
         return trial
     [again] = _try_together(server, problem, [trial.baseline], compile_s)
     return again
