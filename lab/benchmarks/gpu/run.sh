@@ -63,6 +63,19 @@ interpreter() { # interpreter NAME: a Python that sees the copy of flashinfer-be
   echo "$file"
 }
 
+asked_and_judged() { # asked_and_judged RUN ASKS NAME COMMAND... -- OPTIONS...: FIRST where there is no RUN yet, else
+  # COMMAND; and COMMAND once more where REPLIES/NAME has replies to what the first call asked
+  local run=$1 asks=$2 name=$3 command=()
+  shift 3
+  while [ "$1" != -- ]; do command+=("$1") && shift; done
+  shift
+  if [ ! -d "$run" ]; then
+    limited "$LIMIT" "$PYTHON" -m adaexplore "${FIRST[@]}" "$@"
+    [ -n "${REPLIES:-}" ] && cp -r "$REPLIES/$name/." "$asks/" || return 0
+  fi
+  limited "$LIMIT" "$PYTHON" -m adaexplore "${command[@]}" "$@"
+}
+
 OPTIONS=("$@")
 nvidia-smi --query-gpu=name,driver_version,clocks.sm --format=csv,noheader 2>/dev/null
 case $NAME in
@@ -144,9 +157,8 @@ speed) # the same four problems in two languages, side by side; calls as for sea
   begin speed
   for language in gluon triton; do
     RUN=$WORK/speed/$language
-    TOOL=(campaign lab/benchmarks/gluon/speed-$language.toml --run "$RUN" --device "$DEVICE")
-    [ ! -d "$RUN" ] || TOOL=(campaign "$RUN")
-    limited "$LIMIT" "$PYTHON" -m adaexplore "${TOOL[@]}" --json "$RUN.json" "$@" >"$RUN.log" 2>&1 &
+    FIRST=(campaign lab/benchmarks/gluon/speed-$language.toml --run "$RUN" --device "$DEVICE")
+    asked_and_judged "$RUN" "$RUN/asks" "$language" campaign "$RUN" -- --json "$RUN.json" "$@" >"$RUN.log" 2>&1 &
   done
   wait
   tail -n 25 "$WORK"/speed/*.log
@@ -155,10 +167,12 @@ speed) # the same four problems in two languages, side by side; calls as for sea
 models) # each model is a run of its own; the first call ranks and asks, every further one judges the answers and asks again
   begin models
   PLACES=(${MODELS:-qwen3:prefill qwen3:decode vit:make mamba2:make convnext:make whisper:make})
+  LIMIT=$((LIMIT / ${#PLACES[@]}))
   for place in "${PLACES[@]}"; do
-    RUN=$WORK/models/${place/:/-}
-    limited $((LIMIT / ${#PLACES[@]})) "$PYTHON" -m adaexplore model "examples/models/${place/:/.py:}" --run "$RUN" \
-      --proposer manual --language triton --parallel "${PARALLEL:-4}" --steps 4 --set turn_steps=2 --set reviser=false \
+    NAME_OF=${place/:/-} RUN=$WORK/models/${place/:/-}
+    FIRST=(model "examples/models/${place/:/.py:}")
+    asked_and_judged "$RUN" "$RUN/search/asks" "$NAME_OF" "${FIRST[@]}" -- --run "$RUN" --proposer manual \
+      --language triton --parallel "${PARALLEL:-4}" --steps 4 --set turn_steps=2 --set reviser=false \
       --set p_strategy=0 "$@" 2>&1 | tee "$RUN.log" | tail -n 40
   done
   end models '*.log' '*/*.json' '*/index.html' '*/modules' '*/search' '*/kernels'
