@@ -13,7 +13,9 @@ them, and the same command takes the replies and goes on:
   WORK/learned.toml.
 - `prompts` writes the prompts of the held-out tasks to a folder for each arm in WORK/held-out,
   called a, b and c; WORK/arms.json names them.
-- `judge` compiles the replies, prints the failures of each arm and the tests, and writes them.
+- `judge` compiles the replies, prints the failures of each arm and the tests, and writes them. With
+  `--blocks N`, where task i of the held-out ones is in block i modulo N and each block and arm had
+  an answerer of its own, it also tests the differences of the blocks.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from gluon_tasks import SEED, write_tasks
@@ -249,11 +252,35 @@ def compared(
     return [arm for arm in arms if arm], [found for found in contrasts if found]
 
 
+def block_differences(attempted: Sequence[TaskTries], blocks: int) -> list[int]:
+    """Return the failures without rules minus those with learned ones, in each complete block."""
+    tasks = sorted({found.task for found in attempted})
+    failed = {
+        (found.task, found.arm): found.outcomes[0] != _COMPILES
+        for found in attempted
+        if found.outcomes
+    }
+    found = []
+    for number in range(blocks):
+        mine = tasks[number::blocks]
+        if all((task, arm) in failed for task in mine for arm in (NONE, LEARNED)):
+            found.append(sum(failed[t, NONE] - failed[t, LEARNED] for t in mine))
+    return found
+
+
+def sign_flip_p(differences: Sequence[int]) -> float:
+    """Return the exact two-sided p-value of a sum, over all choices of signs."""
+    total = abs(sum(differences))
+    sums = [abs(sum(signs)) for signs in product(*((d, -d) for d in differences))]
+    return sum(one >= total for one in sums) / len(sums)
+
+
 def report(
     attempted: Sequence[TaskTries],
     refused: Container[tuple[str, str]],
     place: str,
     output: Path | None,
+    blocks: int = 0,
 ) -> None:
     """Print the failures of each arm and the contrasts, and write all to a file."""
     primary = compared(attempted)
@@ -261,8 +288,16 @@ def report(
     print("Where a reply that names no part of its technique fails too:")
     strict = compared(attempted, refused)
     _print(*strict)
+    differences = block_differences(attempted, blocks)
+    if blocks:
+        print(
+            f"{NONE} minus {LEARNED} in {len(differences)} blocks: {differences}, "
+            f"p = {sign_flip_p(differences):.2g}"
+        )
     if output:
         data: dict[str, object] = {"place": place}
+        if blocks:
+            data["blocks"] = {"differences": differences, "p_value": sign_flip_p(differences)}
         for name, (arms, contrasts) in (("primary", primary), ("strict", strict)):
             data[name] = {
                 "arms": [to_json(one) | {"failed": one.tries - one.right} for one in arms],
@@ -299,6 +334,7 @@ def main() -> int:
     parser.add_argument("command", choices=("learn", "prompts", "judge"))
     parser.add_argument("work", type=Path)
     parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--blocks", type=int, default=0, help="blocks of tasks, an answerer each")
     options = parser.parse_args()
     work = Work(options.work)
     try:
@@ -309,7 +345,7 @@ def main() -> int:
         go_on(work, tries, problems)
         if options.command == "judge":
             attempted = [found for problem in problems for found in tries.attempted(problem)]
-            report(attempted, ignored(tries), str(machine), options.output)
+            report(attempted, ignored(tries), str(machine), options.output, options.blocks)
     except BadInputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -3,7 +3,15 @@
 from collections import Counter
 
 import pytest
-from gluon_lift import HARD, compared, demands_of, hand_out, take_in
+from gluon_lift import (
+    HARD,
+    block_differences,
+    compared,
+    demands_of,
+    hand_out,
+    sign_flip_p,
+    take_in,
+)
 from gluon_tasks import HELD_OUT, LEARN, drawn
 
 from adaexplore.languages import DIALECTS
@@ -75,3 +83,30 @@ def test_what_ignores_its_technique_fails_the_strict_count():
     assert dict(none.failures) == {"compile_error": 3}
     assert dict(learned.failures) == {"ignores its technique": 1}
     assert (found.better, found.worse) == (2, 0)
+
+
+def tries_at(task, none, learned):
+    return [
+        TaskTries(task, arm, outcomes) for arm, outcomes in (("none", none), ("learned", learned))
+    ]
+
+
+def test_a_block_has_every_so_manieth_task_and_counts_only_if_it_is_complete():
+    right, wrong, lacking = ("not_run",), ("compile_error",), ()
+    attempted = [
+        *tries_at("1", wrong, right),
+        *tries_at("2", right, wrong),
+        *tries_at("3", right, right),
+        *tries_at("4", wrong, right),
+        *tries_at("5", wrong, right),
+        *tries_at("6", right, lacking),
+    ]
+    assert block_differences(attempted, 3) == [2, 0]  # tasks 1 and 4, 2 and 5; 3 and 6 lack one
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [([1] * 10, 2 / 1024), ([0, 0], 1.0), ([3, 1, -1], 0.75), ([2, 1, 1], 0.25), ([], 1.0)],
+)
+def test_the_p_value_of_a_sum_is_over_all_signs(differences, p):
+    assert sign_flip_p(differences) == p
