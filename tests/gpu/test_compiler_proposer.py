@@ -160,9 +160,23 @@ LOOSER = {"tf32": {"default", "autotune"}, "half": {"half-default", "half-fold",
 """In the looser classes, the families whose kernels differ from the fp32 ones."""
 
 
+FAST = {("gemm", "fold"), ("conv", "layout"), ("reductions", "cooperative")}
+"""Families beside the default that are tried in the fast set: each compiles for 10 to 120 s."""
+
+
 def cases() -> list[Any]:
+    def marks(name: str, precision: str, family: str) -> list[pytest.MarkDecorator]:
+        fast = precision == "fp32" and (family == "default" or (name, family) in FAST)
+        return [] if fast else [pytest.mark.slow]
+
     return [
-        pytest.param(name, precision, family, id=f"{name}-{precision}-{family.name}")
+        pytest.param(
+            name,
+            precision,
+            family,
+            id=f"{name}-{precision}-{family.name}",
+            marks=marks(name, precision, family.name),
+        )
         for name in PROBLEMS
         for precision in PRECISIONS
         for family in families("cuda:0", precision)

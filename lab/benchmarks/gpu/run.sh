@@ -94,7 +94,7 @@ loaded)
   ;;
 tests)
   [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract
-  limited $((LIMIT + 60)) "$PYTHON" -m pytest -m gpu -n "${PARALLEL:-4}" --dist loadfile -q --tb short --timeout 300 \
+  limited $((LIMIT + 60)) "$PYTHON" -m pytest -m "${MARK:-gpu and not slow}" -n "${PARALLEL:-4}" --dist loadfile -q --tb short --timeout 300 \
     --session-timeout "$LIMIT" --durations 8 -p no:cacheprovider "$@" 2>&1 | tee "$OUT/tests.log" | tail -n 60
   ;;
 corpora)
