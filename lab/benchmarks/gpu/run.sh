@@ -93,7 +93,7 @@ loaded)
     tee "$OUT/loaded.txt"
   ;;
 tests)
-  [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract
+  [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract --ignore tests/unit/serve # no test there needs a GPU
   limited $((LIMIT + 60)) "$PYTHON" -m pytest -m "${MARK:-gpu and not slow}" -n "${PARALLEL:-4}" --dist loadfile -q --tb short --timeout 300 \
     --session-timeout "$LIMIT" --durations 8 -p no:cacheprovider "$@" 2>&1 | tee "$OUT/tests.log" | tail -n 60
   ;;
