@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from live_runs import MANUAL_CONFIG, add, campaign, make_run, passed, serving, step
+from live_runs import MANUAL_CONFIG, add, campaign, make_run, passed, serving, step, study
 from playwright.sync_api import Page, expect
 from services import PROBLEM, RIGHT, running
 
@@ -162,6 +162,21 @@ def test_a_campaign_has_a_forest_of_its_problems_that_grows(visit, tmp_path):
     expect(forest).to_contain_text("3.00× (2.94–3.06)")
     forest.locator("a", has_text="relu").click()
     expect(page.locator("h1")).to_have_text("relu")
+    expect(page.locator(".controls")).to_contain_text("Belongs to")
+
+
+def test_a_study_compares_its_arms_as_they_go_on(visit, tmp_path):
+    path = study(tmp_path / "runs" / "arms", "default", "independent")
+    page = open_run_page(visit, name="arms")
+    speedups = page.locator("section", has=page.get_by_role("heading", name="Speedups"))
+    rows = speedups.locator("table").first.locator("tbody tr")
+    expect(rows.filter(has_text="default")).to_contain_text("1.50×")
+    expect(rows.filter(has_text="independent")).to_contain_text("1.20×")
+
+    for problem in ("gelu", "relu"):
+        add(path / "independent" / f"{problem}-seed0", step(2, 1, passed(3.0)))
+    expect(rows.filter(has_text="independent")).to_contain_text("3.00×")
+    page.get_by_role("link", name="relu").first.click()
     expect(page.locator(".controls")).to_contain_text("Belongs to")
 
 

@@ -90,3 +90,20 @@ def campaign(path: Path, *names: str) -> Path:
             continue
         make_run(path / entry.name, step(1, 0, passed(1.4 + place)), name=entry.name)
     return path
+
+
+def study(path: Path, *arms: str) -> Path:
+    """Make a study of these arms on two problems; every run has one step."""
+    entries = tuple(
+        CampaignEntry(f"{arm}/{name}-seed0", f"{name}.py", Config(steps=4, policy=policy), arm=arm)
+        for name in ("gelu", "relu")
+        for arm, policy in zip(arms, ("uct", "ps"), strict=True)
+    )
+    order = CampaignOrder(Config(steps=4), entries, arms=arms).to_json()
+    create_campaign(path, {"command": "adaexplore study", "created_at": 1.0, "order": order})
+    for entry in entries:
+        (path / entry.arm).mkdir(exist_ok=True)
+        speedup = 1.5 if entry.arm == arms[0] else 1.2
+        name = entry.name.partition("/")[2].removesuffix("-seed0")
+        make_run(path / entry.name, step(1, 0, passed(speedup)), config=entry.config, name=name)
+    return path
