@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from adaexplore.core.errors import BadInputError
 from adaexplore.model.caches import register_caches
 from adaexplore.problems.written import in_one_line
-from adaexplore.sandbox.user.user_code import is_out_of_memory
+from adaexplore.sandbox.user.user_code import is_out_of_memory, memory_in_words
 
 _FORMS = (
     "inputs is a list of calls, or a dictionary of names and calls; a call is a tuple of arguments "
@@ -72,7 +72,10 @@ def raising_of(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # whatever the module of the user raises
         if is_out_of_memory(error):
-            raise BadInputError(f"call {name}: out of memory; give smaller inputs") from error
+            memory = memory_in_words(torch.device("cuda" if torch.cuda.is_initialized() else "cpu"))
+            raise BadInputError(
+                f"call {name}: out of memory ({memory}); give smaller inputs"
+            ) from error
         raise BadInputError(f"call {name}: the model raised {in_one_line(error)}") from error
 
 

@@ -20,6 +20,9 @@ def nothing():
 
 def broken():
     raise RuntimeError("no weights")
+
+def huge():
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 TiB")
 """
 
 
@@ -54,6 +57,7 @@ def test_the_ranking_comes_before_anything_is_spent(adaexplore, script, tmp_path
         ("script.py:other", "defines no function other"),
         ("script.py:nothing", "returned a int; return (model, calls)"),
         ("script.py:broken", "raised RuntimeError: no weights"),
+        ("script.py:huge", " GiB in all)"),
     ],
 )
 def test_a_script_without_a_model(adaexplore, script, place, complaint):

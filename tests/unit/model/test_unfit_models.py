@@ -175,7 +175,9 @@ def test_a_model_that_raises_is_left_as_it_was(rank, calls):
 
 
 def test_out_of_memory(rank):
-    with pytest.raises(BadInputError, match=r"call big: out of memory; give smaller inputs$"):
+    with pytest.raises(
+        BadInputError, match=r"call big: out of memory \([\d.]+ GiB in all\); give smaller inputs$"
+    ):
         rank(Wrapped(Exhausting()), {"big": (X,)})
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.problems.written import in_one_line
-from adaexplore.sandbox.user.user_code import import_file
+from adaexplore.sandbox.user.user_code import import_file, is_out_of_memory, memory_in_words
 
 _NAME = "adaexplore_model_script"
 
@@ -46,4 +47,7 @@ def _told(place: str, run: Callable[[], Any]) -> Any:
     try:
         return run()
     except Exception as error:  # whatever the user's script raises
+        if is_out_of_memory(error):
+            memory = memory_in_words(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+            raise BadInputError(f"{place} ran out of memory ({memory})") from error
         raise BadInputError(f"{place} raised {in_one_line(error)}") from error

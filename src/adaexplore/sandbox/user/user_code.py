@@ -39,6 +39,7 @@ from adaexplore.sandbox.user.values import (
 
 _NO_ACCESS = Access()
 _DRAWN = Workload()
+_LITTLE = 0.1  # of a GPU, which is not told of
 _NO_MEMORY = (
     "can't allocate memory",
     "CUDACachingAllocator",
@@ -237,8 +238,7 @@ class Boundary:
             asked = f" asked for {_readable(wanted[1])} and" if wanted else ""
             return (
                 f"{place}: too large for the device: {what}{asked} ran out of memory "
-                f"({_capacity(self.device)} in all{_held_by_others(self.device)}); "
-                "reduce the sizes in the file"
+                f"({memory_in_words(self.device)}); reduce the sizes in the file"
             )
         if isinstance(error, ModuleNotFoundError):
             text += "; install it, or put it beside the problem's file"
@@ -328,19 +328,26 @@ def _readable(size: str) -> str:
     return f"{int(number) / 2**30:.1f} GiB" if unit == "bytes" else size
 
 
-def _held_by_others(device: torch.device) -> str:
-    """Return a clause on a GPU's memory that other processes hold, empty for little of it."""
+def memory_in_words(device: torch.device) -> str:
+    """Return how much memory a device has, and how much of a GPU's other processes hold.
+
+    On the CPU, the process's limit counts (see `limits`).
+    """
+    words = f"{_capacity(device)} in all"
     if device.type != "cuda":
-        return ""
-    free, total = torch.cuda.mem_get_info(device)
+        return words
+    try:
+        free, total = torch.cuda.mem_get_info(device)
+    except RuntimeError:  # a GPU too full to be asked
+        return words
     others = total - free - torch.cuda.memory_reserved(device)
-    if others < total / 10:
-        return ""
-    return f", {others / 2**30:.1f} GiB of it held by other processes"
+    if others < total * _LITTLE:
+        return words
+    return f"{words}, {others / 2**30:.1f} GiB of it held by other processes"
 
 
 def _capacity(device: torch.device) -> str:
-    """Return the device's memory; on the CPU, the process's limit (see `limits`)."""
+    """Return the device's memory; on the CPU, the process's limit."""
     if device.type == "cuda":
         total = torch.cuda.get_device_properties(device).total_memory
     else:
