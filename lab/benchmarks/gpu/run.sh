@@ -65,7 +65,7 @@ interpreter() { # interpreter NAME: a Python that sees the copy of flashinfer-be
 
 asked_and_judged() { # asked_and_judged RUN ASKS NAME COMMAND... -- OPTIONS...: FIRST where there is no RUN yet, else
   # COMMAND; and COMMAND once more where REPLIES/NAME has replies to what the first call asked
-  local run=$1 asks=$2 name=$3 command=()
+  local run=$1 asks=$2 name=$3 command=() until=$((SECONDS + LIMIT))
   shift 3
   while [ "$1" != -- ]; do command+=("$1") && shift; done
   shift
@@ -73,7 +73,7 @@ asked_and_judged() { # asked_and_judged RUN ASKS NAME COMMAND... -- OPTIONS...: 
     limited "$LIMIT" "$PYTHON" -m adaexplore "${FIRST[@]}" "$@"
     [ -n "${REPLIES:-}" ] && cp -r "$REPLIES/$name/." "$asks/" || return 0
   fi
-  limited "$LIMIT" "$PYTHON" -m adaexplore "${command[@]}" "$@"
+  limited $((until > SECONDS ? until - SECONDS : 1)) "$PYTHON" -m adaexplore "${command[@]}" "$@"
 }
 
 OPTIONS=("$@")

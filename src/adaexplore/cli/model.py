@@ -61,7 +61,7 @@ def model(
         with stages(console) as listen:
             found = run.finish(listen)
     except KeyboardInterrupt:
-        say(console, f"stopped; the search is kept, and the same command goes on with {run.path}")
+        say(console, f"stopped; the search is kept; the same command with --run {run.path} goes on")
         raise typer.Exit(INTERRUPTED) from None
     if found.outcome:
         show_table(outcome_table(found.outcome), console)

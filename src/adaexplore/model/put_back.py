@@ -198,6 +198,7 @@ class _Putting:
         for name in self._placements.names:
             self._stage = f"without {name}"
             kinds = trial.state.compilations(_WITHOUT_ONE)
+            kinds |= trial.original.compilations(_WITHOUT_ONE)
             without = self._watch.fastest(trial.state.names - {name}, kinds)
             brought, _ = self._watch.ratio(without, trial.state)
             trial.brought[name] = brought

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from statistics import fmean, median
 from types import FunctionType
@@ -13,11 +13,13 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._dynamo import config as dynamo_config
 
 from adaexplore.core.problem import Precision
 from adaexplore.core.replacement import Ratio
 from adaexplore.evaluate.timing.statistics import median_interval
 from adaexplore.evaluate.truth.precision import baseline_scope
+from adaexplore.evaluate.truth.room import release_memory
 from adaexplore.model.calls import ModelCall
 from adaexplore.model.placements import Placements
 from adaexplore.sandbox.lock import device_lock
@@ -33,6 +35,7 @@ _COMPILE: Mapping[str, str | None] = {
 _TRIALS = 5
 _ROUNDS = 15
 _GRAPH_WARM_UPS = 3
+_MOST_COMPILATIONS = 1000  # of one function; beyond Dynamo's own limit, a model runs uncompiled
 
 Run = Callable[[ModelCall], Any]
 
@@ -150,8 +153,10 @@ class Stopwatch:
                     with self._alone():
                         samples = [self._once_us(run, call) for _ in range(_TRIALS)]
                 except Exception as error:
-                    if way == EAGER or is_out_of_memory(error):
+                    if way == EAGER:
                         raise
+                    if is_out_of_memory(error):
+                        release_memory()
                     continue  # a way that this model cannot be run in
                 ran = self._placements.runs > before
                 takes_part |= ran and way == EAGER
@@ -214,8 +219,13 @@ class Stopwatch:
         if self._device != "cpu":
             torch.cuda.synchronize(self._device)
 
-    def _scope(self) -> Any:
-        return baseline_scope(self._precision, self._device, autocast=self._autocast)
+    @contextmanager
+    def _scope(self) -> Iterator[None]:
+        compiling = dynamo_config.patch(
+            recompile_limit=_MOST_COMPILATIONS, accumulated_recompile_limit=_MOST_COMPILATIONS
+        )
+        with compiling, baseline_scope(self._precision, self._device, autocast=self._autocast):
+            yield
 
 
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:

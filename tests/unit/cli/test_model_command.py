@@ -101,6 +101,11 @@ def test_a_run_goes_on_with_its_own_model_alone(adaexplore, script, tmp_path):
     assert again.code == 0, again.err  # the ranking of before
     assert tensors
     assert all(file.read_bytes() == there for file, there in tensors.items())
+    next(iter(tensors)).unlink()
+    script.write_text(SCRIPT.replace("torch.manual_seed(0)", "torch.manual_seed(1)"))
+    other = adaexplore("model", f"{script}:make", "--rank", "--run", run)
+    assert other.code == 2
+    assert "is missing, and the script makes other tensors here" in other.err
     script.write_text(SCRIPT.replace("nn.GELU()", "nn.SiLU()"))
     complaint = adaexplore("model", f"{script}:make", "--rank", "--run", run).complaint
     assert "was begun with another model: Sequential differs" in complaint

@@ -40,3 +40,22 @@ def test_the_fastest_kinds_of_compilation_are_tried_again():
         assert found.compilations(2) == {"compile"}
         assert watch.fastest((), found.compilations(0)).times_us[0].keys() == {"eager"}
     assert told == ["call-1: eager", "call-1: compile", "call-1: eager"]
+
+
+class Broken(nn.Module):
+    """A module within which a compiler has to begin anew."""
+
+    def forward(self, x):
+        x = x * 2
+        torch._dynamo.graph_break()
+        return x + 1
+
+
+def test_the_tenth_form_of_a_call_is_compiled_as_the_first():
+    model = nn.Sequential(Broken()).eval()
+    calls = calls_of([(torch.rand(size),) for size in range(8, 18)])
+    watch = Stopwatch(model, calls, Placements(model), "fp32", "cpu")
+    before = counters["stats"]["unique_graphs"]
+    with torch.no_grad():
+        watch.fastest(())
+    assert counters["stats"]["unique_graphs"] - before == 2 * len(calls)

@@ -78,14 +78,12 @@ class CandidateBench:
                 self._wait_for_room()
                 with device_lock(self._reference.problem.device, exclusive=True):  # nobody beside
                     verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
+                    verdict = self._within_room(verdict)
             device_s += held_s
             if not self._slowed(verdict):
                 break
             if last_try:
                 verdict = self._discounted(verdict)
-        if isinstance(verdict, Failed) and verdict.status == "out_of_memory" and not self._on_cpu:
-            release_memory()
-            verdict = out_of_room(verdict, room_on(self._reference.problem.device))
         if isinstance(verdict, Passed) and verdict.descriptor and verdict.descriptor.code:
             self._measured.setdefault(verdict.descriptor.code, (candidate, verdict))
         cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)
@@ -175,6 +173,13 @@ class CandidateBench:
         for name, timing in self._timings(verdict).items():
             self._best_us[name] = min(self._best_us.get(name, timing.time_us), timing.time_us)
         return verdict, device.held_s
+
+    def _within_room(self, verdict: Evaluation) -> Evaluation:
+        """Return the verdict, but where others left a candidate too little memory."""
+        if self._on_cpu or not isinstance(verdict, Failed) or verdict.status != "out_of_memory":
+            return verdict
+        release_memory()
+        return out_of_room(verdict, room_on(self._reference.problem.device))
 
     def _wait_for_room(self) -> None:
         """Wait until others give a GPU's memory back: as much as the judge took at most."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaexplore.core.evaluation import Failed, FailureStatus, Fault
-from adaexplore.evaluate.truth.room import FreeMemory
+from adaexplore.evaluate.truth.room import FreeMemory, asked_in
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
 from adaexplore.evaluate.wire.messages import Raised
 from adaexplore.sandbox.process import WorkerDiedError
@@ -48,9 +48,12 @@ _DETAIL_CHARS = 12_000
 def out_of_room(verdict: Failed, room: FreeMemory) -> Failed:
     """Return the verdict on a candidate that found too little memory, with `room` left after it.
 
-    It is the candidate's failure only where other processes leave it what a candidate may have.
+    It is the candidate's failure only where other processes leave it what a candidate may have, or
+    where it asked for more than that at once.
     """
-    if room.others <= (1.0 - GPU_MEMORY_SHARE) * room.total:
+    asked = max(asked_in(verdict.reason), asked_in(verdict.detail))
+    share = GPU_MEMORY_SHARE * room.total
+    if asked > share or room.others <= room.total - share:
         return verdict
     gib = [f"{each / 2**30:.1f} GiB" for each in (room.others, room.total)]
     reason = f"memory ran out on a GPU of which other processes hold {gib[0]} of {gib[1]}"

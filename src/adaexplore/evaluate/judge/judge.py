@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from functools import partial
 from pathlib import Path
@@ -103,8 +104,9 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
     except (RuntimeError, MemoryError, BadProblemError) as error:
         wanted = _wanted(error, device)
     release_memory()
+    patient_until = time.monotonic() + _PATIENCE_S
     for _ in range(_TRIES_ALONE):
-        if not wait_for_room(wanted, partial(room_on, device), _PATIENCE_S / _TRIES_ALONE):
+        if not wait_for_room(wanted, partial(room_on, device), patient_until - time.monotonic()):
             break
         try:
             with device_lock(device, exclusive=True):

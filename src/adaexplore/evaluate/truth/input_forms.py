@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from adaexplore.core.facts import InputForm
 from adaexplore.core.problem import Workload
+from adaexplore.sandbox.user.training import TrainingStep
 from adaexplore.sandbox.user.values import Inputs, leaves_of
 
 _MOST = 40  # of a call; a longer list helps nobody
@@ -19,7 +20,9 @@ def input_forms(model: nn.Module, inputs: Inputs, workload: Workload) -> tuple[I
     """Return the form of each argument of `forward`; empty where the inputs come from no file."""
     if not workload.file:
         return ()
-    names = [*inspect.signature(model.forward).parameters]
+    called = model.model if isinstance(model, TrainingStep) else model
+    parameters = inspect.signature(called.forward).parameters.values()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     names += [f"argument {i}" for i in range(len(names), len(inputs.args))]
     named = {**dict(zip(names, inputs.args, strict=False)), **inputs.kwargs}
     leaves = [leaf for name, value in named.items() for leaf in leaves_of(value, name)]
@@ -38,7 +41,10 @@ def _values(tensor: Tensor) -> str:
     """Return what the elements are like, in words; of very many, what a part of them is like."""
     if tensor.is_meta or not tensor.numel() or tensor.is_complex():
         return ""
-    part = tensor.detach().flatten()[:: max(tensor.numel() // _ENOUGH, 1)].double()
+    try:
+        part = tensor.detach().flatten()[:: max(tensor.numel() // _ENOUGH, 1)].double()
+    except RuntimeError:  # a form without numbers, or no room to look at them
+        return ""
     if tensor.dtype == torch.bool:
         return f"{part.mean().item():.0%} true"
     low, high = part.min().item(), part.max().item()

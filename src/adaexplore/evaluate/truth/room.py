@@ -50,12 +50,14 @@ def release_memory() -> None:
 
 def wanted_by(error: BaseException, device: str) -> int:
     """Return the memory that would have been enough: what was held at most, and what was asked."""
-    asked = 0
-    for cause in causes(error):
-        found = re.search(r"tried to allocate ([\d.]+) ?(\w+)", str(cause), re.IGNORECASE)
-        if found:
-            asked = int(float(found[1]) * _UNITS.get(found[2], 1))
+    asked = max(asked_in(str(cause)) for cause in causes(error))
     return torch.cuda.max_memory_allocated(device) + asked
+
+
+def asked_in(message: str) -> int:
+    """Return the bytes that an allocator's message says were asked for; 0 without such words."""
+    found = re.search(r"tried to allocate ([\d.]+) ?(\w+)", message, re.IGNORECASE)
+    return int(float(found[1]) * _UNITS.get(found[2], 1)) if found else 0
 
 
 def wait_for_room(wanted: int, read: Callable[[], FreeMemory], patience_s: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -22,6 +23,7 @@ from adaexplore.model.rank import (
     rank_model,
     recapture,
 )
+from adaexplore.problems.captured import CAPTURED
 from adaexplore.report.model.html import render_model
 from adaexplore.run.explore import run_path
 from adaexplore.store import require_free
@@ -81,9 +83,21 @@ def rank_again(model: nn.Module, inputs: Any, config: Config) -> tuple[Path, Ran
 
 def _put_back_missing(captured: Path, folder: Path) -> None:
     """Copy the tensors of a problem that was captured again, where the folder lacks them."""
+    begun = json.loads((folder / CAPTURED).read_text(encoding="utf-8"))
+    digests = {each["file"]: each["digest"] for each in begun["workloads"]}
+    digests[begun["weights"]] = begun["weights_digest"]
     for file in captured.glob(f"*{TENSORS}"):
-        if not (folder / file.name).exists():
-            shutil.copyfile(file, folder / file.name)
+        kept = folder / file.name
+        if kept.exists():
+            continue
+        if hashlib.sha256(file.read_bytes()).hexdigest() != digests.get(file.name):
+            raise BadInputError(
+                f"{kept} is missing, and the script makes other tensors here; copy it from where "
+                "the run was begun"
+            )
+        draft = kept.with_suffix(".new")
+        shutil.copyfile(file, draft)
+        draft.replace(kept)
 
 
 def _options(model: nn.Module, config: Config, folder: Path) -> CaptureOptions:

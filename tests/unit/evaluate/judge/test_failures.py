@@ -27,6 +27,12 @@ class TestOutOfRoom:
         room = FreeMemory(free << 30, 80 << 30, 10 << 30)
         assert out_of_room(self.FOUND, room).status == status
 
+    def test_more_than_a_candidate_may_have_is_its_own_failure(self):
+        said = "CUDA out of memory. Tried to allocate 61.00 GiB. GPU 0 has 80.00 GiB"
+        found = raised(error("OutOfMemoryError", said), RUNNING)
+        room = FreeMemory(0, 80 << 30, 10 << 30)
+        assert out_of_room(found, room).status == "out_of_memory"
+
     def test_the_reason_names_what_others_hold(self):
         found = out_of_room(self.FOUND, FreeMemory(20 << 30, 80 << 30, 10 << 30))
         assert (

@@ -1,9 +1,12 @@
+from types import SimpleNamespace
+
 import torch
 from torch import nn
 
 from adaexplore.core.facts import InputForm, ReferenceFacts, WorkloadFacts
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.truth.input_forms import input_forms
+from adaexplore.sandbox.user.training import TrainingStep
 from adaexplore.sandbox.user.values import Inputs
 
 FILE = Workload("captured", file="inputs.pt", digest="1")
@@ -49,3 +52,16 @@ def test_they_are_read_back():
     forms = input_forms(Layer(), GIVEN, FILE)
     facts = ReferenceFacts(inputs=forms, workloads=(WorkloadFacts("a", (), (), forms),))
     assert ReferenceFacts.from_json(facts.to_json()) == facts
+
+
+def test_names_are_those_of_the_module_in_a_training_step():
+    step = TrainingStep(Layer(), SimpleNamespace(parameters=()))
+    assert [form.path for form in input_forms(step, Inputs([torch.ones(2), 3]), FILE)] == [
+        "x",
+        "places",
+    ]
+
+
+def test_arguments_without_a_name_have_a_number():
+    given = Inputs([torch.ones(2), None, None, None, None, torch.ones(3)])
+    assert input_forms(Layer(), given, FILE)[-1].path == "argument 5"
